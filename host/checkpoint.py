@@ -58,12 +58,13 @@ _OLDER = "0.1.0 or older"
 
 
 class CheckpointError(UsageError):
-    """A checkpoint that cannot be used; the message says which and why."""
+    """A checkpoint or a policy's file cannot be used; the message says which file, and why."""
 
 
 def atomic_write(path, write):
-    """Calls ``write(binary file)``, so that ``path`` has the old or the new content, never a part
-    of it."""
+    """Writes the file ``path``: calls ``write(file)`` with an open binary file, which then replaces
+    ``path``. At any time, also after an error, ``path`` has all of the old or all of the new
+    content."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
     # Not made by tempfile: only the owner may read its files, whatever the umask is.
@@ -95,7 +96,8 @@ def _noun(kind):
 
 
 def check_writable(directory):
-    """Makes the directory; ValueError unless files can be written in it."""
+    """Makes ``directory``, with its parents, if it is not there. ValueError unless files can be
+    written in it."""
     directory = Path(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -114,16 +116,16 @@ def save(
     config: Mapping[str, object],
     state: Mapping[str, object],
 ) -> None:
-    """Writes ``state`` atomically.
+    """Writes a checkpoint, which ``load`` reads; a file at ``path`` is replaced atomically.
 
     Parameters
     ----------
     path : path, or a binary file that is open
         Where to write.
     kind : str
-        ``training`` or ``policy``.
+        What the file is, such as ``training`` or ``policy``; ``load`` must name the same.
     config : dict
-        JSON values; ``load`` compares them.
+        JSON values that say to what the state belongs; ``load`` can compare them.
     state : nested dict and list of arrays and JSON values
         What ``load`` returns.
     """
@@ -158,10 +160,12 @@ def save(
 def load(
     path: str | PathLike[str] | IO[bytes], kind: str, expected: Mapping[str, object] | None = None
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Reads ``(config, state)`` from a path or a binary file; arrays are writable copies.
+    """Reads ``(config, state)``, as ``save`` took them, from a path or an open binary file. Arrays
+    are writable copies; tuples have become lists.
 
-    ``expected`` is the config that must have been saved with it. CheckpointError if the file is
-    absent, damaged, of another kind or of another config (naming each field that differs).
+    ``expected`` is the config that must be in the file; None: any. CheckpointError if the file is
+    absent, damaged, of another ``kind`` or of another config; the message names each field of the
+    config that differs.
     """
     if not hasattr(path, "read"):
         path = Path(path)
@@ -203,7 +207,9 @@ def _arrays(path):
 
 @contextmanager
 def restoring(path):
-    """CheckpointError if the state from ``path`` is not one that its reader can take."""
+    """A context manager for the code that takes the state of the checkpoint ``path``: an exception
+    that a wrong state may cause there, such as KeyError, becomes CheckpointError. An RlfabricError
+    is passed on as it is."""
     try:
         yield
     except RlfabricError:

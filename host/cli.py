@@ -51,8 +51,8 @@ def _imported(commands):
 
 
 def main(commands=f"{__package__}.commands.app"):
-    """Runs the command line of the module ``commands``; an error that a user can cause ends it with
-    one line and an exit code."""
+    """Runs the command line that the module called ``commands`` has as ``app``, and ends the
+    process with an exit code. An error that a user can cause is reported in one line."""
     app, report, unused = _imported(commands)
     warnings.showwarning = _show
     # Estimates and descriptions look at components that nothing elaborates.

@@ -22,7 +22,9 @@ _left = []
 
 @contextmanager
 def stop_requests():
-    """Yields a list to which signals are appended; the caller looks at it where stopping is safe.
+    """A context manager whose value is a list. Within the block the first SIGINT or SIGTERM is
+    appended to the list, and nothing else happens; the caller must look at the list where stopping
+    is safe.
 
     A second signal raises KeyboardInterrupt at once. Outside the main thread, where Python takes
     no signals, the list stays empty.
@@ -47,8 +49,8 @@ def stop_requests():
 
 @contextmanager
 def terminating():
-    """SIGTERM raises KeyboardInterrupt in the block, as SIGINT does, so that unfinished work is
-    cleared away. Outside the main thread nothing changes."""
+    """A context manager: within the block SIGTERM raises KeyboardInterrupt, as SIGINT does, so that
+    unfinished work is cleared away. Outside the main thread it changes nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -65,11 +67,13 @@ def terminating():
 
 @contextmanager
 def leaving_behind(thread):
-    """If the daemon ``thread`` is alive after the block, nobody waits for its call any more.
+    """A context manager around the last wait for the daemon ``thread``. If the thread is alive
+    after the block, it is noted as left behind.
 
     The interpreter cannot be shut down beside such a thread: the thread's data would be freed, or
     the thread would end inside C code that does not expect it, and the process would abort.
-    ``leave`` ends the process without this shutdown; any other program waits for the call.
+    ``leave`` ends the process without this shutdown. A program that ends otherwise waits up to 30
+    seconds for each such thread.
     """
     _left.append(thread)
     try:
@@ -86,11 +90,13 @@ def _wait_for_left():
 
 
 def leave(code):
-    """Ends the process with ``code``, even if signals come meanwhile.
+    """Ends the process with the exit code ``code``, also if SIGINT or SIGTERM come meanwhile.
 
-    If the end must wait, for example for a thread of an environment, a signal ends the process at
-    once. Python removes its signal handlers long before its own end: from then on signals are
-    ignored, since a signal would kill the process and change its exit code.
+    If the end has to wait, for example for a thread of an environment, a signal ends the process at
+    once, with ``code``. In the last part of Python's own end, when no Python function handles
+    signals any more, both signals are ignored, since they would change the exit code. If a thread
+    was left behind (``leaving_behind``) and is still alive, the process ends without waiting for
+    it.
     """
 
     def at_once(number, frame):

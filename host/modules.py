@@ -16,8 +16,8 @@ __all__ = ["check_trusted", "current_folder", "import_named"]
 
 
 def check_trusted(name, modules, file, what="environment"):
-    """UsageError if ``name``, which is in ``file``, is ``MODULE:...`` and this module is not one of
-    ``modules``."""
+    """UsageError if ``name``, which is written in ``file``, is ``MODULE:...`` and MODULE is not one
+    of ``modules``. ``what`` says in the error's text what ``name`` is the name of."""
     module = name.rpartition(":")[0]
     if module and module not in modules:
         raise UsageError(
@@ -28,7 +28,8 @@ def check_trusted(name, modules, file, what="environment"):
 
 @contextmanager
 def current_folder():
-    """Within the block, the current folder is the last place where modules are searched."""
+    """A context manager: within the block Python also searches modules in the current folder, after
+    all other places."""
     folder = os.getcwd()
     if folder in sys.path:
         yield
@@ -42,8 +43,9 @@ def current_folder():
 
 
 def import_named(module, field, name):
-    """Imports ``module``, with which ``name``, the value of ``field``, begins; it may be in the
-    current folder. UsageError if there is none; an exception of its own code is not caught."""
+    """Imports and returns the module called ``module``, which may be in the current folder.
+    UsageError if there is no such module; its text has ``name``, which begins with the module's
+    name, as the value of ``field``. An exception of the module's own code is not caught."""
     rule = f"{field} must name a module that can be imported, not {name!r}"
     if not all(part.isidentifier() for part in module.split(".")):
         raise UsageError(f"{rule} ({module!r} is not the name of a module)")

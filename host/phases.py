@@ -19,8 +19,8 @@ PHASES = {
 
 
 class Phases:
-    """A clock for one thread that is always in one phase: outside of all phases in "other", within
-    nested phases in the innermost.
+    """Counts the time that one thread spends in each phase. The thread is always in one phase: in
+    the innermost phase whose ``with`` block it is in, or in "other" outside of all of them.
 
         with phases("policy"):
             action = agent.act(obs)
@@ -28,8 +28,8 @@ class Phases:
     Attributes
     ----------
     seconds : dict
-        Phase -> seconds so far. Their sum is the time since this object was made, and the seconds
-        of ``load``.
+        Phase -> seconds so far. Their sum is the time since this object was made or ``restart``
+        was called last, and the seconds that ``load`` added.
     """
 
     def __init__(self, clock=time.perf_counter):
@@ -39,7 +39,7 @@ class Phases:
         self._stack, self._since = ["other"], clock()
 
     def __call__(self, name):
-        """A context manager for the time of its block."""
+        """A context manager: the thread is in the phase ``name`` within its block."""
         return self._known[name]
 
     @property
@@ -48,7 +48,8 @@ class Phases:
         return dict(self._seconds)
 
     def restart(self):
-        """Drops the time so far, which did not belong to the run."""
+        """Sets the seconds of all phases to 0, because the time so far did not belong to the
+        run."""
         self._count()
         self._seconds = dict.fromkeys(PHASES, 0.0)
 
@@ -58,7 +59,8 @@ class Phases:
             self._seconds[name] += value
 
     def move(self, seconds, to):
-        """Moves the last ``seconds`` of the present phase to the phase ``to``."""
+        """Subtracts ``seconds`` from the phase that the thread is in now, and adds them to the
+        phase ``to``."""
         self._seconds[self._stack[-1]] -= seconds
         self._seconds[to] += seconds
 

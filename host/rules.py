@@ -19,14 +19,15 @@ __all__ += ["check_choice", "check_fields", "check_number", "rules"]
 
 
 def check_number(name, value, rule, holds):
-    """Raises ``ValueError("<name> must be <rule>, not value")`` unless value is a number and
-    ``holds(value)``."""
+    """Raises ``ValueError("<name> must be <rule>, not <value>")`` unless ``value`` is an int or a
+    float, not a bool, and ``holds(value)`` is true."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not holds(value):
         raise UsageError(f"{name} must be {rule}, not {value!r}")
 
 
 def check_choice(name, value, choices):
-    """Raises ``ValueError`` unless value is one of the named choices."""
+    """Raises ValueError, which lists ``choices``, unless ``value`` is one of them. ``name`` is the
+    field's name in the error's text."""
     if not isinstance(value, str | int) or value not in choices:
         names = ", ".join(map(str, choices))
         raise UsageError(f"{name} must be one of {names}, not {value!r}")
@@ -34,8 +35,8 @@ def check_choice(name, value, choices):
 
 @dataclass(frozen=True)
 class Integer:
-    """An integer in ``low..high``; a large ``high`` is shown as a power of two, or 1 less, if it is
-    one."""
+    """A rule: an integer in ``low..high``, inclusive. As a text it is "<low> to <high>"; a ``high``
+    from 2**15 on that is a power of two, or 1 less, is written so, such as 2^40."""
 
     low: int
     high: int
@@ -54,7 +55,7 @@ class Integer:
 
 @dataclass(frozen=True)
 class Number:
-    """A number for which ``holds(number)`` is true; ``rule`` is the same in words."""
+    """A rule: a number for which ``holds(number)`` is true. ``rule`` says the same in words."""
 
     rule: str
     holds: object
@@ -108,8 +109,8 @@ FRACTION = Number("in [0, 1]", lambda x: 0 <= x <= 1)
 
 
 def rules(kind):
-    """``{field: (rule, whether None is allowed)}`` of the config class ``kind``, for fields with a
-    rule."""
+    """``{field: (rule, whether None is allowed)}`` for those fields of the config class ``kind``
+    whose annotation has a rule."""
     found = {}
     for each in reversed(kind.__mro__):
         for name, annotation in vars(each).get("__annotations__", {}).items():

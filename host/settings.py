@@ -9,9 +9,11 @@ __all__ = ["flat", "integer", "leaves", "override", "resolve", "text_of"]
 
 
 def leaves(config, inside=()):
-    """``(dotted name, value, path)`` of every field that is not itself a config.
+    """Yields ``(dotted name, value, path)`` for every field of ``config``, and of the configs in
+    its fields, that is not itself a config.
 
-    ``path`` : ``(class of a config, field's name)`` from the outermost config to the innermost.
+    ``path`` is a tuple of ``(class of a config, field's name)``, from the outermost config to the
+    innermost. ``inside`` is the path of ``config`` itself, if it is a part of another one.
     """
     for field in fields(config):
         value, path = getattr(config, field.name), (*inside, (type(config), field.name))
@@ -22,9 +24,11 @@ def leaves(config, inside=()):
 
 
 def resolve(config, name, hint="", before=""):
-    """The one dotted name that ``name`` means: itself, or the only name that ends in it.
+    """The dotted name of the field of ``config`` that ``name`` means: ``name`` itself, or the only
+    dotted name whose last parts are ``name``.
 
-    ValueError as in ``override``, with ``before`` in front of names.
+    ValueError if there is none, or more than one. The error's text proposes similar names, or else
+    gives ``hint``; it has ``before`` in front of each name.
     """
     names = [leaf for leaf, _, _ in leaves(config)]
     found = [leaf for leaf in names if leaf == name or leaf.endswith(f".{name}")]
@@ -138,13 +142,15 @@ def flat(values, prefix=""):
 
 
 def override(config, values, hint="", called=None, others=""):
-    """``config`` with fields replaced, all at once, so that rules across fields see all values.
+    """Returns a copy of ``config`` with fields replaced, all at once, so that rules across fields
+    see all new values.
 
     ``values`` maps a field's name, dotted (``engine.depth``) if several configs have it, to its
-    value; a text is read as the type of the value that it replaces. ValueError names the field as
-    ``values`` does; for an unknown field it proposes similar ones, or else gives ``hint``.
-    ``called`` maps a name of ``values`` to the name that the user wrote; ``others`` is the prefix
-    that a user writes before fields that ``values`` does not name.
+    value; a text is read as the type of the value that it replaces. ValueError if a field is
+    unknown or its value is wrong. The error's text names the field as ``values`` does; for an
+    unknown field it proposes similar ones, or else gives ``hint``. In the text, ``called`` maps a
+    name of ``values`` to the name that the user wrote, and ``others`` is the prefix that a user
+    writes before fields that ``values`` does not name.
     """
     present = {leaf: value for leaf, value, _ in leaves(config)}
     changes, written = {}, {}

@@ -37,5 +37,6 @@ class _Alias(MetaPathFinder, Loader):
 
 
 def alias() -> None:
-    """Makes Python find these names before it searches a folder for a second copy."""
+    """Makes ``rlfabric.hw``, ``rlfabric.sim``, ``rlfabric.boards`` and ``rlfabric.host``, with all
+    modules in them, other names of the modules ``hw``, ``sim``, ``boards`` and ``host``."""
     sys.meta_path.insert(0, _Alias())

@@ -12,23 +12,25 @@ _ROWS = 64
 
 
 class AdvantageEstimator(OwnCard, gae.AdvantageEstimator):
-    """``A_t = delta_t + gamma * lambda * A_{t+1}``, ``delta_t = r_t + gamma * V_{t+1} - V_t``
-    (Schulman et al., 2016; HEPPO, equations 2 to 5), estimated on a card.
+    """Estimates advantages on a card: ``A_t = delta_t + gamma * lambda * A_{t+1}``,
+    ``delta_t = r_t + gamma * V_{t+1} - V_t`` (Schulman et al., 2016; HEPPO, equations 2 to 5).
 
     Parameters
     ----------
     environments, steps : int
-        The largest rollout. For the cards ``model`` and ``sim`` the kernel is made for it, in words
-        of 32 bits.
+        Environments and steps of the largest rollout. For the cards ``model`` and ``sim`` a kernel
+        that can hold it is made, with numbers of 32 bits; other cards have the kernel that was
+        built.
     card : str, Card or Kernel
         A card's name or an open card, on which the kernel ``gae`` is loaded (``load_kernel``); or a
         loaded kernel. A card that was given by name is closed with the estimator.
     board : str
-        The board that the kernel is made for.
+        Name of the board for which the kernel is made, or was built.
     standardization, timeout_s
-        As for ``host.runtime.gae.AdvantageEstimator``, which has the methods and errors.
+        As for ``host.runtime.gae.AdvantageEstimator``, the base class, which has ``estimate`` and
+        the other methods.
 
-    The estimator is a context manager, which closes it at the end.
+    The estimator is a context manager: at the end of its ``with`` block it is closed.
 
     >>> ends = np.zeros((3, 2), bool)
     >>> with rlfabric.AdvantageEstimator(environments=2, steps=3) as estimator:

@@ -30,10 +30,12 @@ def designs() -> dict[str, str]:
 
 
 def estimate(design: str, board: str = "u200", **config: Setting) -> Estimate:
-    """Resources and clocks of ``design`` on ``board`` by its formulas; None means unknown.
+    """Estimates the resources and clocks of ``design`` on ``board`` by the design's formulas; None
+    stands for an unknown number.
 
-    ``config``: fields that differ from the board's default. UsageError for an unknown field;
-    DoesNotFit if it is too large; the message has what would fit.
+    ``config``: fields of the design's config that differ from its default on the board. UsageError
+    for an unknown design, board or field, or a wrong value; DoesNotFit if the design is too large
+    for the board, with what would fit in the message.
 
     >>> rlfabric.estimate("replay", "u50", capacity=4096).dsp is not None
     True
@@ -54,9 +56,9 @@ def generate(
     """Writes Verilog, register map and kernel description to the folder ``out/<board>/<design>``;
     returns it.
 
-    Files of another kernel there are replaced. A folder with a finished bitstream, or with files
-    that were changed by hand, is refused unless ``overwrite``. ``config`` and errors as for
-    ``estimate``.
+    Files of another kernel there are replaced. If the folder has a finished bitstream of another
+    kernel, or files that were changed by hand, UsageError; with ``overwrite`` these are moved to a
+    folder inside. ``config`` and other errors are those of ``estimate``.
 
     >>> folder = rlfabric.generate("gae", "u50", "kernels", **{"gae.rows": 4})
     >>> (folder / "gae.v").exists()
@@ -69,8 +71,8 @@ def generate(
 def load_kernel(
     design: str, board: str = "u200", *, card: str | Card = "model", **config: Setting
 ) -> Kernel:
-    """Returns the kernel ``design``, loaded on ``card``, which is a name as for ``open_card`` or an
-    open Card.
+    """Loads the kernel of ``design`` on ``card``, a name as for ``open_card`` or an open Card;
+    returns the Kernel.
 
     For the cards ``model`` and ``sim`` a missing kernel is generated under ``build/kernels``. Other
     cards load the kernel that was built for them before, ``build/<board>/<design>``, and ``config``

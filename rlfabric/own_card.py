@@ -11,8 +11,9 @@ _Self = TypeVar("_Self", bound="OwnCard")
 
 
 class OwnCard:
-    """A context manager. As a base class it stands before the class whose ``close`` releases the
-    kernel."""
+    """A base class of objects that load a kernel, and open a card for it if they are given a card's
+    name. Such an object is a context manager, which calls ``close`` at the end. A subclass has this
+    class as its first base, before the class whose ``close`` releases the kernel."""
 
     _card: Card | None = None
 
@@ -31,8 +32,8 @@ class OwnCard:
         return kernel
 
     def close(self) -> None:
-        """Releases the kernel, and closes the card that was opened for it. The object must not be
-        used after it."""
+        """Releases the kernel, and closes the card if this object opened it. The object must not be
+        used afterwards."""
         super().close()  # type: ignore[misc]
         if self._card is not None:
             self._card.close()

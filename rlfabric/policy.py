@@ -31,14 +31,14 @@ class _Acts(Protocol):
 
 
 class Policy:
-    """A trained policy, as ``load_policy`` or ``Run.policy`` gives it.
+    """A trained policy, as ``load_policy`` or ``Run.policy`` returns it.
 
     Attributes
     ----------
     algorithm, env : str
-        The algorithm that trained it, and the environment.
+        The algorithm that trained the policy, and the environment in which it was trained.
     score : float or None
-        Mean return in the evaluation for which it was kept.
+        Mean return in the evaluation for which the policy was kept; None if there was none.
     """
 
     def __init__(self, acting: _Acts, algorithm: str, env: str, score: float | None) -> None:
@@ -51,8 +51,8 @@ class Policy:
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
     ) -> tuple[NDArray[np.generic], None]:
-        """Actions as the environment takes them, and None, because there is no state, as
-        ``predict`` of stable-baselines3.
+        """Returns ``(actions, None)``, as ``predict`` of stable-baselines3; None stands for a
+        state, which these policies do not have. Actions are as the environment takes them.
 
         Parameters
         ----------
@@ -62,8 +62,8 @@ class Policy:
         state, episode_start
             Ignored; stable-baselines3 has them for recurrent policies.
         deterministic : bool
-            True: the best known action. False: an action drawn by the policy, if the policy is
-            random.
+            True: the best known action. False: an action with exploration, drawn by a policy that
+            is random; others explore as at the start of their training.
 
         Returns
         -------
@@ -92,7 +92,8 @@ class Policy:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """``returns`` [episodes] of greedy episodes; their ``mean`` and standard ``deviation``."""
+    """The result of ``evaluate``: ``returns``, an array [episodes] with the return of each greedy
+    episode, their ``mean``, and their standard ``deviation``."""
 
     returns: NDArray[np.float64]
 
@@ -106,11 +107,12 @@ class Evaluation:
 
 
 def load_policy(path: str | PathLike[str], *, imports: Sequence[str] = ()) -> Policy:
-    """The best policy of a run's folder, or the policy in a file that a run wrote (``best.npz``).
+    """Reads the best policy of a run from the run's folder, or the policy in a file that a run
+    wrote (``best.npz``, ``last.npz``).
 
     torch is not needed. ``imports``: modules that may be imported if the file names them for its
-    algorithm; no other module that it names is imported. CheckpointError if there is no such file,
-    or it is damaged.
+    algorithm; UsageError if it names another one. CheckpointError if there is no such file, or it
+    is damaged.
 
     >>> policy = rlfabric.load_policy("runs/first")
     >>> action, _ = policy.predict(np.zeros(4), deterministic=True)
@@ -130,8 +132,8 @@ def evaluate(
     limit: int = RunConfig.evaluation_steps,
     imports: Sequence[str] = (),
 ) -> Evaluation:
-    """Greedy episodes of ``policy``: the i-th starts from ``seed + i`` and ends after ``limit``
-    steps.
+    """Plays ``episodes`` greedy episodes of ``policy``, and returns the Evaluation with their
+    returns. Episode i, from 0 on, starts from ``seed + i``; it is broken off after ``limit`` steps.
 
     ``env``: gymnasium's id, or MODULE:ID, whose module is imported. None stands for the environment
     in which the policy was trained; if it has a module, the module must be in ``imports``.

@@ -23,11 +23,12 @@ class PrioritizedReplayBuffer(OwnCard, replay.PrioritizedReplayBuffer):
         or a loaded kernel with a replay memory. A card that was given by name is closed with the
         buffer.
     board : str
-        The board that the kernel is made for.
+        Name of the board for which the kernel is made, or was built.
     alpha, epsilon, seed, stratified, timeout_s, takeover
-        As for ``host.runtime.replay.PrioritizedReplayBuffer``, which has the methods and errors.
+        As for ``host.runtime.replay.PrioritizedReplayBuffer``, the base class, which has ``step``
+        and the other methods.
 
-    The buffer is a context manager, which closes it at the end.
+    The buffer is a context manager: at the end of its ``with`` block it is closed.
 
     >>> fields = {"obs": (np.float32, (4,)), "reward": (np.float32, ())}
     >>> with rlfabric.PrioritizedReplayBuffer(fields, capacity=1000) as memory:

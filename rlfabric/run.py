@@ -21,15 +21,15 @@ __all__ = ["Run", "train"]
 
 @dataclass(frozen=True)
 class Run:
-    """A training that has ended.
+    """The result of ``train``: a training that has ended.
 
     Attributes
     ----------
     folder : Path
-        Has progress.csv, returns.png, summary.json, TensorBoard's events, the best policy and a
-        checkpoint.
+        The run's folder, with progress.csv, returns.png, summary.json, TensorBoard's events, the
+        best policy and a checkpoint.
     summary : mapping
-        What summary.json holds.
+        The content of summary.json.
     """
 
     folder: Path
@@ -37,8 +37,8 @@ class Run:
 
     @property
     def policy(self) -> Policy:
-        """The best policy of all evaluations; CheckpointError if the run was interrupted before the
-        first one."""
+        """The policy that was best in the run's evaluations, read from the folder. CheckpointError
+        if the run was interrupted before its first evaluation."""
         return load_policy(self.folder)
 
     @property
@@ -58,12 +58,13 @@ class Run:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal ended the run; ``train(..., resume=True)`` continues it."""
+        """Whether SIGINT or SIGTERM ended the run before its final evaluation; ``train(...,
+        resume=True)`` with the same ``out`` continues it."""
         return bool(self.summary["interrupted"])
 
     @property
     def progress(self) -> list[dict[str, float | None]]:
-        """Rows of progress.csv: ``{column: number, or None if there is none}``."""
+        """The rows of progress.csv, a dict of column -> number for each; None for an empty cell."""
         rows: list[dict[str, float | None]] = read_progress(self.folder)
         return rows
 
@@ -86,7 +87,8 @@ def train(
     config: Mapping[str, Setting] | None = None,
     kernel: Mapping[str, Setting] | None = None,
 ) -> Run:
-    """Train an agent as ``rlfabric train`` does, to its end; returns the Run.
+    """Trains an agent, as the command ``rlfabric train`` does, until the training ends; returns the
+    Run.
 
     Parameters
     ----------
@@ -99,14 +101,17 @@ def train(
     steps, seed : int, optional
         None: the algorithm's number of steps, and seed 0.
     learner : str, optional
-        "card" or "cpu". None: "card" if the algorithm has a kernel that trains, else "cpu".
+        "card" or "cpu", where gradient steps are done. None: "card" if the algorithm has a kernel
+        that trains, and does not learn from images in a replay memory; else "cpu".
     callback : callable, optional
         ``callback(Progress)`` is called after each launch. If it returns False, the run ends with a
         checkpoint and an evaluation, as if all steps had been taken.
     out : path, optional
         The run's folder; None: a new one below ``runs/``.
-    board, preset, resume, overwrite
-        As the command's options.
+    board, preset : str, optional
+        Name of the board of the kernel; one of the algorithm's presets, None for its default.
+    resume, overwrite : bool
+        Whether an earlier run in the folder is continued, or replaced.
     progress : bool
         Show a progress bar.
     config, kernel : mapping, optional
@@ -114,8 +119,9 @@ def train(
         show`` lists all of them.
 
     SIGINT and SIGTERM end the training with a checkpoint, and the Run is ``interrupted``.
-    UsageError if the request is not possible; MissingTool; Failure. After a failure during the
-    training, ``last.npz`` has the policy as it was, and notes of the error say how to continue.
+    UsageError if the request is not possible; MissingTool if a program or package is missing;
+    Failure if the card or the training fails. After a failure during the training, ``last.npz`` has
+    the policy as it was, and notes of the error say how to continue.
 
     >>> def enough(progress):
     ...     return progress.steps < 1500  # False ends the run

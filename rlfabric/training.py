@@ -64,11 +64,12 @@ _KIND = "program"
 
 
 def make_envs(env: str, count: int, *, algorithm: str = "dqn") -> VectorEnv:
-    """``count`` copies of ``env``, vectorised, as ``algorithm`` sees them: observations are flat
-    unless it takes images; ``Actor`` steps them.
+    """A vector environment of ``count`` copies of ``env``, as ``algorithm``, an algorithm's name,
+    takes them: observations are flattened to vectors, unless the algorithm takes images. ``Actor``
+    steps it.
 
-    ``env``: gymnasium's id, or MODULE:ID. UsageError if the action space does not fit the
-    algorithm, or the environment cannot be made.
+    ``env``: gymnasium's id, or MODULE:ID. UsageError if the algorithm does not take the action
+    space, or the environment cannot be made.
     """
     made: VectorEnv = environment.make_envs(env, count, find(algorithm))
     return made
@@ -77,10 +78,11 @@ def make_envs(env: str, count: int, *, algorithm: str = "dqn") -> VectorEnv:
 def save_checkpoint(
     path: str | PathLike[str], config: Mapping[str, object], state: Mapping[str, object]
 ) -> None:
-    """Writes nested dicts and lists of arrays and JSON values, without pickle. The file is complete
-    or not there.
+    """Writes ``state``, nested dicts and lists of arrays and JSON values, to a file, without
+    pickle. A file at ``path`` is replaced only when the new one is complete.
 
-    ``config``: JSON values that describe to what the state belongs.
+    ``config``: JSON values that describe to what the state belongs; ``load_checkpoint`` can compare
+    them.
     """
     checkpoint.save(path, _KIND, config, state)
 
@@ -88,6 +90,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: str | PathLike[str], expected: Mapping[str, object] | None = None
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """``(config, state)`` that ``save_checkpoint`` wrote; CheckpointError if the file is absent or
-    damaged, or if its config is not ``expected``; the message names each field that differs."""
+    """Reads ``(config, state)`` that ``save_checkpoint`` wrote. CheckpointError if the file is
+    absent or damaged, or if ``expected`` is given and its config differs from it; the message names
+    each field that differs."""
     return checkpoint.load(path, _KIND, expected)

@@ -22,13 +22,14 @@ __all__ = ["A3C", "A3CConfig", "A3CPolicy", "A3CUpdater"]
 class A3CConfig(ConvolutionConfig, AgentConfig):
     """Asynchronous advantage actor-critic (Mnih et al., 2016; FA3C, Cho et al., 2019, 2.2).
 
-    Sums over the rollout of one agent, ``batch_size`` steps:
+    The loss is a sum over the rollout of one agent, which is ``batch_size`` steps:
     ``loss = sum(-log pi(a|s) (R - V) - entropy_coefficient H(pi) + value_coefficient (R - V)**2)``,
-    ``R = r + gamma R'``. R' is the next step's R; it is 0 if the episode terminates at this step,
-    and the value of the observation that follows if the episode is truncated at this step or the
-    rollout ends. The gradient d of each agent's rollout updates the parameters that all agents
-    share: ``g = decay g + (1 - decay) d**2``,
-    ``theta -= learning_rate d / sqrt(g + optimizer_epsilon)``.
+    ``R = r + gamma R'``. V is the network's value of s, and H(pi) the policy's entropy. R' is the
+    next step's R; it is 0 if the episode terminates at this step, and the value of the observation
+    that follows if the episode is truncated at this step or the rollout ends.
+
+    The gradient d of each agent's rollout updates theta, the parameters that all agents share:
+    ``g = decay g + (1 - decay) d**2``, ``theta -= learning_rate d / sqrt(g + optimizer_epsilon)``.
     """
 
     #: Width of each hidden layer: at most 2, of 1 to 4096.
@@ -53,10 +54,10 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
 
 
 class A3CPolicy(Policy):
-    """Draws actions by their probabilities, ``pi = softmax(logits)``; if ``greedy``, takes the
-    likeliest.
+    """A policy that draws actions by their probabilities, ``pi = softmax(logits)``; if ``greedy``,
+    it takes the likeliest action.
 
-    One network gives the logits of all actions and, last, the value.
+    One network gives the logits of all actions and, as its last output, the value.
     """
 
     ACTS = "actor_critic"
@@ -82,7 +83,7 @@ class A3CPolicy(Policy):
 
 
 class A3CUpdater(Updater):
-    """Executes the card's rounds with gradients by autodiff."""
+    """Executes the rounds of a RoundLearner off the card, with gradients by autodiff."""
 
     device_cycles = None
 
@@ -94,8 +95,9 @@ class A3CUpdater(Updater):
 
     @staticmethod
     def errors(config, rollout):
-        """Returns d(objective) / d(outputs) of a ``host.collect.rounds.GroupRollout``, float32
-        [steps, agents, outputs], and the means of the objective's parts by column."""
+        """For a ``host.collect.rounds.GroupRollout``, returns d(loss) / d(outputs), float32 [steps,
+        agents, outputs], with the loss of A3CConfig; it is 0 where ``valid`` is False. Also returns
+        a dict, column of progress.csv -> mean over the valid steps, empty if there are none."""
         outputs, valid = rollout.outputs.astype(np.float64), rollout.valid
         logits, value = outputs[..., :-1], outputs[..., -1]
         logarithms = log_softmax(logits)
@@ -125,8 +127,9 @@ class A3CUpdater(Updater):
         return tasks
 
     def run(self, tasks):
-        """Executes tasks of ``host.runtime.a3c_tasks`` one after the other. Returns the outputs of
-        each Infer and None for other tasks, as ``host.runtime.a3c.ActorCritic.run`` does."""
+        """Executes tasks of ``host.runtime.a3c_tasks`` one after the other. Returns a list with an
+        item for each task: the outputs of an Infer, float32 [agents, outputs], and None for others.
+        """
         kinds = {Sync: self._sync, Infer: self._infer, Train: self._train}
         return [kinds[type(task)](task) for task in tasks]
 
@@ -164,11 +167,13 @@ class A3CUpdater(Updater):
         """Does nothing: there is nothing to release."""
 
     def state_dict(self):
-        """The means of squared gradients. The policy saves the parameters; rollouts are lost."""
+        """The means of the squared gradients. The policy's own state has the parameters; snapshots
+        and rollouts are not saved."""
         return {"squares": self._squares.cpu().numpy().copy()}
 
     def load_state_dict(self, state):
-        """Continues a saved state; the policy must have been loaded before."""
+        """Continues from a ``state_dict``. The policy must have been loaded before, since the
+        parameters are copied from it; snapshots and rollouts are dropped."""
         self._trained.parameters.copy_(torch.from_numpy(self._trained.network.parameters))
         self._squares.copy_(torch.from_numpy(np.array(state["squares"])))
         self._snapshots.clear()

@@ -10,13 +10,15 @@ __all__ = ["ACTIVATIONS", "Activation"]
 
 
 class Activation(NamedTuple):
-    """
+    """An activation function of hidden layers, in NumPy and in torch.
+
     function : callable
-        The activation of an array.
+        Returns the activation of a NumPy array.
     torch : callable
-        ``torch(module)`` gives the same function of a tensor; ``module`` is torch.
+        ``torch(module)`` returns the same function for tensors; ``module`` is the module torch.
     gain : float
-        Of the weights before it, at first: outputs then vary as inputs do.
+        Gain of the first weights of a layer before this function, with which the layer's outputs
+        vary as much as its inputs.
     """
 
     function: Callable

@@ -20,12 +20,15 @@ _HALF_LOG_2PI = math.log(2 * math.pi) / 2
 
 
 class ActorCritic:
-    """Two multi-layer perceptrons with orthogonal first weights, whose parameters are one vector.
+    """Actor and critic: two multi-layer perceptrons with orthogonal first weights, whose parameters
+    are one vector.
 
-    The actor gives logits [rows, action_count], ``pi(a) = exp(logits_a) / sum(exp(logits))``; or
-    the means of independent components,
-    ``log pi(a) = sum(-((a - mean) / deviation)**2 / 2 - log(deviation) - log(2 pi) / 2)``, whose
-    deviations do not depend on the observation. The critic gives values [rows, 1].
+    For discrete actions the actor gives logits [rows, action_count],
+    ``pi(a) = exp(logits_a) / sum(exp(logits))``. For continuous actions it gives the means [rows,
+    action_count] of independent normal components,
+    ``log pi(a) = sum(-((a - mean) / deviation)**2 / 2 - log(deviation) - log(2 pi) / 2)``; the
+    deviations are parameters, and do not depend on the observation. The critic gives values [rows,
+    1].
 
     Parameters
     ----------
@@ -56,14 +59,17 @@ class ActorCritic:
             self.arrays.append(self.log_deviation)
 
     def apply(self, x, arrays, functions):
-        """``(output of the actor, values [rows], logarithms of deviations)`` of tensor ``x``."""
+        """``(output of the actor, values [rows], logarithms of the deviations or None)`` for tensor
+        ``x`` [rows, inputs]; None for discrete actions. ``arrays`` stand for the network's own, and
+        ``functions`` are as for ``MLP.apply``."""
         count = len(self.actor.arrays)
         output = self.actor.apply(x, arrays[:count], functions)
         value = self.critic.apply(x, arrays[count : 2 * count], functions)[:, 0]
         return output, value, None if self.discrete else arrays[-1]
 
     def draw(self, x, rng):
-        """``(actions [rows, ...], log probabilities [rows])`` at x [rows, inputs]."""
+        """Draws an action for each row of x [rows, inputs], in NumPy, by the generator ``rng``.
+        Returns ``(actions [rows, ...], their log probabilities [rows])``."""
         output = self.actor.forward(x)
         if not self.discrete:
             noise = rng.standard_normal(output.shape, np.float32)
@@ -75,7 +81,8 @@ class ActorCritic:
 
 
 def draw_by_logits(logits, rng):
-    """Actions, each distributed as the softmax of the last axis of ``logits`` [..., actions]."""
+    """Draws an action for each row of ``logits`` [..., actions], with the softmax over the last
+    axis as its probabilities: integers [...]."""
     # The index of the largest logit plus Gumbel noise has this distribution.
     return (logits + rng.gumbel(size=logits.shape)).argmax(axis=-1)
 
@@ -87,8 +94,8 @@ def log_softmax(logits):
 
 
 def log_probability_and_entropy(output, log_deviation, action):
-    """``log pi(action)`` and the entropy of ``pi``, tensors [rows]; ``log_deviation`` is None if
-    ``output`` are logits."""
+    """``(log pi(action), entropy of pi)``, tensors [rows], for an actor's ``output`` [rows, ...]:
+    logits if ``log_deviation`` is None, else means of normal components."""
     if log_deviation is None:
         logarithms = torch.log_softmax(output, 1)
         entropy = -(logarithms.exp() * logarithms).sum(1)

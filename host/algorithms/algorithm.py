@@ -14,39 +14,42 @@ _NAMES = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """One algorithm. Its file makes one of these, and ``host.algorithms.registry`` finds it.
+    """The descriptor of a learning algorithm. The algorithm's file makes one object of this class,
+    and ``host.algorithms.registry`` finds it.
 
     Dictionaries of defaults map fields of the run's config to values, and ``agent`` to a dictionary
-    of the agent's fields. ``host.train.preset`` applies them in the order of the attributes, so
-    that later ones replace values of earlier ones.
+    of the agent's fields. ``host.train.preset`` applies them in this order, and later ones replace
+    values of earlier ones: defaults; card and continuous, or else environments and
+    card_environments; designs; presets.
 
     Attributes
     ----------
     name, summary : str
-        Its name on the command line; one line about it.
+        The algorithm's name on the command line; one line about it.
     config : type
         The class of its hyperparameters, a subclass of AgentConfig.
     policy : type
         A subclass of Policy, which acts.
     updater : callable
         ``updater(policy, **options)`` returns an Updater, which does the gradient steps off the
-        card; mostly a subclass of Updater.
+        card; mostly this is a subclass of Updater.
     actions : tuple
-        Kinds of action spaces that it takes: Discrete, Box.
+        Classes of action spaces that the algorithm takes: Discrete, Box, or both.
     columns : dict
-        Columns of progress.csv that ``update`` measures, and for each the quantity whose mean it
-        is.
+        Column of progress.csv that ``update`` measures -> a text: the quantity whose mean it is.
     learns_from : str
         "replay": from a replay memory; "rollouts": from each rollout once, with the card's
         advantages; "rounds": in rounds of inferences and trainings, in which the card acts too.
     images : bool
-        Whether it takes observations of any shape as they are; if not, they are flattened.
+        Whether the algorithm takes observations of any shape as they are; if not, they are
+        flattened.
     kernel : callable, optional
         ``kernel(config)`` returns those fields of ``hw.learner.config.LearnerConfig``, or of its
         own kernel's config, that this algorithm alone sets. None: no kernel has its name, and the
         card does not train it.
     designs : dict
-        Another kernel that trains it, besides the one of its name -> defaults with that kernel.
+        Name of a further design, besides the one of the algorithm's name, whose kernel trains it
+        -> defaults with that kernel.
     defaults : dict
         Defaults of a run where they differ from those of the fields.
     card : dict
@@ -60,7 +63,7 @@ class Algorithm:
     card_environments : dict
         Environment's id -> defaults there if the card trains.
     presets : dict
-        Name -> fields of the agent.
+        Name of a preset -> dictionary of the agent's fields.
     default_preset : str or None
         The preset of a run that names none; None: no preset.
     """
@@ -90,7 +93,8 @@ class Algorithm:
         return ("card", "cpu") if self.kernel else ("cpu",)
 
     def check_actions(self, space, env):
-        """ValueError unless the algorithm takes the action space of ``env``."""
+        """ValueError unless the algorithm takes ``space``, the action space of the environment
+        called ``env``; a Box must have one dimension and bounds."""
         taken = isinstance(space, self.actions)
         if taken and isinstance(space, Box):
             taken = len(space.shape) == 1 and space.is_bounded()

@@ -25,7 +25,8 @@ torch = _Torch()
 
 
 def check_device(name):
-    """ValueError unless torch can compute on its device ``name``; MissingTool without torch."""
+    """Checks that torch can compute on the device that it calls ``name``; ValueError if it cannot,
+    MissingTool without torch."""
     device, empty = torch.device, torch.empty
     try:
         empty(1, device=device(name)).cpu()
@@ -61,7 +62,7 @@ class Trained:
     network : MLP, or another with ``parameters``, ``arrays`` and ``apply``
         The network that is trained, in place.
     config : AgentConfig
-        Gives the optimizer, and the limit of the gradient's norm.
+        Gives the optimizer, and ``max_gradient_norm``.
     device : str
         torch's name of the device of the tensors.
     dtype : torch.dtype, optional
@@ -70,7 +71,7 @@ class Trained:
     Attributes
     ----------
     constants : list of tensors
-        The parameters in the order of the network's ``arrays``, without gradients.
+        Views of the parameters in the order of the network's ``arrays``, without gradients.
     """
 
     def __init__(self, network, config, device="cpu", dtype=None):
@@ -112,8 +113,8 @@ class Trained:
         return self.network.apply(x, arrays, self._functions)
 
     def snapshot(self):
-        """Copies of all arrays as they are now; their gradients are added to those of the
-        network."""
+        """Returns copies of the network's arrays as they are now, for ``__call__``. Gradients by
+        these copies are added to the gradient of the network's present parameters."""
         return self._leaves(self.parameters.detach().clone())
 
     def target(self, x):
@@ -125,8 +126,8 @@ class Trained:
         torch.autograd.backward(loss, inputs=self.arrays, **options)
 
     def descend(self, learning_rate):
-        """One step of the optimizer, with the gradient's norm limited as configured. Afterwards the
-        gradient is 0."""
+        """Does one step of the optimizer with step size ``learning_rate``. A gradient whose norm is
+        above ``max_gradient_norm`` is scaled down to it. Afterwards the gradient is 0."""
         limit = self.config.max_gradient_norm
         if limit is not None:
             norm = self.parameters.grad.norm().item()
@@ -145,7 +146,7 @@ class Trained:
             self.target_parameters.lerp_(self.parameters, tau)
 
     def show(self):
-        """Copies the parameters to the policy's network, if its memory is not theirs."""
+        """Copies the parameters to the policy's network, unless both are the same memory."""
         if self._copied:
             self.network.parameters[...] = self.parameters.cpu().numpy()
 
@@ -162,7 +163,7 @@ class Trained:
         }
 
     def load_state_dict(self, state):
-        """Continues a saved state; the policy's network must have been loaded before."""
+        """Continues a saved state. Before it the policy's network must have been loaded."""
         self.parameters.copy_(torch.from_numpy(self.network.parameters))
         self.target_parameters.copy_(torch.from_numpy(np.array(state["target"])))
         own = self.optimizer.state_dict()
@@ -172,24 +173,23 @@ class Trained:
 
 
 class Updater:
-    """Does gradient steps of a policy off the card, by autodiff.
+    """The base class of updaters, which do a policy's gradient steps off the card, by autodiff.
 
-    A subclass has ``update(batch, clock)``, and may have more networks and random draws than the
-    policy acts with.
+    A subclass has ``update(batch, clock)``.
 
     Parameters
     ----------
     policy : Policy
         Its networks are trained in place.
     seed : int, numpy.random.SeedSequence or numpy.random.Generator
-        Seed of the random numbers of a step.
+        Seed of the random numbers that gradient steps draw.
     device : str
         ``cpu``, or torch's name of another device; ValueError if torch cannot use it here.
 
     Attributes
     ----------
     networks : dict of str to Trained
-        The policy's networks by name.
+        Name of each of the policy's networks -> the network in training.
     """
 
     def __init__(self, policy, *, seed=0, device="cpu"):
@@ -203,25 +203,25 @@ class Updater:
         return Trained(network, self.config, self.device)
 
     def inferred(self, policy):
-        """Returns an object that acts as ``policy``, a policy of this agent, in the arithmetic that
-        trains it: if this is binary32, the policy itself, else an InferredPolicy."""
+        """Returns an object that acts as ``policy``, a policy of this agent, in the arithmetic in
+        which the updater trains: the policy itself if this is binary32, else an InferredPolicy."""
         return policy
 
     def update(self, batch, clock):
-        """One optimizer step of each network.
+        """Does a gradient step with a batch of experiences.
 
         Parameters
         ----------
         batch : dict
-            ``obs``, ``next_obs`` [batch, ...], ``action``, ``reward``, ``discount`` (gamma^k, 0
-            where terminated), ``weights`` [batch].
+            Arrays [batch, ...]: ``obs``, ``next_obs``, ``action``, ``reward``, ``discount``
+            (gamma^k, or 0 if the episode terminated), ``weights`` (importance weights).
         clock : Clock
-            Schedules depend on it; this step has number ``clock.updates + 1``.
+            Schedules depend on it; this step has number ``clock.updates + 1``. It is not changed.
 
         Returns
         -------
         td_errors : array [batch], float32
-            ``y - Q(s, a)`` before the step, or the larger magnitude of two critics' errors.
+            ``y - Q(s, a)`` before the step; with two critics the larger of their magnitudes.
         measured : dict
             Column of progress.csv -> number.
 
@@ -230,8 +230,9 @@ class Updater:
         raise NotImplementedError
 
     def tensors(self, batch):
-        """The batch as tensors on the device: float32, uint8 for images, int64 [batch, 1] for
-        discrete actions; observations are [batch, numbers]."""
+        """The arrays of a batch (``update``) as tensors on the device, by name. Observations are
+        [batch, numbers], uint8 for images, else float32. Actions are int64 [batch, 1] if discrete,
+        else float32 [batch, components]. All others are float32 [batch]."""
         seen = dict.fromkeys(("obs", "next_obs"), self.spec.dtype)
         kinds = seen | dict.fromkeys(("reward", "discount", "weights"), "float32")
         tensors = {name: self.tensor(np.asarray(batch[name], kind)) for name, kind in kinds.items()}
@@ -251,8 +252,8 @@ class Updater:
         return self.tensor(self.rng.standard_normal(shape, np.float32))
 
     def weighted_loss(self, td, weights):
-        """``mean(w f(td))``, where f is Huber's loss or half of the square (Schaul et al.,
-        Prioritized Experience Replay, 2016, 3.4)."""
+        """``mean(w f(td))`` of tensors [rows], w being ``weights``. f is Huber's loss, or with loss
+        squared half of the square (Schaul et al., Prioritized Experience Replay, 2016, 3.4)."""
         if self.config.loss == "squared":
             return (weights * td * td).mean() / 2
         zero = torch.zeros_like(td)
@@ -262,8 +263,8 @@ class Updater:
         return (weights * huber).mean()
 
     def check_finite(self, name, tensor, clock):
-        """``tensor``, one number or one for each row, as an array. If a number is not finite,
-        ValueError with ``name`` and the row."""
+        """``tensor``, one number or one for each row, as a NumPy array. ValueError if a number is
+        not finite; its text has ``name``, the row, and the numbers of ``clock``."""
         array = tensor.detach().cpu().numpy()
         bad = np.flatnonzero(~np.isfinite(array))
         if len(bad):
@@ -277,12 +278,13 @@ class Updater:
         return array
 
     def synchronize(self, clock):
-        """Moves the targets if ``target_interval`` says so for this step."""
+        """Calls ``move_targets`` if ``clock.updates + 1``, the number of this step, is a multiple
+        of ``target_interval``."""
         if (clock.updates + 1) % self.config.target_interval == 0:
             self.move_targets()
 
     def move_targets(self):
-        """Moves the targets of all networks towards them, by ``target_tau``."""
+        """Updates the target of every network: ``target += target_tau (online - target)``."""
         for trained in self.networks.values():
             trained.synchronize(self.config.target_tau)
 

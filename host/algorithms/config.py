@@ -16,11 +16,13 @@ _DECAY = Number("in [0, 1)", lambda x: 0 <= x < 1)
 
 @dataclass
 class Clock:
-    """How far a training has come: environment steps of all actors together, and gradient steps.
+    """How far a training has come: ``steps``, environment steps of all actors together, and
+    ``updates``, gradient steps.
 
-    ``launched`` is the number of steps at the start of the launch under way. Step sizes depend on
+    ``launched`` is the value of ``steps`` when the present iteration began. Step sizes depend on
     it, so that a step size that falls to 0 is not yet 0 in the last launch. ``total`` is the number
-    of steps for which the schedules were made (``AgentConfig.in_run``), 0 without a run.
+    of environment steps for which the schedules were made (``AgentConfig.in_run``), 0 without a
+    run.
     """
 
     steps: int = 0
@@ -30,8 +32,8 @@ class Clock:
 
 
 def linear(step, start, end, steps):
-    """``start + (end - start) min(1, step / steps)``; if ``steps`` is 0, always ``end``, and if it
-    is None, always ``start``."""
+    """A linear schedule: ``start + (end - start) min(1, step / steps)``. If ``steps`` is 0, always
+    ``end``; if ``steps`` is None, always ``start``."""
     if steps is None:
         return start
     return end if step >= steps else start + (end - start) * step / steps
@@ -42,9 +44,9 @@ class AgentConfig(ConfigBase):
     """Hyperparameters of every agent. Lengths of schedules are environment steps of all actors
     together.
 
-    A schedule is a method whose argument is a number of environment steps. If its length is None,
-    it lasts for the whole run or for a share of it, which ``in_run`` converts to steps; without a
-    run it keeps its first value.
+    A schedule is a method, such as ``learning_rate_at``, whose argument is a number of environment
+    steps. If the field with its length is None, the schedule lasts for the whole run or for a share
+    of it, which ``in_run`` converts to steps; in a config without a run it keeps its first value.
     """
 
     #: Width of each hidden layer, 1 to 65536; on the card 1 to 4 layers of 1 to 512.
@@ -74,18 +76,20 @@ class AgentConfig(ConfigBase):
 
     @property
     def schedules(self):
-        """Field of a schedule's length -> share of the run for which None stands."""
+        """A dict: name of a field with a schedule's length -> the share of the run, in 0..1, for
+        which this field's None stands."""
         return {"learning_rate_steps": 1.0}
 
     def in_run(self, steps):
-        """This config in a run of ``steps``: every schedule has a length."""
+        """This config for a run of ``steps`` environment steps: each length of a schedule that is
+        None is replaced by its share of the run."""
         lengths = {name: int(share * steps) for name, share in self.schedules.items()}
         known = {name: getattr(self, name) for name in lengths}
         return replace(self, **{name: n for name, n in lengths.items() if known[name] is None})
 
     @property
     def learns_until(self):
-        """Environment steps after which the step size stays 0; None: it never does."""
+        """Number of environment steps after which the step size stays 0; None if it never does."""
         return self.learning_rate_steps if self.learning_rate_final == 0 else None
 
     def learning_rate_at(self, steps):
@@ -141,6 +145,6 @@ class TemporalDifferenceConfig(AgentConfig):
         return linear(steps, self.beta_start, self.beta_end, self.beta_steps)
 
     def learning_rates_at(self, steps):
-        """Step size of each network after ``steps``, in the order of a learner on the card; a
-        single one holds for all networks."""
+        """A tuple with the step size of each network after ``steps`` environment steps, in the
+        order of the policy's networks. If it has one number, this holds for all networks."""
         return (self.learning_rate_at(steps),)

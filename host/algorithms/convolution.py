@@ -46,8 +46,12 @@ CONVOLUTIONS = _Convolutions()
 
 
 def default_convolutions(spec):
-    """Convolutions for the observations of a Spec: 16 8x8/4 and 32 4x4/2 for images of bytes with
-    at least 36 x 36 pixels, 16 3x3/1 for smaller ones, none for other observations."""
+    """The default convolutions, a tuple of (filters, kernel, stride), for the observations of a
+    Spec.
+
+    They are ((16, 8, 4), (32, 4, 2)) for images of bytes with at least 36 x 36 pixels, ((16, 3,
+    1),) for smaller images with at least 3 x 3 pixels, and () for all other observations.
+    """
     if spec.dtype != "uint8" or len(spec.shape) != 3:
         return ()
     smallest = min(spec.shape[:2])
@@ -58,7 +62,8 @@ def default_convolutions(spec):
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionConfig:
-    """Hyperparameters of agents that may see images; a base class before AgentConfig."""
+    """Hyperparameters of agents that may see images: ``convolutions``. A config has this class as a
+    base before AgentConfig."""
 
     #: Convolutions with ReLU before the hidden layers, filters:kernel:stride of each; None: 16:8:4
     #: and 32:4:2 for images of at least 36 x 36 pixels, 16:3:1 for smaller ones, none for vectors.
@@ -74,9 +79,9 @@ class ConvolutionConfig:
 
 
 class ConvNet:
-    """``h = relu(convolution(h))`` once for each of ``convolutions``, then an ``MLP`` on the pixels
-    that remain; all rows of a batch at once. A number of an observation stands for
-    ``number * 2**spec.exponent``.
+    """A network of convolutions, ``h = relu(convolution(h))`` for each of ``convolutions``, and
+    then an ``MLP`` on the pixels that remain. It takes all rows of a batch at once. The numbers of
+    an observation are first multiplied by ``2**spec.exponent``.
 
     The pixels enter the MLP in torch's order, channel, y, x, even if there is no convolution.
     Observations that are not [height, width, channels] keep their order. First weights of
@@ -92,7 +97,7 @@ class ConvNet:
         Without padding. ValueError if there are any, but observations are not [height, width,
         channels], and if a kernel is larger than its input.
     hidden, activation, dueling, output_gain, rng
-        As of ``MLP``.
+        As for ``MLP``.
 
     Attributes
     ----------
@@ -102,7 +107,8 @@ class ConvNet:
         Views of ``parameters``: weights [filters, channels, y, x] and biases of the convolutions,
         then those of the MLP.
     layers : list of (weight, bias)
-        The same in torch's shapes, so weights of the MLP are transposed: [outputs, inputs].
+        The arrays of each layer in torch's shapes: weights of the MLP are transposed, [outputs,
+        inputs].
     """
 
     def __init__(
@@ -134,7 +140,8 @@ class ConvNet:
         self.move(np.concatenate([*parts, self._mlp.parameters]))
 
     def move(self, parameters):
-        """Uses the flat float32 vector ``parameters`` as the network's own, with its numbers."""
+        """Makes the float32 vector ``parameters`` the memory of the network's parameters, from now
+        on; it is not copied, and its numbers are the new parameters."""
         self.parameters, self.arrays, at = parameters, [], 0
         for shape in self._shapes:
             end = at + int(np.prod(shape))
@@ -151,14 +158,15 @@ class ConvNet:
         return list(zip(weights, self.arrays[1::2], strict=True))
 
     def forward(self, x):
-        """Outputs [rows, outputs] for x [rows, height, width, channels] or [rows, numbers], bytes
-        or float32."""
+        """Outputs, float32 [rows, outputs], for observations x [rows, height, width, channels] or
+        [rows, numbers], bytes or float32."""
         return self.apply(x, self.arrays, FUNCTIONS)
 
     def apply(self, x, arrays, functions):
-        """``forward`` with other arrays of the same shapes, NumPy's or torch's, and functions for
-        them: those of ``MLP.apply``; ``scale(x, factor)``, which makes float32 of numbers or bytes;
-        and ``convolve(x, weight, bias, stride)`` for x [rows, channels, y, x]."""
+        """As ``forward``, with ``arrays`` instead of the network's own, of the same shapes, NumPy's
+        or torch's. ``functions`` has functions for such arrays by name: those of ``MLP.apply``;
+        ``scale(x, factor)``, the float32 product; and ``convolve(x, weight, bias, stride)`` for x
+        [rows, channels, y, x]."""
         x, count = functions["scale"](x, self._scale), 2 * len(self._strides)
         if len(self._shape) == 3:
             # In memory channels stay the innermost: no data are moved here.

@@ -17,9 +17,9 @@ __all__ = ["DDPG", "DDPGConfig", "DDPGUpdater"]
 class DDPGConfig(DeterministicConfig):
     """Deep deterministic policy gradient (Lillicrap et al., 2016).
 
-    ``y = r + discount Q'(s', mu'(s'))``, ``td = y - Q(s, a)``; the actor ascends
-    ``mean Q(s, mu(s))``. ``Q'`` and ``mu'`` are the target networks; the discount is 0 if the
-    episode terminated.
+    ``y = r + discount Q'(s', mu'(s'))``, ``td = y - Q(s, a)``; the actor mu ascends
+    ``mean Q(s, mu(s))``. ``Q'`` and ``mu'`` are the target networks of critic and actor; the
+    discount is 0 if the episode terminated.
     """
 
     #: The actor ascends the critic as it was before the critic's step, so that both can learn at
@@ -28,8 +28,9 @@ class DDPGConfig(DeterministicConfig):
 
 
 class DDPGUpdater(Updater):
-    """The critic descends ``mean(weights * loss(td))``, the actor ``-mean Q(s, mu(s))``. With
-    ``lagged_critic`` this Q is the critic before its step, as on the card, else after it."""
+    """The gradient steps of DDPG: the critic Q descends ``mean(weights * loss(td))``, the actor mu
+    descends ``-mean Q(s, mu(s))``. With ``lagged_critic`` the actor's Q is the critic before its
+    step, as in kernel ``ddpg``; else it is the critic after its step."""
 
     def update(self, batch, clock):
         batch, critic, actor = self.tensors(batch), self.networks["critic"], self.networks["actor"]

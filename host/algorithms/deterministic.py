@@ -95,10 +95,12 @@ class DeterministicConfig(TemporalDifferenceConfig):
 
 
 class DeterministicPolicy(Policy):
-    """``clip(mu(s) + noise, -1, 1)``; the critics see observation and action side by side.
+    """A policy whose actions are ``clip(mu(s) + noise, -1, 1)``, without noise if ``greedy``. The
+    inputs of its critics are observation and action side by side.
 
+    Gaussian noise is ``d N(0, 1)``, with d the deviation at present (``noise_at``).
     Ornstein-Uhlenbeck noise is ``x <- (1 - theta) x + d sqrt(1 - (1 - theta)^2) N(0, 1)`` in each
-    environment, and 0 at the start of an episode; ``d`` is its deviation in the long run. (In
+    environment, and 0 at the start of an episode; d is its deviation in the long run. (In
     Lillicrap et al., 2016, 7, theta is 0.15 and the factor of the normal number 0.2, so d = 0.38.
     In stable-baselines3 a step takes the time dt, and theta here is their theta times dt.)
     """
@@ -156,12 +158,13 @@ class DeterministicPolicy(Policy):
 
 
 def beside(obs, action):
-    """A critic's input: tensors [rows, size] and [rows, action_count] side by side."""
+    """A critic's input: the tensors ``obs`` [rows, size] and ``action`` [rows, action_count] side
+    by side, [rows, size + action_count]."""
     return torch.cat([obs, action], 1)
 
 
 def larger(one, two):
-    """The larger magnitude of two critics' TD errors [rows], which gives the priority, as in LAP
-    (Fujimoto et al., An Equivalence between Loss Functions and Non-Uniform Sampling, 2020). The
-    mean of two errors with different signs would be near 0."""
+    """``max(|one|, |two|)`` of two critics' TD errors, tensors [rows], from which priorities
+    follow, as in LAP (Fujimoto et al., An Equivalence between Loss Functions and Non-Uniform
+    Sampling, 2020). The mean of two errors with different signs could be near 0."""
     return torch.maximum(one.abs(), two.abs())

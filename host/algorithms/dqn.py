@@ -22,9 +22,9 @@ __all__ = ["DQN", "DQNConfig", "DQNPolicy", "DQNUpdater"]
 class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
     """Deep Q-learning.
 
-    ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, with ``Q'`` the target network and
-    ``a* = argmax Q`` (``double``; van Hasselt et al., 2016) or ``argmax Q'``; the discount is 0 if
-    the episode terminated.
+    ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, where Q' is the target network. With
+    ``double``, a* is the action with the largest Q(s', .) (van Hasselt et al., 2016), else the one
+    with the largest Q'(s', .). The discount is 0 if the episode terminated.
     """
 
     #: The network has a value and an advantage stream (Wang et al., 2016).
@@ -82,8 +82,8 @@ class DQNPolicy(Policy):
 
 
 class DQNUpdater(Updater):
-    """Descends ``mean(weights * loss(td))`` (Mnih et al., 2015; double: van Hasselt et al.,
-    2016)."""
+    """The gradient steps of DQN: Q descends ``mean(weights * loss(td))``, with the td of DQNConfig
+    (Mnih et al., 2015; double: van Hasselt et al., 2016)."""
 
     def update(self, batch, clock):
         batch, q = self.tensors(batch), self.networks["q"]

@@ -39,8 +39,9 @@ def _clipped(x, form):
 
 
 def coded(raw, shift, *, signed):
-    """The values of integers in half precision: codes, rounded half up and clipped, times
-    ``2**shift``. If ``shift`` is None, the integers themselves."""
+    """The integers ``raw``, a tensor, as half precision keeps them: codes ``raw / 2**shift`` of 16
+    bits, rounded half up and clipped, times ``2**shift``. ``signed``: whether codes have a sign. If
+    ``shift`` is None, the integers themselves."""
     if shift is None:
         return raw
     codes = (raw * 2.0**-shift).add_(0.5).floor_()
@@ -82,17 +83,18 @@ class FakeQuantizedMLP:
     Parameters
     ----------
     layers : int
-        Weight matrices.
+        Number of weight matrices.
     output_activation : str
         ``linear`` or ``tanh``.
 
     Attributes
     ----------
     activation_shifts, error_shifts : list of int, or None
-        A shift for each layer's input, and for the error at its sums; None: full precision.
+        For each layer the shift of its input, and of the error at its sums; None: full precision.
     ranges : dict
-        ``{"activation": [(low, high), ...], "error": [...]}``, the ranges of integers before they
-        become codes, in passes with ``capture``; (0, 0) if there were none.
+        ``{"activation": [(low, high), ...], "error": [...]}``: for each layer the lowest and the
+        highest integer, before it becomes a code, in all passes with ``capture``; (0, 0) if there
+        was no such pass.
     capture : bool
         Whether passes extend ``ranges``.
     """
@@ -127,10 +129,12 @@ class FakeQuantizedMLP:
         return coded(raw, None if shifts is None else shifts[layer], signed=signed)
 
     def forward(self, x, operands):
-        """Outputs [rows, outputs], real numbers, and the numbers that ``backward`` needs.
+        """Returns the outputs, real numbers [rows, outputs], and what ``backward`` takes as
+        ``kept``.
 
-        x : real numbers [rows, inputs]; operands : weights [inputs, outputs] and biases in turn,
-        integers of OPERAND
+        x : real numbers [rows, inputs]
+        operands : weights [inputs, outputs] and biases of each layer in turn, integers of the
+            format OPERAND
         """
         kept, r = [], fixed(x.double(), ACTIVATION)
         for layer in range(self.layers):
@@ -146,14 +150,14 @@ class FakeQuantizedMLP:
         return y, (kept, y)
 
     def backward(self, slope, kept, operands, *, inputs=True, weights=True):
-        """``(errors at the inputs [rows, inputs] or None, gradients or None)``, real numbers.
+        """Returns ``(errors, gradients)``, real numbers: the derivatives of a loss by the inputs
+        [rows, inputs], or None; and a list of its derivatives by weights and biases in turn, summed
+        over rows, or None.
 
-        slope : real numbers [rows, outputs]
-            Derivatives, by the outputs, of a loss that is a sum over rows.
-        kept : from ``forward`` with the same ``operands``
+        slope : real numbers [rows, outputs], the derivatives of the loss by the outputs
+        kept : the second result of ``forward`` with the same ``operands``
         inputs, weights : bool
-            Whether errors at the inputs, and gradients, are wanted. Gradients are those of weights
-            and biases in turn, summed over rows.
+            Whether errors, and whether gradients, are wanted; else they are None.
         """
         kept, y = kept
         if self.output_activation == "tanh":
@@ -196,8 +200,9 @@ class _Pass(torch.autograd.Function):
 
 
 class FakeQuantized(Trained):
-    """A policy's network in training, in FIXAR's numbers: parameters are real numbers of the
-    weights' format in float64, and the policy has copies of them in binary32.
+    """A policy's network in training, with passes in FIXAR's fixed point. The parameters are
+    numbers of the weights' format, kept in float64; the policy's network has copies of them in
+    binary32. Other parameters are as for Trained.
 
     Parameters
     ----------
@@ -232,8 +237,9 @@ class FakeQuantized(Trained):
         return self.mlp.forward(x, self._targets[2])[0]
 
     def infer(self, obs, parameters=None):
-        """Outputs for an array of observations, a float32 array; ``parameters``, float32: use these
-        instead of the network's own."""
+        """Outputs, a float32 array [rows, outputs], for an array of observations [rows, size],
+        without gradients. ``parameters``, a float32 vector, are used instead of the network's
+        own."""
         operands = self._own[2]
         if parameters is not None:
             own = torch.from_numpy(parameters).to(self.parameters)

@@ -25,8 +25,8 @@ _SHARE = Number("in (0, 1]", lambda x: 0 < x <= 1)
 
 @dataclass(frozen=True, kw_only=True)
 class FixarDDPGConfig(DDPGConfig):
-    """DDPG's hyperparameters, and the precision of its networks. The paper's order of updates (III)
-    is ``lagged_critic`` false."""
+    """DDPG's hyperparameters, and the precision of its networks. FIXAR's order of updates (III),
+    critic first, is ``lagged_critic`` false."""
 
     #: Numbers of the networks: float32, or FIXAR's fixed point. fixed32: 32 bits. qat: 32 bits, and
     #: 16 from ``quantization_delay`` on. qat_errors_full: as qat, but back-propagated errors keep
@@ -57,14 +57,15 @@ class FixarDDPGConfig(DDPGConfig):
 
 
 def updater(policy, **options):
-    """DDPG's own updater for an agent in float32, FIXAR's for all others."""
+    """Makes the updater of ``policy``: a DDPGUpdater if its precision is float32, else a
+    FixarDDPGUpdater. ``options`` are as for Updater."""
     kind = DDPGUpdater if policy.config.precision == "float32" else FixarDDPGUpdater
     return kind(policy, **options)
 
 
 class FixarDDPGUpdater(DDPGUpdater):
-    """DDPG's gradient step, with networks in the precision that the schedule has for this step; the
-    policy acts in the same precision. Not for float32."""
+    """The gradient steps of DDPG, with networks in the precision that the agent's schedule gives
+    for each step. The policy acts in the same precision. It is not for precision float32."""
 
     def __init__(self, policy, **options):
         self.schedule = PrecisionSchedule(policy.config)

@@ -33,7 +33,9 @@ FUNCTIONS = {
 
 
 class MLP:
-    """``h_0 = x;  h_i = f(h_{i-1} W_i + b_i);  q = g(h_n W + b)``, all rows of a batch at once.
+    """A multi-layer perceptron: ``h_0 = x;  h_i = f(h_{i-1} W_i + b_i);  q = g(h_n W + b)``, all
+    rows of a batch at once. f is ``activation``, g ``output_activation``, n the number of hidden
+    layers.
 
     With ``dueling`` the last hidden layer exists twice, as a value and an advantage stream:
     ``q = v + a - mean_actions(a)``, ``v = h_v W_v + b_v``, ``a = h_a W_a + b_a`` (Wang et al.,
@@ -55,13 +57,13 @@ class MLP:
     dueling : bool
         Whether there are two streams.
     output_activation : str
-        ``linear``, ``relu`` or ``tanh``; with ``dueling`` only ``linear``.
+        ``linear`` or one of ``ACTIVATIONS``; with ``dueling`` only ``linear``.
     gain : float, optional
         Gain of the hidden layers' first weights, unless ``orthogonal``.
     output_gain : float
         Gain of the output layers' first weights.
     orthogonal : bool
-        How weights start.
+        Whether first weights are orthogonal; if not, they are Kaiming-uniform.
     rng : numpy.random.Generator
         Draws the first weights.
 
@@ -120,7 +122,8 @@ class MLP:
                 weight[...] = rng.uniform(-bound, bound, weight.shape)
 
     def move(self, parameters):
-        """Uses the flat float32 vector ``parameters`` as the network's own, with its numbers."""
+        """Makes the float32 vector ``parameters`` the memory of the network's parameters, from now
+        on; it is not copied, and its numbers are the new parameters."""
         self.parameters, self.arrays, at = parameters, [], 0
         for fan_in, fan_out in self._shapes:
             end = at + fan_in * fan_out
@@ -141,8 +144,9 @@ class MLP:
         return self.apply(x, self.arrays, FUNCTIONS)
 
     def apply(self, x, arrays, functions):
-        """``forward`` with other arrays of the same shapes, NumPy's or torch's, and functions for
-        them: the activations by name, and ``affine(bias, x, weight)``."""
+        """As ``forward``, with ``arrays`` instead of the network's own, of the same shapes, NumPy's
+        or torch's. ``functions`` has functions for such arrays by name: the activations, and
+        ``affine(bias, x, weight)``, which is ``x @ weight + bias``."""
         affine, function = functions["affine"], functions[self.activation]
         last = len(arrays) - (4 if self.dueling else 2)
         for i in range(0, last, 2):

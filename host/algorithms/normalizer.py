@@ -12,11 +12,11 @@ _EPSILON = 1e-8
 
 
 class Normalizer:
-    """``(obs - mean) / sqrt(variance + 1e-8)``, clipped to 10 in magnitude, for each component by
-    itself. A component that never changes is 0.
+    """Normalizes observations: ``(obs - mean) / sqrt(variance + 1e-8)``, clipped to -10..10, each
+    component with its own mean and variance. A component that never changes becomes 0.
 
-    With delta the difference of their means, two sets of numbers together have
-    ``mean = mean_a + delta n_b / n`` and
+    Two sets of n_a and n_b numbers, n together, whose means differ by ``delta = mean_b - mean_a``,
+    have together ``mean = mean_a + delta n_b / n`` and
     ``variance = (n_a variance_a + n_b variance_b + delta**2 n_a n_b / n) / n`` (Chan, Golub and
     LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979).
     Limit and epsilon are those of stable-baselines3's VecNormalize.
@@ -41,8 +41,8 @@ class Normalizer:
         self.count = np.zeros(())
 
     def update(self, obs):
-        """Counts observations [rows, size]; if one is not finite, ValueError, and none is
-        counted."""
+        """Adds observations [rows, size] to mean, variance and count. ValueError if a number is not
+        finite; nothing is changed then."""
         obs = np.asarray(obs, np.float64)
         if not np.isfinite(obs).all():
             row, component = (int(where[0]) for where in np.nonzero(~np.isfinite(obs)))
@@ -68,6 +68,7 @@ class Normalizer:
         return {f"observation_{name}": getattr(self, name) for name in self._KEPT}
 
     def load_arrays(self, arrays):
-        """Takes the state of another normalizer from its ``arrays``; other arrays are ignored."""
+        """Takes the state of another normalizer from a dict with its ``arrays``; other items of the
+        dict are ignored."""
         for name in self._KEPT:
             setattr(self, name, np.array(arrays[f"observation_{name}"], np.float64))

@@ -9,11 +9,12 @@ __all__ = ["InferredPolicy", "Policy"]
 
 
 class Policy:
-    """Acts; knows neither how it is trained, nor the environment, nor the clock.
+    """The base class of policies, which choose actions for observations by NumPy networks. A policy
+    knows neither how it is trained, nor the environment, nor the time.
 
-    A subclass has ``make_networks(rng)``, which returns name -> network in the order of a learner
-    on the card, and ``choose`` or an ``act`` of its own. ``ACTS`` names the network that acts,
-    whose outputs ``predict`` returns.
+    A subclass has ``make_networks(rng)``, which returns a dict, name -> network, in the order of a
+    learner on the card; and ``choose``, or an ``act`` of its own. ``ACTS`` is the name of the
+    network that acts, whose outputs ``predict`` returns.
 
     Parameters
     ----------
@@ -26,8 +27,8 @@ class Policy:
     Attributes
     ----------
     networks : dict
-        The networks of this agent that learn. ``parameters`` of each is one vector, which is
-        changed in place.
+        Name -> network, all networks of this agent that learn. ``parameters`` of each network is
+        one vector, which training changes in place.
     """
 
     ACTS = None
@@ -42,29 +43,34 @@ class Policy:
         raise NotImplementedError
 
     def act(self, obs, *, greedy=False, steps=0):
-        """Actions [rows, ...] for obs [rows, ...], counted from 0 or in [-1, 1].
+        """Chooses actions for obs [rows, ...]: integers [rows] counted from 0, or numbers [rows,
+        components] in [-1, 1].
 
-        greedy : whether to take the best known actions; if not, with the exploration after
-            ``steps`` environment steps
+        greedy : True: the best known actions. False: with exploration
+        steps : environment steps so far, on which the amount of exploration may depend
         """
         return self.choose(self.predict(obs), greedy=greedy, steps=steps)
 
     def choose(self, outputs, *, greedy=False, steps=0):
-        """Actions as from ``act``, for outputs [rows, ...] of the network that acts."""
+        """Chooses actions as ``act`` does, from ``outputs`` [rows, ...] of the network that
+        acts."""
         raise NotImplementedError
 
     def exploration_at(self, steps):
-        """How much ``act`` explores after ``steps``, as a number; None if there is no number."""
+        """How much ``act`` explores after ``steps`` environment steps: the chance of a random
+        action, or the deviation of the noise. None if the policy has no such number."""
 
     def ended(self, which):
-        """Tells the policy that episodes have ended where ``which`` [rows] is True."""
+        """Must be called after episodes have ended: those of the rows where ``which``, bool [rows],
+        is True. Noise that is correlated over time starts anew there."""
 
     def predict(self, obs):
         """The outputs of the network that acts for obs [rows, ...]."""
         return self.networks[self.ACTS].forward(self.flat(obs))
 
     def flat(self, obs):
-        """``obs`` [rows, ...] as [rows, size] in the spec's dtype; ValueError for another shape."""
+        """``obs`` [rows, ...] as an array [rows, size] in the dtype of ``spec``; ValueError unless
+        each row has the shape of ``spec``."""
         obs = np.asarray(obs, self._dtype)
         if not obs.ndim or obs.shape[1:] != self.spec.shape:
             wanted = ", ".join(["rows", *map(str, self.spec.shape)])
@@ -103,15 +109,16 @@ class Policy:
 
 
 class InferredPolicy:
-    """Acts as ``policy``, by outputs that are computed elsewhere: on a card, or in an arithmetic
-    that is not the policy's own.
+    """Acts as ``policy``, but by outputs that are computed elsewhere: on a card, or in an
+    arithmetic that is not the policy's own. It has ``act``, ``choose`` and ``ended`` of a Policy.
 
     Parameters
     ----------
     policy : Policy
-        Its ``choose`` makes actions of the outputs, with its random numbers.
+        Chooses actions from the outputs, with its own random numbers.
     infer : callable
-        Returns the outputs [rows, ...] of the network that acts for obs [rows, size].
+        ``infer(obs)`` returns the outputs [rows, ...] of the network that acts for obs [rows,
+        size].
     """
 
     def __init__(self, policy, infer):

@@ -13,7 +13,8 @@ __all__ = ["load_policy", "save_policy"]
 
 
 def save_policy(path, policy, *, algo, env, score):
-    """Writes ``policy`` atomically; ``score`` is the mean return of its evaluation."""
+    """Writes ``policy`` atomically to ``path``, a path or an open binary file. ``algo`` and ``env``
+    are names; ``score`` is the mean return of the policy's evaluation, or None."""
     config = {
         "algo": algo,
         "env": env,
@@ -31,15 +32,15 @@ def load_policy(path, imports=()):
     path : path or file
         The policy's file, or a binary file that is open.
     imports : sequence of str
-        Modules that the file may name for its algorithm, besides those named before; ValueError
-        for any other.
+        Modules that may be imported if the file names them for its algorithm; ValueError if it
+        names another one, unless its algorithm is known already.
 
     Returns
     -------
     policy : Policy
         For ``act(obs, greedy=True)`` and ``predict``.
     info : dict
-        ``algo``, ``env``, ``score``.
+        ``algo``, ``env``, ``score``, as they were given to ``save_policy``.
 
     CheckpointError if the file is absent, damaged or not a policy of this release. Reading takes
     no more memory than a few times the file's size, whatever its config says.

@@ -35,8 +35,8 @@ class PPOConfig(AgentConfig):
 
     ``loss = policy + value_coefficient * value - entropy_coefficient * entropy``, means over a
     minibatch: ``policy = -min(A ratio, A clip(ratio, 1 - clip, 1 + clip))``,
-    ``ratio = pi(a|s) / pi_old(a|s)``; ``value = (V - G)**2``. The card computes A and G, advantages
-    and rewards-to-go.
+    ``ratio = pi(a|s) / pi_old(a|s)``; ``value = (V - G)**2``, V the critic's value, unless
+    ``value_clip`` limits it. The card computes the advantages A and the rewards-to-go G.
     """
 
     hidden: tuple = (64, 64)
@@ -94,13 +94,14 @@ class PPOConfig(AgentConfig):
 
 
 class PPOPolicy(Policy):
-    """Draws actions from the actor's distribution; if ``greedy``, takes the likeliest.
+    """A policy that draws actions from the actor's distribution; if ``greedy``, it takes the
+    likeliest action.
 
     Attributes
     ----------
     normalizer : Normalizer or None
-        Normalizes observations if ``normalize_observations`` is set. It counts all observations
-        that ``sample`` got, and its state is a part of the policy.
+        Normalizes observations; None unless ``normalize_observations`` is set. ``sample`` alone
+        changes its mean and variance, which are saved with the policy.
     """
 
     ACTS = "actor_critic"
@@ -118,7 +119,8 @@ class PPOPolicy(Policy):
         return self.flat(obs) if self.normalizer is None else self.normalizer(self.flat(obs))
 
     def predict(self, obs):
-        """Logits, or means of actions, [rows, action_count] of obs [rows, ...]."""
+        """The actor's outputs [rows, action_count] for obs [rows, ...]: logits of discrete actions,
+        or means of continuous ones."""
         return self._network.actor.forward(self._seen(obs))
 
     def value(self, obs):
@@ -126,9 +128,9 @@ class PPOPolicy(Policy):
         return self._network.critic.forward(self._seen(obs))[:, 0]
 
     def sample(self, obs):
-        """``(networks' input, action, log probability, value)`` of each row of a vector step in
-        training, after the normalizer has counted the observations. Actions are not clipped
-        (``applied`` does it)."""
+        """Draws actions for obs [rows, ...] of a step in training, after the normalizer has counted
+        these observations. Returns ``(networks' input, action, log probability, value)``, each
+        [rows, ...]. Actions are not clipped (``applied`` does it)."""
         if self.normalizer is not None:
             self.normalizer.update(self.flat(obs))
         seen = self._seen(obs)
@@ -162,7 +164,7 @@ class PPOUpdater(Updater):
     """Learns from each rollout, in epochs of minibatches."""
 
     def update(self, batch, clock):
-        """Learns from a rollout.
+        """Learns from a rollout, in ``epochs`` passes over its steps in random order.
 
         Parameters
         ----------
@@ -170,7 +172,7 @@ class PPOUpdater(Updater):
             ``obs``, ``action``, ``log_probability``, ``value``, ``advantage``, ``return``: arrays
             [steps, envs, ...].
         clock : Clock
-            Each minibatch counts as an update.
+            Each minibatch adds 1 to its ``updates``.
 
         Returns
         -------
@@ -206,8 +208,9 @@ class PPOUpdater(Updater):
         return measured
 
     def losses(self, batch):
-        """``(loss, dict of its parts)`` of a minibatch of tensors [rows, ...]. If the config says
-        so, advantages of several rows are normalized over the minibatch."""
+        """``(loss, measured)`` of a minibatch, a dict of tensors [rows, ...]: the loss, a tensor
+        with gradients, and a dict of numbers by column. With ``normalize_advantages``, advantages
+        of two or more rows are normalized over the minibatch."""
         config, advantage = self.config, batch["advantage"]
         if config.normalize_advantages and len(advantage) > 1:
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)

@@ -20,16 +20,19 @@ _STATIC_FRACTION = 8
 
 
 class PrecisionSchedule:
-    """Sets the precision of networks, gradient step by gradient step.
+    """Sets the precision of an agent's networks before each gradient step, by ``config.precision``.
 
-    float32 is not set here. fixed32: full precision. qat: full precision before
-    ``quantization_delay`` environment steps; then activations and errors have 16 bits, by the
-    ranges captured in the share ``quantization_window`` at the end of the delay (by default in all
-    of it, as in FIXAR's Algorithm 1). If no gradient step fell into this window, the ranges are
-    those of the first step after it. qat_errors_full: as qat, but errors keep full precision.
-    fixed16_captured: as qat with no delay, by the ranges of the first gradient step.
-    fixed16_static: SQ(8,8) from the first step on. fixed16_all: as fixed16_static, and weights are
-    SQ(4,12).
+    - fixed32: full precision.
+    - qat: full precision before ``quantization_delay`` environment steps; then activations and
+      errors have 16 bits, by the ranges captured in the share ``quantization_window`` at the end of
+      the delay (by default in all of it, as in FIXAR's Algorithm 1). If no gradient step fell into
+      this window, the ranges are those of the first step after the delay.
+    - qat_errors_full: as qat, but errors keep full precision.
+    - fixed16_captured: as qat with no delay, by the ranges of the first gradient step.
+    - fixed16_static: activations and errors are SQ(8,8) from the first gradient step on.
+    - fixed16_all: as fixed16_static, and weights are SQ(4,12).
+
+    Agents in float32 have no such schedule.
 
     Parameters
     ----------
@@ -48,15 +51,16 @@ class PrecisionSchedule:
 
     @property
     def delay(self):
-        """Environment steps before the switch; None: never, as there is no run to take half of."""
+        """Environment steps before the switch to 16 bits. None: there is no switch, since
+        ``quantization_delay`` is None and no run has given it a length."""
         return 0 if self.precision == "fixed16_captured" else self._delay
 
     def begin(self, networks, clock):
-        """Sets the precision for the gradient step after ``clock``.
+        """Sets shifts and ``capture`` of ``networks`` for the gradient step that follows ``clock``.
 
         networks : dict
-            Name -> FakeQuantizedMLP, or another object with its ``layers``, ``ranges``, ``capture``
-            and shifts.
+            Name -> FakeQuantizedMLP, or another object with the attributes ``layers``, ``ranges``,
+            ``capture``, ``activation_shifts`` and ``error_shifts``.
         """
         if self.shifts is None and self.precision in _STATIC:
             self._apply(networks, {name: _static(each.layers) for name, each in networks.items()})

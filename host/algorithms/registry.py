@@ -23,14 +23,15 @@ ALGORITHMS = Registry("rlfabric.algorithms", Algorithm, _OURS)
 
 
 def find(name, field="algo"):
-    """The Algorithm called ``name``; if there is none, ValueError with the known names."""
+    """The Algorithm called ``name``. If there is none: ValueError with the known names, whose text
+    begins with ``field``."""
     check_choice(field, name, ALGORITHMS)
     return ALGORITHMS[name]
 
 
 def find_named(name):
-    """As ``find``, for a name that a user gave. ``MODULE:NAME`` is imported and known from then on;
-    ValueError unless it is an Algorithm."""
+    """The Algorithm that a user named: a known name, or ``MODULE:NAME``, whose module is imported,
+    and which is known from then on. ValueError if there is none, or if NAME is no Algorithm."""
     module, _, attribute = name.rpartition(":")
     if module and name not in ALGORITHMS:
         found = getattr(import_named(module, "ALGO", name), attribute, None)
@@ -41,8 +42,8 @@ def find_named(name):
 
 
 def find_trusted(name, modules, file):
-    """As ``find_named``, for a name in ``file``; ValueError for ``MODULE:NAME`` unless it is known
-    or MODULE is one of ``modules``."""
+    """As ``find_named``, for a name that is written in ``file``. ``MODULE:NAME`` is imported only
+    if MODULE is one of ``modules``; ValueError for another one, unless it is known already."""
     if name not in ALGORITHMS:
         check_trusted(name, modules, file, "algorithm")
     return find_named(name)

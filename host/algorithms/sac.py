@@ -26,8 +26,10 @@ class SACConfig(TemporalDifferenceConfig):
     """Soft actor-critic (Haarnoja et al., Soft Actor-Critic Algorithms and Applications, 2019).
 
     ``y = r + discount (min(Q1'(s', a'), Q2'(s', a')) - alpha log pi(a'|s'))``, ``a' ~ pi(.|s')``;
-    the actor descends ``mean(alpha log pi(a|s) - min(Q1(s, a), Q2(s, a)))``. If alpha is learned,
-    it descends ``-mean(log(alpha) (log pi(a|s) + target_entropy))``. The defaults are the paper's.
+    the actor pi descends ``mean(alpha log pi(a|s) - min(Q1(s, a), Q2(s, a)))``, a drawn from pi.
+    Q1' and Q2' are the target networks; the discount is 0 if the episode terminated. If alpha is
+    learned, it descends ``-mean(log(alpha) (log pi(a|s) + target_entropy))``. The defaults are the
+    paper's.
     """
 
     hidden: tuple = (256, 256)
@@ -56,7 +58,8 @@ class _Coefficient:
 
 
 class SquashedGaussian(Policy):
-    """``a = tanh(mean(s) + exp(log_deviation(s)) N(0, 1))``; if ``greedy``, ``tanh(mean(s))``."""
+    """A policy with actions ``a = tanh(mean(s) + exp(log_deviation(s)) N(0, 1))``; if ``greedy``,
+    ``tanh(mean(s))``. The actor's outputs are the means, then the logarithms of the deviations."""
 
     ACTS = "actor"
 
@@ -79,8 +82,9 @@ class SquashedGaussian(Policy):
 
 
 class SACUpdater(Updater):
-    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors; the larger of the
-    two errors gives the priority. Actor and alpha descend as in ``SACConfig``."""
+    """The gradient steps of SAC. Each critic descends ``mean(weights * loss(td))`` with its own TD
+    errors; the priority follows from the larger magnitude of both. Actor and alpha descend as in
+    ``SACConfig``, after the critics' step."""
 
     def __init__(self, policy, **options):
         super().__init__(policy, **options)

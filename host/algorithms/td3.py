@@ -26,7 +26,8 @@ class TD3Config(DeterministicConfig):
     """Twin delayed deep deterministic policy gradient (Fujimoto et al., 2018).
 
     ``y = r + discount min(Q1'(s', a'), Q2'(s', a'))``, ``a' = clip(mu'(s') + clip(noise, -c, c),
-    -1, 1)``; the actor ascends ``mean Q1(s, mu(s))``.
+    -1, 1)``; the actor mu ascends ``mean Q1(s, mu(s))``. Q1', Q2' and mu' are the target networks,
+    c is ``target_noise_clip``; the discount is 0 if the episode terminated.
 
     Networks, step sizes and batch are those of the authors' present program and of SAC's paper;
     TD3's paper had 400-300, 1e-3 and 100. The paper's agent acts at random for its first 10 000
@@ -60,9 +61,10 @@ class TD3Policy(DeterministicPolicy):
 
 
 class TD3Updater(Updater):
-    """Each critic descends ``mean(weights * loss(td))`` with its own TD errors; the larger of the
-    two errors gives the priority. Every ``policy_delay`` steps the actor descends
-    ``-mean Q1(s, mu(s))``, and then all targets move."""
+    """The gradient steps of TD3. Each critic descends ``mean(weights * loss(td))`` with its own TD
+    errors; the priority follows from the larger magnitude of both. In every ``policy_delay``-th
+    step the actor mu descends ``-mean Q1(s, mu(s))`` too, and then all target networks are updated
+    by ``target_tau``."""
 
     def update(self, batch, clock):
         batch, (one, two, actor) = self.tensors(batch), self.networks.values()

@@ -44,7 +44,8 @@ _REAL = re.compile(r"xrt(?::(\d+))?|(pynq|uart):(.+)")
 
 
 def is_simulated(name: str) -> bool:
-    """Whether the card called ``name`` is simulated; UsageError if there is no such card."""
+    """Whether ``name`` is "model" or "sim", the cards that are simulated. UsageError if it is not
+    the name of any card."""
     if name in _SIMULATED:
         return True
     if not _REAL.fullmatch(name):
@@ -55,11 +56,11 @@ def is_simulated(name: str) -> bool:
 
 
 def open_card(name: str, **options: object) -> "Card":
-    """The ``Card`` called ``name``: "model", "sim", "xrt[:N]", "pynq:BITFILE" or "uart:PORT".
+    """Opens the ``Card`` called ``name``: "model", "sim", "xrt[:N]", "pynq:BITFILE" or "uart:PORT".
 
-    ``options`` are the keywords of ``sim.card.xrt.device`` for simulated cards: memory, banks,
-    connectivity, trace, trace_launches. Raises ValueError for another name, MissingTool without
-    pyxrt or pynq.
+    ``options`` are for simulated cards alone, the keywords of ``sim.card.xrt.device``: memory,
+    banks, connectivity, trace, trace_launches. ValueError for another name, and for options of a
+    real card; MissingTool if pyxrt or pynq is needed and not installed.
     """
     if is_simulated(name):
         return Card(name, simulated, partial(simulated.device, backend=name, **options))
@@ -74,10 +75,13 @@ def open_card(name: str, **options: object) -> "Card":
 
 
 class Card:
-    """A card; a context manager. ``api`` is the module pyxrt, or a module with the same names.
+    """A card, on which one kernel at a time is loaded; a context manager, which closes the card.
 
-    ``open_device()`` opens it. ``built``: the card loads ``<kernel>.xclbin``; other cards load the
-    description.
+    name : str, as ``open_card`` takes it
+    api : the module pyxrt, or a module with the same names
+    open_device : callable without arguments, which opens the card and returns the api's device
+    built : True if the card loads ``<kernel>.xclbin`` beside the kernel description; False if it
+        loads the description itself
     """
 
     def __init__(
@@ -98,17 +102,18 @@ class Card:
         self.close()
 
     def close(self) -> None:
-        """Release the card, and complete its trace."""
+        """Closes the card, and completes the trace of a simulated one."""
         if hasattr(self.device, "close"):
             self.device.close()
         self.device = None
 
     def load(self, path: str | PathLike[str]) -> Kernel:
-        """Loads the kernel whose description is at ``path``, and returns the ``Kernel``. It
-        replaces the kernel that was loaded before.
+        """Loads the kernel whose description is at ``path``, and returns the ``Kernel``. The kernel
+        that was loaded before can no longer be launched.
 
-        If a launch did not end, the card is opened anew first. This resets or reloads a board; a
-        card in a slot gets a second context beside the one that the launch holds.
+        If a launch of the kernel before did not end, the card is first opened anew. This resets or
+        reloads a board; a card of XRT gets a second context beside the one that the launch holds.
+        FileNotFoundError if the card needs an .xclbin that is not there.
         """
         path = Path(path)
         description = KernelDescription.from_json(path.read_text())
@@ -135,6 +140,7 @@ class Card:
         return kernel
 
     def leave(self, run: object, arguments: dict[str, object]) -> None:
-        """Keep ``run``, which did not end, and its ``arguments``; ``load`` opens the card anew."""
+        """Notes that ``run`` did not end: it and its ``arguments`` are kept in memory for ever, as
+        the card may still use them, and the next ``load`` opens the card anew."""
         _KEPT.append((run, self.device, arguments))
         self._stuck = True

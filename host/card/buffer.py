@@ -21,16 +21,20 @@ class _Memory:
 
 
 class Buffer:
-    """A buffer of bytes that host and kernel share, with a copy on each side.
+    """A buffer of bytes that host and kernel share, with a copy on each side; ``Kernel.buffer``
+    makes it.
 
     Members
     -------
-    view : numpy.ndarray of uint8
-        The host's copy; ``to_device`` and ``from_device`` move a part of it.
+    view : numpy.ndarray of uint8 [size]
+        The host's copy. ``to_device`` copies a part of it to the card, ``from_device`` a part of
+        the card's copy to it.
     size : int
-        Bytes.
+        Bytes that were asked for.
     room : int
-        Bytes that the kernel may use: ``size`` rounded up to the unit in which the kernel counts.
+        Bytes that the kernel may use: ``size`` rounded up to whole units of the kernel.
+
+    ValueError from every method if a part is not inside of the buffer.
     """
 
     def __init__(self, api: ModuleType, bo: object, size: int, room: int, group: int) -> None:
@@ -42,7 +46,8 @@ class Buffer:
         self._from_device = api.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE
 
     def write(self, array: ArrayLike, offset: int = 0) -> None:
-        """Copy ``array`` to the card, ``offset`` bytes into the buffer."""
+        """Copies the bytes of ``array`` to the host's copy and to the card, from ``offset`` bytes
+        into the buffer on."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._part(data.size, offset)[:] = data
         if data.size:
@@ -67,7 +72,8 @@ class Buffer:
         return bytearray(self._bytes[offset : offset + size])
 
     def read(self, dtype: DTypeLike, count: int, offset: int = 0) -> NDArray[np.generic]:
-        """``count`` items of ``dtype`` from the card, ``offset`` bytes into the buffer."""
+        """Copies bytes from the card to the host's copy, and returns them as a new array of
+        ``count`` items of ``dtype``. They begin ``offset`` bytes into the buffer."""
         dtype = np.dtype(dtype)
         part = self._part(dtype.itemsize * count, offset)
         if part.size:

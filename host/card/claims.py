@@ -12,21 +12,22 @@ __all__ = ["Claim", "Claims"]
 
 
 class Claim:
-    """The right of the object called ``name`` to a kernel's state."""
+    """The right of an object to a kernel's state; ``name`` is the object's name in errors."""
 
     def __init__(self, name):
         self.name = name
 
 
 class Claims:
-    """The claims to one kernel, of which one holds at a time."""
+    """The claims to one kernel's state. At most one claim holds at a time; a claim ends by
+    ``release``, by a takeover, or when nobody refers to it any more."""
 
     def __init__(self):
         self._last = lambda: None
 
     def make(self, name, *, takeover=False):
-        """A new ``Claim``, which holds from now on; ValueError while another does, unless
-        ``takeover``."""
+        """Returns a new ``Claim`` for the object called ``name``, which holds from now on. If
+        another claim holds: ValueError, or with ``takeover`` the other claim ends."""
         holder = self._last()
         if holder is not None and not takeover:
             raise UsageError(
@@ -49,6 +50,7 @@ class Claims:
             )
 
     def release(self, claim):
-        """Ends ``claim``, so that another may be made; does nothing if it no longer holds."""
+        """Ends ``claim``, so that another one may be made. Does nothing if ``claim`` no longer
+        holds."""
         if self._last() is claim:
             self._last = lambda: None

@@ -23,7 +23,8 @@ _PAUSE_S = 50e-6
 
 
 class xclbin:
-    """The kernel description at ``path``; ``get_mems`` shows the memory of the card that it met."""
+    """The kernel description at ``path``, in the place of pyxrt's xclbin. ``get_mems`` lists the
+    card's memory banks, once an ``hw_context`` was made with it; before, the list is empty."""
 
     def __init__(self, path):
         self.description = KernelDescription.from_json(Path(path).read_text())
@@ -38,7 +39,8 @@ def _bits(*names):
 
 
 class run:
-    """A launch and its arguments, buffers and 32-bit numbers, by the index in the description."""
+    """Launches ``kernel`` by its control registers, as pyxrt's run. Arguments, buffers or 32-bit
+    numbers, are set by their index in the description, and stay set for the next launch."""
 
     def __init__(self, kernel):
         self._kernel, self._state = kernel, ert_cmd_state.ERT_CMD_STATE_NEW
@@ -63,7 +65,8 @@ class run:
         self._state = _RUNNING
 
     def wait(self, timeout_ms=0):
-        """Read CTRL until the launch has ended, for ``timeout_ms`` at most; 0: without limit."""
+        """Reads the register CTRL until the launch has ended, for at most ``timeout_ms``; 0 stands
+        for no limit. Returns the launch's state, ERT_CMD_STATE_TIMEOUT if it has not ended."""
         deadline = time.monotonic() + timeout_ms / 1000
         while self._state == _RUNNING:
             self._control = self._kernel.read(CTRL.offset)

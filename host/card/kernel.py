@@ -34,15 +34,17 @@ class CardError(Failure):
 
 
 class CardTimeout(CardError):
-    """A launch did not end in time; the message says what stands still."""
+    """A launch did not end, or the card did not answer, in time; the message says what stands
+    still."""
 
 
 class HashMismatch(CardError):
-    """The kernel on the card has another config, command, layout or error than its description."""
+    """The kernel on the card is not the described one: its config hash, which also covers commands,
+    layouts and errors, differs from the description's."""
 
 
 class CapacityError(UsageError):
-    """A buffer does not fit its bank; the message has the number that would."""
+    """A buffer does not fit its memory bank; the message has the number of bytes that would fit."""
 
 
 class GivenUp(Failure):
@@ -50,13 +52,13 @@ class GivenUp(Failure):
 
 
 class Flight:
-    """A context manager around each launch. It knows whether one is under way and how long launches
-    took, and lets another thread give a launch up.
+    """A context manager around every launch of a kernel. It adds up the time that launches take,
+    and lets another thread end a launch.
 
     Attributes
     ----------
     seconds : float
-        Wall time of all launches so far.
+        Wall time of all launches that have ended, whatever their results.
     """
 
     def __init__(self, clock=time.perf_counter):
@@ -70,28 +72,32 @@ class Flight:
         self.seconds += self._clock() - self._began
 
     def abort(self):
-        """Called by another thread: ends the launch that is under way, and every later one."""
+        """Called by another thread: the launch under way raises GivenUp at its next ``check``, and
+        every later launch raises GivenUp before it begins."""
         self._aborted = True
 
     def check(self):
-        """Raises GivenUp after ``abort``. Code that waits for a launch calls it now and then."""
+        """Raises GivenUp if ``abort`` was called. Code that waits for a launch must call this now
+        and then."""
         if self._aborted:
             raise GivenUp("launch must end by itself, not be given up")
 
 
 class Kernel:
-    """A loaded kernel.
+    """A loaded kernel, as ``Card.load`` returns it: makes its buffers and launches it.
 
     Members
     -------
+    card : Card
+        The card that loaded it.
     description : hw.shell.description.KernelDescription
-        The kernel that was loaded.
+        The description of the kernel that was loaded.
     claims : host.card.claims.Claims
-        The claims to its state between launches.
+        The claims to the state that the kernel keeps between launches.
     replaced : bool
-        Whether the card has loaded another kernel since.
+        Whether the card has loaded another kernel since, so that this one cannot be launched.
     flight : Flight
-        Is around every launch.
+        The context manager around every launch.
     """
 
     def __init__(
@@ -104,7 +110,8 @@ class Kernel:
         self.claims, self.replaced = Claims(), False
 
     def buffer(self, argument: str, size: int) -> Buffer:
-        """A new ``Buffer`` of ``size`` bytes in the bank of the pointer called ``argument``."""
+        """A new ``Buffer`` of ``size`` bytes in the memory bank of the pointer called ``argument``.
+        CapacityError if the bank has not so many bytes left; ValueError for another argument."""
         if self.description.argument(argument).kind != "pointer":
             raise UsageError(f"argument must be a pointer, not {argument!r}")
         if not isinstance(size, int | np.integer) or size < 1:
@@ -125,12 +132,13 @@ class Kernel:
         return buffer
 
     def launch(self, *, timeout_s: float = 60.0, **arguments: Buffer | int) -> int | None:
-        """Runs the kernel to its end; returns the clocks that it took, or None if the card does not
-        count them.
+        """Runs the kernel to its end. Returns the clocks that it took, or None if the card's run
+        has no such number.
 
-        ``arguments``: every argument of the description, a ``Buffer`` for a pointer, an int in
-        0..2**32-1 for a scalar; the size of a buffer is its own unless it is given. Raises
-        ValueError for others, CardTimeout, CardError.
+        ``arguments`` are those of the description: a ``Buffer`` for a pointer, an int in 0..2**32-1
+        for a scalar. The scalar with a buffer's size may be left out; it is then the buffer's room.
+        ValueError for a missing or wrong argument. CardTimeout if the launch has not ended after
+        ``timeout_s``; the kernel can then not be launched again. CardError if it failed.
         """
         if self.replaced:
             raise CardError(
@@ -179,7 +187,8 @@ class Kernel:
             self._run.set_arg(argument.id, self._checked(argument, value))
 
     def check(self) -> None:
-        """Run an empty program; HashMismatch unless the card carries the described config."""
+        """Launches an empty program. HashMismatch if the status block has another config hash than
+        the description; CardError if it is no status block."""
         arguments = {
             argument.name: self.buffer(argument.name, PAGE_BYTES)
             for argument in self.description.arguments

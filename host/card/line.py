@@ -24,10 +24,12 @@ _LOOK_S = 0.1
 
 
 class Line:
-    """The serial port called ``port``, opened for this program alone.
+    """Reads and writes a board's memory and registers over the serial port called ``port``, which
+    is opened for this program alone, with ``baud`` bits a second.
 
-    ``payload`` and ``backlog`` come from the board: bytes of a request, and bytes of requests that
-    may be on their way.
+    ``payload`` is the largest number of bytes that one request reads or writes, ``backlog`` the
+    largest number of bytes of requests without a reply. Both are 64 until the caller sets them to
+    the board's.
 
     Every method raises CardTimeout if the board does not answer, and CardError if it refuses a
     request or the port fails, for example because its cable was pulled.
@@ -54,7 +56,7 @@ class Line:
         self._exchange([(Opcode.RESET, 0, 0, b"")])
 
     def read(self, address, count):
-        """``count`` bytes from ``address`` on."""
+        """Returns ``count`` bytes of the board, from ``address`` on."""
         return b"".join(
             self._exchange(
                 [
@@ -65,7 +67,7 @@ class Line:
         )
 
     def write(self, address, data):
-        """Write the bytes ``data`` to ``address`` and on."""
+        """Writes the bytes ``data`` to the board, from ``address`` on."""
         parts = [data[start : start + self.payload] for start in range(0, len(data), self.payload)]
         self._exchange(
             [

@@ -59,12 +59,15 @@ def _check_clock(pynq, file):
 
 
 class device:
-    """The programmable logic, loaded with the bitstream at ``path``.
+    """The programmable logic of a Zynq, which is loaded with the bitstream at ``path``.
+
+    FileNotFoundError without the bitstream or the .hwh beside it, FileExistsError if there is an
+    .xsa of the same name, MissingTool without pynq.
 
     Members
     -------
     shared : _Shared or None
-        The memory on chip that the processor reaches, if there is one.
+        The memory on chip that kernel and processor both reach; None if the design has none.
     """
 
     def __init__(self, path):
@@ -142,11 +145,13 @@ class hw_context:
 
 
 class kernel:
-    """The registers of the overlay's IP whose type names the kernel.
+    """The kernel's control registers: those of the one IP of the overlay whose type is called
+    ``name``. CardError unless there is exactly one such IP.
 
     Members
     -------
     description : KernelDescription
+        The description that the kernel was loaded with.
     """
 
     def __init__(self, context, name):
@@ -172,7 +177,9 @@ class kernel:
 
 
 class bo:
-    """``bo(device, size, flags, group)``: bytes that the kernel reaches, on chip or not."""
+    """``bo(device, size, flags, group)``: ``size`` bytes that the kernel reaches, in the memory on
+    chip if the device has ``shared``, else in the processor's memory. Flags and group are
+    ignored."""
 
     normal = 0
 

@@ -26,16 +26,18 @@ __all__ = ["bo", "device", "hw_context", "kernel", "run", "xclBOSyncDirection", 
 
 
 class device:
-    """The board at ``port``, its kernel reset.
+    """The board at the serial port ``port``; its kernel is reset when this object is made.
+
+    CardError if the board's bitstream is of another version of rlfabric, and as for ``Line``.
 
     Members
     -------
     line : Line
         The open serial line.
-    identity : the board's IDENTITY record
-        As the board has answered it.
+    identity : IDENTITY record
+        What the board says of itself.
     banks : list of Allocator
-        What of each memory bank is in use.
+        For each of the board's memory banks, which parts are in use.
     """
 
     def __init__(self, port):
@@ -67,7 +69,8 @@ class device:
 
 
 class hw_context:
-    """HashMismatch if the board's kernel is not that of the description ``binary``."""
+    """The pair of ``owner``, a device, and the description in ``binary``, an xclbin. HashMismatch
+    if the board's kernel has another config hash than this description."""
 
     def __init__(self, owner, binary):
         expected, found = binary.description.config_hash, int(owner.identity["config_hash"])
@@ -82,11 +85,12 @@ class hw_context:
 
 
 class kernel:
-    """The registers of the board's kernel.
+    """The control registers of the board's kernel.
 
     Members
     -------
     description : KernelDescription
+        The description that the kernel was loaded with.
     """
 
     def __init__(self, context, name):
@@ -119,7 +123,8 @@ class kernel:
 
 
 class bo:
-    """``bo(device, size, flags, group)``: a copy of the bytes here and one on the board."""
+    """``bo(device, size, flags, group)``: a buffer of ``size`` bytes in the board's memory bank
+    ``group``, with a copy on the host; ``sync`` copies from one to the other."""
 
     normal = 0
 

@@ -35,7 +35,8 @@ def _built_for():
 
 
 def pyxrt():
-    """The module pyxrt; MissingTool, with the Python that it was found for, if there is none."""
+    """The module pyxrt. MissingTool if it cannot be imported, with the Python for which it was
+    found, or if it is older than XRT 2.12."""
     try:
         module = importlib.import_module("pyxrt")
     except ImportError as error:

@@ -10,8 +10,9 @@ __all__ = ["Collector", "NStepCollector"]
 class Collector:
     """Steps environments by a policy, or by an object that acts as one (``Learner.actor``).
 
-    A subclass has ``collect(policy, clock)``, which returns the experience of one launch and the
-    ``(return, length)`` of every episode that ended, and counts ``clock.steps``.
+    A subclass has ``collect(policy, clock)``. It returns the experience of one launch, and a list
+    with the ``(return, length)`` of every episode that ended. It adds the environment steps that it
+    has taken to ``clock.steps``.
 
     Parameters
     ----------
@@ -40,7 +41,8 @@ class Collector:
         return taken, episodes
 
     def restart(self, seed):
-        """Begins new episodes, since gymnasium's environments cannot be saved."""
+        """Resets all environments: environment i begins a new episode with seed ``seed + i``. A
+        resumed run needs this, since gymnasium's environments cannot be saved."""
         self._actor = Actor(self.envs, seed=seed)
 
     def state_dict(self):
@@ -57,7 +59,7 @@ class Collector:
 class NStepCollector(Collector):
     """Collects records of n-step experiences for a replay memory.
 
-    ``windows`` : NStep
+    ``windows``, an NStep, makes experiences of the steps; other arguments are as for Collector.
     """
 
     def __init__(self, config, spec, envs, *, windows, **options):
@@ -65,7 +67,8 @@ class NStepCollector(Collector):
         self._windows, self._broken_off = windows, False
 
     def collect(self, policy, clock):
-        """``steps_per_launch`` steps of every environment: ``(records, episodes)``."""
+        """Takes ``steps_per_launch`` steps of every environment. Returns ``(records, episodes)``:
+        the experiences that were completed, and ``(return, length)`` of each episode that ended."""
         parts, episodes = [self._windows.flush()] if self._broken_off else [], []
         self._broken_off = False
         for _ in range(self.config.steps_per_launch):
@@ -82,8 +85,8 @@ class NStepCollector(Collector):
         return {"windows": self._windows.state_dict()}
 
     def load_state_dict(self, state):
-        """Continues a saved state. Experiences of the episodes that were broken off come first, as
-        truncated episodes."""
+        """Continues a saved state. The episodes that were under way count as truncated; the next
+        ``collect`` returns their last experiences first."""
         self._windows.load_state_dict(state["windows"])
         self._broken_off = True
 

@@ -27,14 +27,15 @@ _RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
 
 
 class FlattenedImages(UserWarning):
-    """Images become vectors of raw numbers."""
+    """A warning: images are flattened to vectors of their numbers, 0 to 255."""
 
 
 def make_envs(env, count, algorithm, render_mode=None):
-    """``count`` synchronous copies with the actions and observations that ``algorithm`` takes.
+    """A vector environment of ``count`` copies of ``env``, in autoreset mode SAME_STEP.
 
-    If the algorithm does not take images, they are flattened, with a warning (FlattenedImages). If
-    it does, games of ALE are ``AtariEnvs``.
+    Observations that are no one-dimensional Box are flattened, unless ``algorithm`` takes images
+    and they are a Box; if they are images, there is a warning (FlattenedImages). If the algorithm
+    takes images, games of ALE are ``AtariEnvs``.
 
     Parameters
     ----------
@@ -88,8 +89,9 @@ def _installed(env):
 
 
 def has_continuous_actions(env):
-    """Whether the actions of ``env``, as for ``find_spec``, are a Box; the environment is made to
-    find out. ValueError as in ``make_envs``."""
+    """Whether the action space of ``env``, an id as ``find_spec`` takes it, is a Box. The
+    environment is made to find out, and closed again. ValueError if it is unknown, or a package is
+    missing."""
     with _installed(env):
         made = gymnasium.make(find_spec(env), disable_env_checker=True)
     with closing(made):
@@ -97,8 +99,8 @@ def has_continuous_actions(env):
 
 
 def has_images(env, algorithm):
-    """Whether the observations that ``algorithm`` takes of ``env`` are images; the environment is
-    made to find out. ValueError as in ``make_envs``."""
+    """Whether ``algorithm`` gets images, bytes that were not flattened, as observations of ``env``.
+    The environment is made to find out, and closed again. ValueError as in ``make_envs``."""
     with closing(make_envs(env, 1, algorithm)) as envs:
         return Spec.of(envs).dtype == "uint8"
 
@@ -134,10 +136,13 @@ def _check_record(env, algorithm, envs):
 
 @dataclasses.dataclass(frozen=True)
 class Transitions:
-    """One vector step; arrays [env_count, ...].
+    """One step of all environments; arrays [env_count, ...].
 
-    ``next_obs`` is the observation after the action, even if the episode ended and the environment
-    has been reset since. ``valid`` is False where the environment used the step for its reset.
+    ``obs`` is the observation before the action, ``next_obs`` the one after it, even if the episode
+    ended with this step and the environment has been reset since. ``action`` is as ``Actor.step``
+    takes it. ``valid`` is False where the environment only reset in this step and ignored the
+    action; the other arrays have no meaning there. ``reward``, ``terminated`` and ``truncated`` are
+    those of the step.
     """
 
     obs: NDArray[np.generic]
@@ -150,16 +155,17 @@ class Transitions:
 
 
 class Actor:
-    """Steps a ``gymnasium.vector.VectorEnv`` in any autoreset mode.
+    """Steps a ``gymnasium.vector.VectorEnv`` in any autoreset mode, and returns Transitions whose
+    ``next_obs`` is always the observation that follows the action.
 
-    SAME_STEP: when an episode ends, the step's observation is that of the new episode, and the
-    final observation is in ``final_obs``. NEXT_STEP: the step's observation is the final one, and
-    the next step only resets. DISABLED: the actor resets the environment.
+    In gymnasium's mode SAME_STEP, when an episode ends, the step's observation is that of the new
+    episode, and the final observation is in ``final_obs``. In NEXT_STEP, the step's observation is
+    the final one, and the next step only resets. In DISABLED, the actor resets the environment.
 
     Parameters
     ----------
     envs : gymnasium.vector.VectorEnv
-        Its actions are as ``make_envs`` allows, its metadata name the autoreset mode.
+        Its actions are Discrete or a bounded Box; its metadata must name the autoreset mode.
     seed : int
         Seed of environment 0; environment i gets seed + i.
 
@@ -185,21 +191,22 @@ class Actor:
         self._check("observations", self.obs)
 
     def begin(self, action: ArrayLike) -> None:
-        """Begins a step, whose results ``end`` returns; actions are as for ``step``. Environments
-        with ``step_async`` run while their caller goes on."""
+        """Begins a step, whose results ``end`` returns; ``action`` is as for ``step``. Environments
+        with ``step_async`` run from now on, beside their caller; others run inside ``end``."""
         self._action = np.asarray(action)
         if self._beside:
             self.envs.step_async(self._applied(self._action))
 
     def step(self, action: ArrayLike) -> tuple[Transitions, list[tuple[float, int]]]:
-        """Applies actions: [env_count] counted from 0, or [env_count, size] in [-1, 1], which
-        stands for the action space from its low to its high.
+        """Applies actions to all environments: integers [env_count] counted from 0; or numbers
+        [env_count, size] in [-1, 1], where -1 stands for the action space's low, 1 for its high.
 
         Returns
         -------
         Transitions
         episodes : list of (float, int)
-            Return and length of each episode that ended, by environment.
+            Return and length of each episode that ended with this step, in the order of the
+            environments.
 
         ValueError if an observation or a reward is infinite or NaN: all parameters of an agent that
         learned from it would become NaN.

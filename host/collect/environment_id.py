@@ -35,17 +35,19 @@ _THRESHOLDS = {"Pendulum-v1": -200.0}
 
 
 def namespace_of(env):
-    """Namespace of an id, or ""; for ale-py's ids without one, such as PongNoFrameskip-v4, ALE."""
+    """The namespace of an environment's id, such as MinAtar of MinAtar/Breakout-v1; "" if the id
+    has none. ale-py's ids without a namespace, such as PongNoFrameskip-v4, count as ALE."""
     name = env.rpartition(":")[2]
     return "ALE" if _GAMES.fullmatch(name) else name.rpartition("/")[0]
 
 
 def find_spec(env):
-    """The ``gymnasium.EnvSpec`` of ``ID``, ``NAMESPACE/ID`` or ``MODULE:ID``.
+    """The ``gymnasium.EnvSpec`` of the environment ``env``: ``ID``, ``NAMESPACE/ID`` or
+    ``MODULE:ID``.
 
-    The module is imported first, as by ``gymnasium.make``, and so is the module of the
-    environment's class; both may be in the current folder. If a namespace is not registered,
-    installed packages register it: ale-py, and those with an entry point of group
+    MODULE is imported first, as by ``gymnasium.make``, and so is the module of the environment's
+    class; both may be in the current folder. If no id of the namespace is registered, installed
+    packages are asked to register their ids: ale-py, and those with an entry point of group
     ``gymnasium.envs``, such as MinAtar. ValueError if the id or its module is unknown; an exception
     in an imported module is not caught.
     """
@@ -77,15 +79,16 @@ def _meant(name):
 
 
 def missing_packages(env, error):
-    """The command that installs the missing packages of ``env``; if it is not known, the text of
-    ``error``."""
+    """The command that installs the packages that ``env`` needs and lacks. If no command is known,
+    the text of ``error``, the exception of gymnasium."""
     entry = str(find_spec(env).entry_point)
     extra = next((name for name in _BROUGHT if f".{name}." in entry), None)
     return install(extra) if extra else str(error)
 
 
 def reward_threshold(env):
-    """Mean return from which gymnasium, or else rlfabric, calls ``env`` solved; or None."""
+    """The mean return from which on ``env`` counts as solved: gymnasium's threshold, or, if it has
+    none, rlfabric's; None if there is neither."""
     spec = find_spec(env)
     return _THRESHOLDS.get(spec.id) if spec.reward_threshold is None else spec.reward_threshold
 

@@ -15,8 +15,8 @@ _MOST = 8
 
 
 class Copies:
-    """Copies of an environment for evaluations with this number of ``episodes``. Each is stepped
-    by itself.
+    """Copies of an environment, on which ``evaluate`` plays ``episodes`` episodes. Each copy is
+    stepped by itself; there are as many copies as episodes, but at most 8.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Copies:
     Attributes
     ----------
     envs : list of gymnasium.vector.VectorEnv
-        At most 8, with one environment each.
+        The copies, vector environments with one environment each.
     """
 
     def __init__(self, env, episodes, algorithm, render_mode=None):
@@ -83,12 +83,13 @@ class _Episode:
 
 
 def evaluate(policy, copies, *, seed, limit=None, stop=()):
-    """Return of each greedy episode, array [episodes].
+    """Plays ``copies.episodes`` greedy episodes of ``policy``; returns their returns, [episodes].
 
-    Episode i starts from ``seed + i``, whichever copy plays it. A copy whose episode has ended
-    takes the next one, or is not stepped any more. If an episode takes more than ``limit`` steps,
-    its return is that of the first ``limit`` steps, with a warning. As soon as ``stop`` is not
-    empty, evaluation ends in the middle of its episodes and returns None.
+    Episode i starts from ``seed + i``, whichever of the Copies plays it. A copy whose episode has
+    ended plays the next episode that nobody has begun; if there is none, it is not stepped any
+    more. If an episode has not ended after ``limit`` steps, its return is that of these steps, with
+    a RuntimeWarning; None stands for no limit. As soon as ``stop``, a list to which another
+    function appends, is not empty, evaluation ends in the middle of its episodes and returns None.
     """
     returns, cut = np.zeros(copies.episodes), 0
     numbers = iter(range(copies.episodes))

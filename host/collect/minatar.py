@@ -17,12 +17,13 @@ def is_minatar(spec):
 
 
 class MinAtarEnv(gymnasium.Wrapper):
-    """An environment of MinAtar as its authors registered it: sticky actions (0.1), difficulty that
-    rises, no limit of an episode's length, binary planes [10, 10, channels].
+    """A wrapper of an environment of MinAtar, as its authors registered it: with chance 0.1 the
+    last action is repeated instead of the new one (sticky actions), difficulty rises, episodes have
+    no limit of steps, and observations are binary planes [10, 10, channels].
 
-    A reset with a seed also resets the last action, so that the seed decides everything after it:
-    MinAtar itself may repeat the last action in the first step of the next episode. A picture is
-    [320, 320, 3], in MinAtar's colours.
+    A reset with a seed also resets the last action, so that the seed decides everything after it;
+    MinAtar itself may repeat the last action in the first step of the next episode. ``render``
+    returns a picture in MinAtar's colours, bytes [320, 320, 3].
     """
 
     def reset(self, *, seed=None, options=None):

@@ -17,14 +17,15 @@ __all__ = ["NStep"]
 
 
 class NStep:
-    """``R = sum_{i<k} gamma^i r_i``, ``discount = gamma^k``, where k = n, or less if the episode
-    ended first (Sutton and Barto, Reinforcement Learning, 2018, 7.1).
+    """Makes n-step experiences of transitions: ``R = sum_{i<k} gamma^i r_i``, ``discount =
+    gamma^k``, where k = n, or less if the episode ended first (Sutton and Barto, Reinforcement
+    Learning, 2018, 7.1).
 
     The learner bootstraps ``R + discount Q(next_obs)``. If the episode terminated, the discount is
     0; a truncated episode (time limit) is bootstrapped from its final observation.
 
-    Every step of an environment opens one window. An environment has n slots for its windows, which
-    are enough, since a window is open for at most n steps.
+    Every step of an environment opens a window, in which its rewards are summed. A window closes
+    after n steps or when the episode ends, and is then one experience.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class NStep:
     Attributes
     ----------
     dtype : dtype
-        Of an experience's record: ``spec.fields`` in whole granules.
+        Of an experience's record: ``spec.fields``, padded to whole granules.
     """
 
     def __init__(
@@ -71,9 +72,9 @@ class NStep:
         self._last_obs = np.zeros(env_count, self.dtype["obs"])
 
     def push(self, step: Transitions) -> NDArray[np.void]:
-        """Takes a vector step; environments where ``valid`` is False are left out. Returns the
-        experiences that the step completes, oldest first in each environment: records
-        [experiences], possibly none."""
+        """Takes one step of all environments; those where ``valid`` is False are left out. Returns
+        the experiences that this step completes, records [experiences], possibly none: environment
+        by environment, the oldest first in each."""
         rows, slot, valid = self._rows, self._cursor, step.valid
         self._obs[rows, slot] = step.obs
         self._action[rows, slot] = step.action
@@ -91,9 +92,10 @@ class NStep:
         return self._take(closing, np.asarray(step.terminated, bool))
 
     def flush(self) -> NDArray[np.void]:
-        """Closes every open window as if its episode was truncated here; returns the experiences.
+        """Closes every open window as if its episode was truncated after the last step. Returns the
+        experiences, records [experiences].
 
-        It is called before environments are reset, so that no experience is lost.
+        It must be called before environments are reset, so that no experience is lost.
         """
         return self._take(self._open.copy(), np.zeros(len(self._rows), bool))
 

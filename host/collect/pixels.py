@@ -44,8 +44,9 @@ _ENTRY = "ale_py.env:AtariEnv"
 
 
 def is_atari(spec):
-    """Whether ``AtariEnvs`` can make the environments of a ``gymnasium.EnvSpec``: a game's screens
-    in its default mode, not its RAM, and not with actions that are held for a random time."""
+    """Whether ``AtariEnvs`` can make the environments of ``spec``, a ``gymnasium.EnvSpec``. It must
+    be a game of ale-py in its default mode, whose observations are screens, not the RAM, and whose
+    actions are not held for a random number of frames."""
     return (
         spec.entry_point == _ENTRY
         and set(spec.kwargs) <= {"game", *_REGISTERED}
@@ -54,8 +55,9 @@ def is_atari(spec):
 
 
 def settings(spec):
-    """All options of ale-py for a ``gymnasium.EnvSpec`` with ``is_atari``, except the game: those
-    of the registered id, and PREPROCESSING.
+    """All options of ale-py's vector environment except the game, as a dict, for a
+    ``gymnasium.EnvSpec`` for which ``is_atari`` is true: those with which the id is registered, and
+    PREPROCESSING.
 
     If the id has no frame skipping, as ids ...NoFrameskip-v4, an action is held for 4 frames all
     the same: such ids leave the skipping to the preprocessing.
@@ -66,18 +68,22 @@ def settings(spec):
 
 
 class AtariEnvs(VectorWrapper):
-    """Games of the Arcade Learning Environment, with the ``settings`` of their id.
+    """A vector environment of ``count`` copies of a game of the Arcade Learning Environment, with
+    the ``settings`` of its id.
 
-    An action of the game's minimal set is held for 4 frames; if actions are sticky, the action
-    before it is repeated in each of these frames with the registered probability. Observations are
-    [count, 84, 84, 4] bytes: the last four images, oldest first, each the maximum of two frames in
-    grey, scaled by area; images before an episode are black. A reset lets 0 to 29 frames pass; if
-    the minimal set has FIRE, it is pressed in the first of at least one frame. A lost life neither
-    ends an episode nor presses FIRE. Rewards are the game's scores. An episode is truncated after
-    108 000 frames, without those of the reset.
+    Actions are those of the game's minimal set, unless the id is registered with all actions. An
+    action is held for 4 frames. If actions are sticky, the action before it is repeated in each
+    of these frames with the registered probability. Observations are [count, 84, 84, 4] bytes: the
+    last four images, oldest first. An image is the maximum of the last two frames for which an
+    action was held, in grey, scaled by area; images before an episode are black.
 
-    The mode is SAME_STEP. ale-py makes no image of the frame in which an episode ends: the newest
-    of the four images in ``final_obs`` is one of earlier frames.
+    A reset lets 0 to 29 frames pass; if the game has the action FIRE, FIRE is pressed in the first
+    of these frames, and at least one frame passes. A lost life neither ends an episode nor presses
+    FIRE. Rewards are the game's scores. An episode is truncated after 108 000 frames, without those
+    of the reset.
+
+    The autoreset mode is SAME_STEP. ale-py makes no image of the frame in which an episode ends:
+    the newest of the four images in ``final_obs`` is one of earlier frames.
 
     Parameters
     ----------
@@ -120,8 +126,9 @@ class AtariEnvs(VectorWrapper):
         return self._mode
 
     def reset(self, *, seed=None, options=None):
-        """Environment i starts from ``seed + i``. ValueError if a game is rendered that has never
-        had a seed."""
+        """Resets all environments; environment i starts from ``seed + i``. ``seed`` None: every
+        game goes on with its own random numbers. ValueError if a game is rendered and no seed was
+        ever given."""
         seeds = None
         if seed is not None:
             # Seeds of ale-py have 31 bits.
@@ -136,8 +143,8 @@ class AtariEnvs(VectorWrapper):
         return self.step_wait()
 
     def step_async(self, actions):
-        """Begins a step, as ``gymnasium.vector.AsyncVectorEnv`` does: the games run while their
-        caller goes on, perhaps to step other games."""
+        """Begins a step with ``actions`` [count], as ``gymnasium.vector.AsyncVectorEnv`` does: the
+        games run while the caller goes on, and ``step_wait`` returns the results."""
         self._actions = np.asarray(actions, np.int64)
         self.env.send(self._actions)
 
@@ -157,7 +164,8 @@ class AtariEnvs(VectorWrapper):
         self.env.ale = None  # its threads end with it
 
     def render(self):
-        """A tuple with the picture of environment 0, [210, 160, 3] (some games are higher)."""
+        """A tuple with the picture of environment 0, bytes [210, 160, 3] (some games are higher);
+        None unless ``render_mode`` is ``rgb_array``."""
         return None if self._mode != "rgb_array" else (self._screen.picture(),)
 
 

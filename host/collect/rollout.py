@@ -11,13 +11,16 @@ __all__ = ["Rollout", "RolloutCollector"]
 
 @dataclass(frozen=True)
 class Rollout:
-    """Arrays [steps, envs, ...], in the order of time.
+    """Steps of all environments by one policy: arrays [steps, envs, ...], in the order of time.
 
     ``obs`` are the networks' inputs, normalized if the agent does so. ``action`` and its
     ``log_probability`` are as sampled; the applied action may be clipped. ``value`` is the critic's
-    value of ``obs``. If a step truncates an episode, or if an episode goes on after the last step,
+    value of ``obs``. ``reward``, ``terminated`` and ``truncated`` are what the environment gave for
+    the step.
+
     ``bootstrap`` is the critic's value of the observation after the action, even if the environment
-    has been reset since; else it is 0.
+    has been reset since. It is given if the step truncates an episode, and in the last step if the
+    episode does not terminate there; elsewhere it is 0.
     """
 
     obs: np.ndarray
@@ -31,11 +34,13 @@ class Rollout:
 
 
 class RolloutCollector(Collector):
-    """Collects a Rollout for an on-policy agent. The policy has ``sample``, ``applied`` and
-    ``value`` (``host.algorithms.ppo.PPOPolicy``); environments have autoreset mode SAME_STEP."""
+    """Collects Rollouts for an on-policy agent. Its policy must have ``sample``, ``applied`` and
+    ``value``, as ``host.algorithms.ppo.PPOPolicy`` has; its environments must have autoreset mode
+    SAME_STEP."""
 
     def collect(self, policy, clock):
-        """``steps_per_launch`` steps of every environment: ``(Rollout, episodes)``."""
+        """Takes ``steps_per_launch`` steps of every environment. Returns ``(Rollout, episodes)``;
+        episodes are ``(return, length)`` of those that ended."""
         columns, followers, episodes = {}, [], []
         count = self.config.steps_per_launch
         for step in range(count):

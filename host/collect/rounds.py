@@ -13,12 +13,14 @@ __all__ = ["GroupRollout", "Request", "RoundCollector"]
 
 @dataclass
 class GroupRollout:
-    """Steps that a group took together, arrays [steps, agents, ...].
+    """Steps that the agents of a group took together, arrays [steps, agents, ...].
 
-    ``outputs`` are the network's: logits, then the value of the observation. If a step truncated
-    the episode, ``follows`` is the value of the observation after it. ``valid`` is False where an
-    environment used the step for its reset. ``bootstrap`` [agents] is the value of the observation
-    after the last step.
+    ``outputs`` are the network's for the observation before the step: logits, and last the value.
+    ``action`` is the action that was drawn from them, counted from 0, ``reward`` its reward.
+    ``truncated`` is False where the episode also terminated. ``valid`` is False where an
+    environment only reset in the step. ``bootstrap`` [agents] is the value of the observation after
+    the last step. ``follows`` is the value of the observation after the step: given where the step
+    truncated the episode, equal to ``bootstrap`` in the last step, and 0 elsewhere.
     """
 
     outputs: np.ndarray
@@ -33,13 +35,17 @@ class GroupRollout:
 
 @dataclass
 class Request:
-    """The round that the environments of a population ask for.
+    """The round that the environments of a population ask a learner for.
 
-    ``observations`` has those of each of ``plan.inferences``. ``guests`` lists (group,
-    observations) whose values are needed besides: the last observations of truncated episodes.
-    ``finished`` maps a group to its GroupRollout, from which the trainings of this and the next
-    rounds learn. ``answer`` takes the outputs [agents, outputs] of every inference, and of every
-    guest.
+    population : number of the population
+    plan : the round's tasks
+    observations : for each of ``plan.inferences`` the observations of its agents
+    guests : list of (group, observations), the last observations of episodes that were truncated,
+        whose values are needed besides
+    finished : group -> its GroupRollout, if it was completed just before; the trainings of this and
+        the next rounds learn from it
+    inferred, valued : set by ``answer``: for each inference and for each guest the network's
+        outputs, [agents, outputs]
     """
 
     population: int
@@ -55,7 +61,8 @@ class Request:
 
 
 class RoundCollector:
-    """Populations take turns: each is stepped by the answers of its last round.
+    """Collects for agents that act in rounds. The populations of agents take turns: in its turn, a
+    population is stepped by the answers to its last Request, and makes the next one.
 
     Parameters
     ----------
@@ -85,9 +92,10 @@ class RoundCollector:
             self._populations.append(_Population(number, self.schedule, actors, self.phases))
 
     def collect(self, policy, clock):
-        """Takes the population whose turn it is, and steps every environment whose agent had an
-        inference in its last round. Returns the ``Request`` of its next round, and
-        ``(return, length)`` of the episodes that ended."""
+        """Takes the population whose turn it is, and steps every environment for whose agent its
+        last round had an inference of a step; in its first turn none is stepped. Returns the
+        population's ``Request`` for its next round, and a list with the ``(return, length)`` of
+        each episode that ended."""
         population = self._populations[self._turn]
         self._turn = (self._turn + 1) % len(self._populations)
         episodes = population.step(policy, clock)
@@ -95,7 +103,8 @@ class RoundCollector:
             return population.request(), episodes
 
     def state_dict(self):
-        """Empty: rollouts under way are not saved, since their environments cannot be saved."""
+        """An empty dict: rollouts under way are not saved, since their environments cannot be
+        saved."""
         return {}
 
     def load_state_dict(self, state):

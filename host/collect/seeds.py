@@ -6,8 +6,8 @@ __all__ = ["folded"]
 
 
 def folded(seed, bits):
-    """A seed of at most ``bits`` (32 or fewer) bits. If ``seed`` has no more bits, it is ``seed``,
-    else a hash of it, so that larger seeds do not repeat the sequence of small ones."""
+    """Returns a seed of at most ``bits`` bits, which are 32 or fewer: ``seed`` itself if it has no
+    more bits, else a hash of ``seed``. So large seeds do not repeat the order of small ones."""
     if not seed >> bits:
         return seed
     return int(np.random.SeedSequence(seed).generate_state(1)[0]) >> (32 - bits)

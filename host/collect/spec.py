@@ -35,7 +35,7 @@ class Spec:
     low, high : tuple of float
         The environment's numbers for -1 and 1, one for each component of an action.
     action_dtype : str
-        Type of these numbers in the environment.
+        Type of the numbers of a continuous action in the environment.
     """
 
     shape: tuple[int, ...]
@@ -76,7 +76,8 @@ class Spec:
         return asdict(self)
 
     def applied(self, actions: NDArray[np.generic]) -> NDArray[np.generic]:
-        """Actions, counted from 0 or in [-1, 1], as the environment's own actions."""
+        """Converts ``actions``, integers counted from 0 or numbers in [-1, 1], to the environment's
+        own actions."""
         if self.discrete:
             return actions + self.start
         low, half = self._ends
@@ -95,10 +96,11 @@ class Spec:
 
     @property
     def fields(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
-        """``{name: (dtype, shape)}`` of an experience, in the order of the card's memory.
+        """``{name: (dtype, shape)}`` of an experience, in the order of the card's memory: obs,
+        next_obs, action, reward, discount.
 
-        The action is one integer, or numbers in [-1, 1]; ``discount`` is gamma^k, or 0 if the
-        episode terminated. A learner on the card reads the same words
+        The action is one integer, or numbers in [-1, 1]. ``discount`` is gamma^k for k steps of
+        reward, or 0 if the episode terminated. A learner on the card reads the same words
         (``hw.learner.records.record_words``).
         """
         number, seen = np.dtype(np.float32), (np.dtype(self.dtype), self.shape)

@@ -22,9 +22,12 @@ __all__ = ["Finding", "examine", "render"]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """``found`` is a version or a place, None if missing; ``install`` says what to do then.
+    """What was found of one tool, which is called ``name`` and which the features in the text
+    ``enables`` need.
 
-    ``required``: `make demo` needs it. ``for_tests``: `make test` needs it.
+    ``found`` is the tool's version or its place, None if it is missing; ``install`` says what to do
+    if it is missing. ``required``: whether `make demo` needs the tool. ``for_tests``: whether
+    `make test` needs it.
     """
 
     name: str
@@ -36,7 +39,8 @@ class Finding:
 
     @property
     def mark(self):
-        """A word for the table: found, or who needs it."""
+        """A word for the table: ok if the tool was found; else missing if it is required, for tests
+        if only the tests need it, and - otherwise."""
         needed = "missing" if self.required else "for tests" if self.for_tests else "-"
         return "ok" if self.found else needed
 
@@ -214,7 +218,8 @@ def _yosys():
 
 
 def examine():
-    """Findings of this machine: Python, programs, packages, then tools of single commands."""
+    """Looks for all tools on this machine; returns their Findings: Python, programs and packages
+    first, then tools that single commands need."""
     return [
         _python(),
         _libpython(),
@@ -227,7 +232,8 @@ def examine():
 
 
 def render(findings):
-    """A rich table of ``findings``; a missing one has its cure instead of a version."""
+    """A rich table of ``findings``; a missing tool has its ``install`` in the place of a
+    version."""
     # Folded, not cut: the end of a version's range is needed too.
     heads = (Column(name, overflow="fold") for name in ("", "what", "found", "needed for"))
     table = Table(*heads, title="What rlfabric finds here")

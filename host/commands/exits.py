@@ -56,8 +56,9 @@ def _passed(error, package):
 
 
 def report(error):
-    """Prints ``error`` and returns its code. If the error is a bug, whose code is 1, or on request,
-    it is printed with its traceback, else as one line."""
+    """Prints the exception ``error``, and returns the exit code that belongs to it. An error that a
+    user can cause is printed in one line; a bug is printed with its traceback. On request every
+    error is printed with its traceback."""
     cause = error.__cause__
     if isinstance(cause, KeyboardInterrupt):  # Python 3.11 wraps one that comes in __set_name__
         error = cause

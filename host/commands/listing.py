@@ -24,8 +24,9 @@ console = Console()
 
 
 def table(title, heads, rows):
-    """Prints a table of texts; None is an empty cell. On a narrow console nothing is cut, and names
-    in the first column, which are to be copied, are not wrapped if they take at most half of it."""
+    """Prints a table with a ``title``, the column names ``heads`` and ``rows`` of cells; None is an
+    empty cell. On a narrow console texts are wrapped, never cut; the first column, whose names are
+    to be copied, is not wrapped if each name takes at most half of the console."""
     columns = [Column(head, overflow="fold") for head in heads]
     # Longer names would leave no place for the numbers.
     columns[0].no_wrap = all(2 * len(str(row[0])) <= console.width for row in rows)

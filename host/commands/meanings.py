@@ -17,8 +17,9 @@ _LISTED = re.compile(r"((?:\w+, )*\w+) : (.*)")
 
 
 def meaning(path):
-    """The meaning of the field at the end of a ``path`` of ``host.settings.leaves``; if it has
-    none, the meaning of the config around it."""
+    """The meaning of the last field in ``path``, which is as ``host.settings.leaves`` gives it. If
+    this field has no meaning, that of the last field before it in ``path`` that has one; "" if
+    there is none."""
     texts = (meanings(kind)[name] for kind, name in reversed(path))
     return next(filter(None, texts), "")
 

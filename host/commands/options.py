@@ -16,7 +16,8 @@ __all__ += ["Output", "Overwrite", "Settings", "Verbose", "command_line", "count
 
 
 def command_line(**more):
-    """A ``typer.Typer`` with the help and errors of ``rlfabric``, and ``more`` of its options."""
+    """Returns a ``typer.Typer``, whose help and errors look as those of ``rlfabric``. ``more`` are
+    further keywords of ``typer.Typer``."""
     return typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -93,7 +94,7 @@ Verbose = Annotated[
 
 
 def count(text):
-    """The positive integer of an option, which may be written as 1e5."""
+    """Converts the text of an option to a positive integer, which may be written as 1e5."""
     with suppress(ValueError):
         if (value := integer(str(text))) > 0:
             return value
@@ -101,7 +102,8 @@ def count(text):
 
 
 def options(texts, **named):
-    """``{field: value}`` of ``--set`` texts and of the options that are not None."""
+    """``{field: value}`` of ``texts``, FIELD=VALUE of each ``--set``, whose values stay texts; and
+    of ``named``, fields with an option of their own, unless they are None."""
     values = {name: value for name, value in named.items() if value is not None}
     for text in texts or ():
         name, equals, value = text.partition("=")

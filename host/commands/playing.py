@@ -28,7 +28,8 @@ _RATE = 30
 
 @dataclass(frozen=True)
 class Played:
-    """``returns`` [episodes]; ``env``: the policy's environment; ``file``: the film, or None."""
+    """The result of ``play``: ``returns``, an array [episodes]; ``env``, the id of the policy's
+    environment; ``file``, the path of the film, or None."""
 
     returns: np.ndarray
     env: str
@@ -36,14 +37,18 @@ class Played:
 
 
 def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps, imports=()):
-    """Greedy episodes of the best policy in the folder ``run``, or of the policy's file ``run``.
+    """Plays ``episodes`` greedy episodes of the best policy in the folder ``run``, or of the policy
+    in the file ``run``; returns Played.
 
-    Episode i starts from ``seed + i``, and ends after ``limit`` steps. ``render`` "human" shows all
-    of them, one after the other; "gif" and "mp4" write the first into a file ``evaluation`` beside
-    the policy, with a picture for each action, at the environment's own speed. ``imports`` are the
-    modules that the file may name for its environment or algorithm. CheckpointError as in
-    ``load_policy``; ValueError if the environment cannot be rendered so; MissingTool if a film
-    needs a package that is not installed.
+    Episode i starts from ``seed + i``, and ends after ``limit`` steps at the latest. ``render``
+    "human" shows all episodes, one after the other; "gif" and "mp4" write the first one to a file
+    evaluation.gif or evaluation.mp4 beside the policy's file, with a picture for each action, at
+    the environment's own speed. ``imports`` are the modules that the file may name for its
+    environment or algorithm.
+
+    ValueError if there is no such file, or if the environment cannot be rendered so;
+    CheckpointError as in ``load_policy``; MissingTool if a film needs a package that is not
+    installed.
     """
     if render not in _MODES:
         raise UsageError(f"render must be human, gif or mp4, not {render!r}")

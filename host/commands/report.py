@@ -26,12 +26,14 @@ _TITLES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM", "dsp": 
 
 
 def make(name, board, out, *, levels=3, overwrite=False, library=False, **values):
-    """Makes the report of design ``name`` on ``board`` with config ``values`` (as ``emit``), writes
-    it to ``report.json`` and ``report.png`` under ``out/<board>/<name>``, and returns it as a dict.
+    """Reports the resources of design ``name`` on ``board``, as yosys maps them: writes report.json
+    and report.png to the folder ``out/<board>/<name>``, and returns the report as a dict.
 
-    This happens before any tool is started: if the design's own estimate is too large,
-    ``boards.DoesNotFit``; files of another kernel in that folder are removed, or the folder is
-    refused, as in ``generate``.
+    ``values`` and ``library`` are as for ``host.generate.emit``; ``levels`` is the number of levels
+    of units in the report. Before yosys is started, ``boards.DoesNotFit`` is raised if the design's
+    own estimate is too large, and files of another kernel in the folder are removed, or raise
+    ValueError unless ``overwrite``, as in ``generate``. Without matplotlib there is no picture, and
+    a line says so.
     """
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)

@@ -23,20 +23,24 @@ _FIRST = ("learner", "env")
 
 
 def request(algo, *, options, settings, preset_name=None, file=None, imports=(), board=None):
-    """The config of a run, and ``{field: value}`` of the kernel that is generated for it.
+    """``(config, kernel)``: the RunConfig of a run, and ``{field: value}`` of the fields in which
+    the kernel that is generated for it differs from its default.
 
-    Defaults are those of the preset for algorithm, learner and environment; ``file`` replaces them,
-    ``options`` and ``settings`` replace both.
+    Defaults of the run are those of ``host.train.preset.preset`` for algorithm, learner,
+    environment and preset. Fields in ``file`` replace them; ``options`` and ``settings`` replace
+    both.
 
     Parameters
     ----------
     algo : str
-        The module of ``MODULE:NAME`` is imported.
+        Name of the algorithm, or ``MODULE:NAME``, whose module is imported.
     options : dict
-        Fields of the run's config that have an option of their own; None: it was not given. If
-        there is a ``threshold``, ``until_solved`` is set with it.
+        Fields of the run's config that have an option of their own -> value; None: it was not
+        given. If there is a ``threshold``, ``until_solved`` is set to True, unless ``settings``
+        has it.
     settings : dict
-        Any fields, as texts: see ``host.settings.override``; ``kernel.<field>`` is for the kernel.
+        Any fields of the run and its agent -> value or text, as for ``host.settings.override``;
+        ``kernel.<field>`` is a field of the kernel.
     preset_name : str, optional
         One of the algorithm's presets.
     file : path, optional
@@ -105,8 +109,8 @@ def _recorded(kernel, config, board):
 
 
 def read_summary(file, option):
-    """The object in a run's ``summary.json``; for any other file ValueError, whose text begins with
-    ``option``."""
+    """The content of ``file``, a run's ``summary.json``, as a dict. ValueError if the file is
+    anything else; its text begins with ``option``, the option that named the file."""
     values = _read(file, option)
     if not isinstance(values.get("config"), dict) or "algo" not in values["config"]:
         raise UsageError(f"{option} must be a run's folder or its summary.json, not {file}")

@@ -13,8 +13,8 @@ __all__ = ["of_run"]
 
 
 def of_run(run, design, board, values, imports=()):
-    """The values that generate the kernel of ``design`` for ``board``, and the bytes that it
-    stores.
+    """``(values, stored)``: the fields of the kernel of ``design`` for ``board`` that an earlier
+    run needs, and the bytes of its largest buffer.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ def of_run(run, design, board, values, imports=()):
     values : dict
         Keywords of ``host.generate.emit``, the same as for a simulated card's kernel in the run.
     stored : int or None
-        As ``storage_bytes`` of ``host.generate.package``.
+        For ``storage_bytes`` of ``host.generate.package``; None without a run, and if the board
+        cannot join banks or the run does not decide the buffer's size.
 
     ValueError if ``run`` is not a run's summary, or needs a kernel of another design.
     """

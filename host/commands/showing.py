@@ -14,11 +14,14 @@ __all__ = ["shown"]
 
 
 def shown(name, *, learner=None, env=None, board="u200"):
-    """``{title: rows}`` of an algorithm, of its run and of the kernel generated for it; or of a
-    design alone.
+    """All fields that ``--set`` can set, as ``{title: rows}``. If ``name`` is an algorithm's, there
+    are parts for the agent, for its run and for the kernel that is generated for it; if it is a
+    design's, there is one part.
 
-    A row has ``field``, ``default``, ``rule`` and ``meaning``, all texts; ``rule`` is "" if the
-    meaning has it. Fields of the kernel that the run decides are left out.
+    A row is a dict of texts: ``field``, ``default``, ``rule`` and ``meaning``; a text is "" if the
+    field's class has none. Fields of the kernel that the run decides are left out. ``learner``
+    and ``env`` None: the algorithm's defaults. ``board`` is the board of the kernel. ValueError for
+    another name.
     """
     board = boards.get(board)
     if ":" in name:

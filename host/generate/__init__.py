@@ -67,12 +67,13 @@ def _largest_capacity(design, board, config):
 
 
 def configure(design, board, values, *, library=False, **names):
-    """The config of ``design`` for ``board``: the design's default for the board, or for a
-    ``library`` user, with ``values`` replaced; ``names`` are ``called`` and ``others`` of
+    """The config of ``design`` for ``board``, a Design and a Board: the design's default for the
+    board, with the fields in ``values`` replaced. With ``library`` the default is the design's
+    default for Python programs, if it has one. ``names`` are ``called`` and ``others`` of
     ``override``.
 
-    If the board lacks the memory or, as far as the design can estimate them, the resources, raises
-    ``boards.DoesNotFit``, with changes that would fit.
+    Raises ``boards.DoesNotFit``, with changes that would fit, if the board lacks the memory or, as
+    far as the design can estimate them, the resources. ValueError as in ``override``.
     """
     default = library and design.library or design.default
     config = override(default(board.numbers), values, **names)
@@ -99,21 +100,22 @@ def _hints(design, board, config, default):
 def generate(name, board, out, *, overwrite=False, **values):
     """Writes the files of design ``name`` for ``board`` and returns their directory.
 
-    ``<kernel>.v``; ``kernel.json``, the kernel description that a card loads; ``config.json``;
-    ``registers.md``; ``lint.vlt``; ``manifest.json`` with version, config hash and a digest for
-    each file. Files of another kernel are removed: see ``host.generate.folder``.
+    The files are ``<kernel>.v``; ``kernel.json``, the kernel description that a card loads;
+    ``config.json``; ``registers.md``; ``lint.vlt``, for Verilator; ``manifest.json`` with version,
+    config hash and a digest for each file. Files of another kernel are removed: see
+    ``host.generate.folder``.
 
     Parameters
     ----------
     name : str
         A key of ``hw.designs.DESIGNS``; ValueError names the known ones.
     board : str
-        ``boards.DoesNotFit`` if the design exceeds it.
+        Name of a board; ``boards.DoesNotFit`` if the design is too large for it.
     out : path
         The directory is ``out/<board>/<name>``.
     overwrite : bool
-        Whether a finished bitstream of another kernel, and files that were changed by hand, move to
-        a folder inside; if not, they raise ValueError.
+        Whether a finished bitstream of another kernel, and files that were changed by hand, are
+        moved to a folder inside the directory; if not, they raise ValueError.
     **values
         Config fields, as for ``override``. Other fields have the board's default, except that
         ``gae`` has results of 32 bits, since a host needs precise advantages, not a small memory.
@@ -122,26 +124,26 @@ def generate(name, board, out, *, overwrite=False, **values):
 
 
 def emit(name, board, out, *, overwrite=False, library=False, **values):
-    """As ``generate``, but other fields have the design's own default on the board, as in
-    ``package``.
-
-    ``library`` : whether other fields have the defaults of ``generate``.
+    """As ``generate``, but fields that ``values`` does not name have the design's own default on
+    the board. With ``library`` it is ``generate``.
     """
     return _made(name, board, out, values, overwrite, library=library)
 
 
 def package(name, board, out, *, storage_bytes=None, overwrite=False, library=False, **values):
-    """As ``emit``, with all inputs of the board's tools for a bitstream.
+    """As ``emit``, but also writes all inputs that the board's tools need for a bitstream.
 
-    ``storage_bytes`` : as for ``boards.memory.banks``. If ``host.commands.report`` has found the
-    area before, in the same directory and for the same config, it decides the kernel's place.
+    ``storage_bytes`` : as for ``boards.memory.banks``. If ``host.commands.report`` has written the
+    area before, in the same directory and for the same config, the area decides where the kernel is
+    placed.
     """
     options = dict(storage_bytes=storage_bytes)
     return _made(name, board, out, values, overwrite, library=library, package=options)
 
 
 def identity(design, board, description):
-    """The identity of a described kernel, with which its manifest begins."""
+    """The identity of a kernel, with which its manifest begins: a dict of texts, version, design
+    (the name that is given), board, kernel and config_hash."""
     return {
         "version": version("rlfabric"),
         "design": design,
@@ -186,7 +188,8 @@ def _files(design, board, config, whose):
 
 
 def describe(name, board, out, **values):
-    """As ``generate``, but writes ``kernel.json`` alone, which is all that card ``model`` loads."""
+    """As ``generate``, but writes only ``kernel.json`` and the manifest. The card ``model`` needs
+    no other file. Files of another kernel that must not be lost raise ValueError."""
     design, board = find_design(name), boards.get(board)
     description = design.describe(configure(design, board, values, library=True))
     whose, files = identity(name, board, description), {"kernel.json": description.to_json()}
@@ -194,10 +197,11 @@ def describe(name, board, out, **values):
 
 
 def keep(name, board, out, *, verilog, called=None, others="", **values):
-    """A kernel for a run: as ``generate``, but in a folder that no other kernel uses.
+    """Makes a kernel for a run: as ``generate``, but in a folder that no other kernel uses.
 
-    The folder is named after the config's hash and the files' contents, and is written once, as a
-    whole. Without ``verilog`` it has ``kernel.json`` alone, which is all that card ``model`` loads.
+    The folder is ``out/<board>/<name>/`` and a name made of the config's hash and the files'
+    contents. It is written once, as a whole; if it is there already, nothing is written. If
+    ``verilog`` is False, it has ``kernel.json`` alone, which is all that card ``model`` loads.
     ``called`` and ``others`` are as in ``override``.
 
     Returns
@@ -226,15 +230,17 @@ def keep(name, board, out, *, verilog, called=None, others="", **values):
 
 
 def card_banks(description, board, *, storage_bytes=None):
-    """Memory of a simulated card for the described kernel, for ``host.card.open_card``: each master
-    has the memory of its bank on ``board``. ``storage_bytes`` : as for ``boards.memory.banks``."""
+    """The memory of a simulated card for the described kernel, as ``host.card.open_card`` takes it:
+    a tuple with the bank of each of the kernel's masters, as large as on ``board``.
+    ``storage_bytes`` is as for ``boards.memory.banks``."""
     own = banks(description, board, storage_bytes=storage_bytes)
     return tuple(Bank(bank.name, bank.size) for bank in own)
 
 
 def read_description(path):
-    """The KernelDescription in ``path``, a ``kernel.json`` that ``generate`` wrote. ValueError if
-    the file is damaged, or not the file that the manifest beside it names."""
+    """The KernelDescription in ``path``, a ``kernel.json`` that ``generate`` wrote.
+    FileNotFoundError if there is none. ValueError if the file is damaged, or differs from the one
+    whose digest is in the manifest beside it."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} must be built first (rlfabric bitstream), not missing")

@@ -63,18 +63,19 @@ def _what(argument):
 
 
 def document(description, documents, errors, *, heading, config=None):
-    """``registers.md`` as text.
+    """The text of ``registers.md``, which describes a kernel's registers, buffers, commands and
+    errors.
 
     Parameters
     ----------
     description : KernelDescription
         Gives the kernel's registers and buffers.
     documents : dict[str, Iterable[Layout]]
-        The design's own tables by section: commands, records, its status block.
+        Name of a section -> the design's own tables in it: commands, records, its status block.
     errors : dict[int, tuple[str, str]]
-        Code: name and meaning.
+        Code of an error -> its name and its meaning.
     heading : str
-        First line.
+        The title, in the first line.
     config : ConfigBase
         The kernel's config, on which limits of fields may depend.
     """

@@ -27,30 +27,32 @@ _OURS = {_DESCRIPTION, MANIFEST, REPORT, PICTURE}
 
 
 def manifest(identity, files, known=()):
-    """``manifest.json`` as bytes: the kernel's identity, and the SHA-256 of each of ``files``,
-    ``{name: bytes}``.
+    """The bytes of ``manifest.json``: a JSON object with the kernel's ``identity``, a dict, and
+    ``sha256``, which has the digest of each of ``files``, ``{name: bytes}``.
 
-    ``known`` : digests of other files in the folder.
+    ``known`` : ``{name: digest}`` of other files in the folder, which are kept in it.
     """
     digests = {**dict(known), **{name: _digest(data) for name, data in files.items()}}
     return (json.dumps({**identity, "sha256": digests}, indent=2, sort_keys=True) + "\n").encode()
 
 
 def take(directory, identity, files=(), *, overwrite=False):
-    """Takes ``directory`` for a kernel: files of another kernel are removed if they are as its
-    manifest says.
+    """Prepares ``directory`` for the files of a kernel: the files of another kernel, which its
+    manifest lists, are removed.
 
-    ``Unwritable`` if the system refuses.
+    Two kinds of files must not be lost: a finished bitstream of another kernel, with its
+    ``kernel.json``, and files that are not as the manifest says. ``Unwritable`` if the system does
+    not allow a change.
 
     Parameters
     ----------
     identity : dict of str
-        The kernel's identity with its ``config_hash``, with which its manifest begins.
+        The identity of the kernel that takes the directory, with its ``config_hash``.
     files : dict of name to bytes
-        Files that will be written.
+        Files that will be written, so that other files of these names would be lost.
     overwrite : bool
-        Whether files that must not be lost move to a folder inside, which is named after the hash
-        of their config. If not, they raise ValueError, and nothing is touched.
+        Whether files that must not be lost are moved to a folder inside, which is named after the
+        hash of their config. If not, they raise ValueError, and nothing is changed.
     """
     directory = Path(directory)
     with _writable(directory):
@@ -58,10 +60,11 @@ def take(directory, identity, files=(), *, overwrite=False):
 
 
 def write(directory, identity, files, *, overwrite=False):
-    """Takes the directory (``take``) and writes ``files``, ``{name: bytes}``, the manifest last.
+    """Prepares the directory as ``take`` does, with the same arguments and errors; then writes
+    ``files``, ``{name: bytes}``, and the manifest last. Returns the directory's Path.
 
-    A file that has its content already is not touched, so that a tool which compares dates does not
-    repeat its work. ``Unwritable`` if the system refuses.
+    A file that has its content already is not written, so that a tool which compares dates does not
+    repeat its work.
     """
     directory = Path(directory)
     with _writable(directory):

@@ -45,7 +45,7 @@ WAIVERS = (
 
 
 class LintError(Failure):
-    """Verilator gave a warning that is not waived; the message is its report."""
+    """Verilator gave an error, or a warning that is not waived; the message has its report."""
 
 
 def waiver_file():
@@ -58,10 +58,10 @@ def waiver_file():
 
 
 def lint_directory(directory):
-    """Runs ``verilator --lint-only -Wall`` on the kernel of a directory that ``generate`` wrote.
+    """Runs ``verilator --lint-only -Wall`` on the Verilog in a directory that ``generate`` wrote,
+    with the waivers in its ``lint.vlt``.
 
-    Raises MissingTool without Verilator or perl, LintError if a warning that is not waived is
-    reported.
+    LintError if Verilator reports anything. MissingTool without Verilator or perl.
     """
     require("verilator", "perl")
     directory = Path(directory)

@@ -16,8 +16,11 @@ _STATISTICS = (
 
 
 class AdvantageLearner(Learner):
-    """A launch estimates the advantages of one rollout. Policy, launch and epochs run one after the
-    other, since each needs all results of the one before.
+    """The learner of on-policy agents. A launch estimates the advantages of one rollout on the
+    card, and the updater then learns from the rollout in several epochs on the CPU.
+
+    Collection, launch and epochs run one after the other, since each needs all results of the one
+    before.
 
     Parameters
     ----------
@@ -39,7 +42,8 @@ class AdvantageLearner(Learner):
         self.estimator, self.updater, self.phases = estimator, updater, phases
 
     def begin(self, experience):
-        """Returns ``experience`` for ``end``, in which the launch runs: nothing runs beside it."""
+        """Returns ``experience``, a Rollout, as the argument of ``end``; no launch begins before
+        ``end``."""
         return experience
 
     def end(self, launch):

@@ -24,10 +24,12 @@ _WIDTH, _LAYERS = 512, 4
 
 
 def kernel_settings(algorithm, agent, spec, env="the environment"):
-    """``{field: value}``, the fields of ``LearnerConfig`` that an agent decides; the other fields
-    decide speed and arithmetic. ValueError if there is no such kernel.
+    """``{field: value}``, the fields of the kernel's ``LearnerConfig`` that an agent decides; the
+    other fields decide speed and arithmetic. ValueError if observations are images, or larger than
+    a kernel's layers may be.
 
-    algorithm : Algorithm; agent : its config; env : the environment's id, for the error's text
+    algorithm : Algorithm; agent : its AgentConfig; spec : Spec of the environment
+    env : the environment's id, for the error's text
     """
     if spec.dtype != "float32":
         raise UsageError(
@@ -52,12 +54,15 @@ def kernel_settings(algorithm, agent, spec, env="the environment"):
 
 
 def steps_of(agent, clock, count):
-    """HYPERPARAMETERS [count] of the updates that follow ``clock``: the optimizer's numbers (for
-    Adam with bias corrections), present values of the schedules, and the targets; ``agent`` is the
+    """HYPERPARAMETERS [count] of the ``count`` updates that follow ``clock``.
+
+    They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
+    ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the
     agent's config.
 
-    With Adam, ``w -= rate m / (sqrt(s) + floor)`` is the rule of torch.optim.Adam at update t if
-    ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor = epsilon sqrt(1 - beta2^t)``.
+    With Adam, ``w -= rate m / (sqrt(s) + floor)``, m and s being the moments, is the rule of
+    torch.optim.Adam at update t if ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor =
+    epsilon sqrt(1 - beta2^t)``.
     """
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
     rates = agent.learning_rates_at(clock.launched)
@@ -87,14 +92,15 @@ def steps_of(agent, clock, count):
 
 
 class CardLearner(MemoryLearner):
-    """A launch does ``updates_per_launch`` gradient steps.
+    """Learns on the card: a launch stores experiences and does ``updates_per_launch`` gradient
+    steps.
 
-    The policy's networks are the host's copy of the weights, fetched every ``weights_interval``
-    launches; targets and moments of the optimizer are on the card alone. The card's weights start
-    as the policy's.
+    The card's weights start as those of the policy's networks. Afterwards these networks are the
+    host's copy of the card's weights, fetched every ``weights_interval`` launches. Targets and
+    moments of the optimizer are on the card alone.
 
     If ``config.act`` is card, the card infers between the launches, so that every action comes from
-    the newest weights. The copy is fetched only for the best policy's file and for a checkpoint.
+    the newest weights; the copy is then fetched only before a file is written (``fetch``).
 
     Parameters
     ----------
@@ -129,7 +135,8 @@ class CardLearner(MemoryLearner):
 
     @classmethod
     def check_agent(cls, agent, design):
-        """ValueError if the kernel of ``design`` does not train ``agent``, a config."""
+        """ValueError if the kernel of ``design``, a design's name, cannot train an agent with the
+        config ``agent``."""
         if not 1 <= len(agent.hidden) <= _LAYERS:
             raise UsageError(
                 f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}"
@@ -163,8 +170,9 @@ class CardLearner(MemoryLearner):
             )
 
     def plan(self, fill, learning):
-        """HYPERPARAMETERS of the launch, and the sets of parameters to fetch with it; None: the
-        launch only stores. A launch draws from experiences that were stored before it."""
+        """``(HYPERPARAMETERS of the launch, sets of parameters to fetch with it)``; None if the
+        launch only stores, because too few experiences were stored before it. ``fill`` and
+        ``learning`` are as for ``MemoryLearner.plan``."""
         if not learning or fill < self.config.agent.batch_size:
             return None
         count, begun = self.config.updates_per_launch, self._begun
@@ -175,7 +183,9 @@ class CardLearner(MemoryLearner):
         return steps, ("online",) if due else ()
 
     def launch(self, experience, plan):
-        """None, or arrays: ``loss``, ``td`` of each step, ``weights`` of each network or None."""
+        """Runs the launch. Returns None if ``plan`` is None, else a dict: ``loss`` and ``td``, sums
+        over the batch of each gradient step, [steps]; and ``weights``, network -> vector of its
+        parameters, or None if they are not fetched."""
         if plan is None:
             return self.buffer.step(experience)
         steps, sets = plan
@@ -202,8 +212,9 @@ class CardLearner(MemoryLearner):
             self.policy.networks[name].parameters[...] = parameters
 
     def infer(self, obs, **options):
-        """Outputs of the card's weights for obs [rows, size], after the launches under way;
-        ``options`` are those of the buffer's ``act``."""
+        """Outputs of the network that acts for obs [rows, size], computed on the card with its
+        present weights, after the launches under way. ``options`` are those of the buffer's
+        ``act``."""
         return self._card.submit(partial(self.buffer.act, **options), obs).result()
 
     def _stored(self):
@@ -216,8 +227,9 @@ class CardLearner(MemoryLearner):
 
     @contextmanager
     def actor(self, policy=None):
-        """As ``Learner.actor``. If ``config.act`` is card, another policy's weights are on the card
-        within the ``with`` block; those that learn come back at its end."""
+        """As ``Learner.actor``. If ``config.act`` is card and another ``policy`` is given, its
+        weights replace those of the card within the ``with`` block; the weights that learn are
+        loaded again at its end."""
         if not self._acts:
             yield policy or self.policy
         elif policy is None:
@@ -231,7 +243,8 @@ class CardLearner(MemoryLearner):
                 self._card.submit(self.buffer.load, own).result()
 
     def on_card(self, policy):
-        """Returns an object that acts as ``policy``, whose weights are on the card."""
+        """Returns an object that acts as ``policy``, by outputs that the card infers; the card must
+        have the weights of ``policy``."""
         return InferredPolicy(policy, self.infer)
 
     def progress(self):

@@ -10,6 +10,6 @@ _LEARNERS = {"replay": ReplayLearner, "fixar": FixarLearner}
 
 
 def learner_of(design):
-    """The subclass of MemoryLearner for runs on a kernel of ``design``: CardLearner unless the
-    design has its own. The class knows which buffer the kernel has and which agents it trains."""
+    """The subclass of MemoryLearner for a run on a kernel of ``design``, a design's name:
+    ReplayLearner for replay, FixarLearner for fixar, and CardLearner for all others."""
     return _LEARNERS.get(design, CardLearner)

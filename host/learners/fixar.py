@@ -12,8 +12,9 @@ __all__ = ["FixarLearner"]
 
 
 class FixarLearner(CardLearner):
-    """As ``CardLearner``. Before a launch of gradient steps, the kernel is set to the precision
-    that the agent's ``precision`` and ``quantization_delay`` give for the environment steps so far.
+    """A CardLearner for the kernel ``fixar``, whose precision changes during training. Before each
+    launch with gradient steps, the kernel is set to the precision that the agent's ``precision``
+    and ``quantization_delay`` give for the environment steps so far.
 
     Parameters
     ----------

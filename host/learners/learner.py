@@ -22,17 +22,18 @@ class Learner:
     ----------
     config : RunConfig
     policy : Policy
-        Its networks are up to date after each ``end``, or after ``fetch``.
+        The policy that learns. Its networks are up to date after ``end``, or after ``fetch``.
     clock : Clock
-        ``begin`` or ``end`` counts its ``updates``.
+        Its ``updates`` are counted by ``begin`` or by ``end``.
 
     Attributes
     ----------
     in_flight : int
-        Most launches under way. When so many have begun, the results of the oldest one are used.
+        Largest number of launches under way. When so many have begun, ``end`` is called for the
+        oldest one.
     at_once : bool
-        Whether a launch begins as soon as its experience is there; if not, it begins together with
-        the next collection.
+        True: a launch begins as soon as its experience is collected. False: it begins together with
+        the next collection, and runs beside it.
     columns : tuple of str
         Columns of progress.csv that ``end`` measures and ``progress`` returns.
     """
@@ -45,22 +46,24 @@ class Learner:
         self.config, self.policy, self.clock = config, policy, clock
 
     def begin(self, experience):
-        """Starts a launch with ``experience``, None in the first launch; returns the argument of
-        ``end``."""
+        """Begins a launch with the experience of a collection, or None in the first launch if
+        ``at_once`` is False. Returns the argument of ``end``."""
         raise NotImplementedError
 
     def end(self, launch):
-        """Waits for a launch of ``begin`` and learns from it: column -> number, or None."""
+        """Waits for the launch that ``begin`` returned, and learns from it. Returns a dict, column
+        of progress.csv -> number or None; it is empty if nothing was learned."""
         raise NotImplementedError
 
     def fetch(self):
-        """Brings the policy's networks up to date if ``end`` does not. It is needed before a file
-        is written, not before acting."""
+        """Brings the policy's networks up to date. It must be called before the policy is written
+        to a file; it is not needed before acting."""
 
     @contextmanager
     def actor(self, policy=None):
-        """Gives an object that acts, within the ``with`` block, as the policy that learns or as
-        another ``policy`` of this agent: this policy itself, or an InferredPolicy."""
+        """A context manager, whose value acts within the ``with`` block as the policy that learns,
+        or as ``policy``, another policy of this agent, if it is given. The value is the policy
+        itself, or an InferredPolicy, whose outputs are computed elsewhere."""
         yield policy or self.policy
 
     def progress(self):
@@ -69,7 +72,8 @@ class Learner:
 
     @property
     def device_cycles(self):
-        """Clocks of all launches of this session; None on a card that does not count."""
+        """Clocks of all launches since this learner was made; None on a card that does not count
+        them."""
         raise NotImplementedError
 
     def state_dict(self):
@@ -83,10 +87,12 @@ class Learner:
 
 
 class Background:
-    """Calls functions one after another in a thread of its own.
+    """Calls functions one after another, in the order of ``submit``, in a thread of its own, which
+    is called ``name``.
 
-    An executor of ``concurrent.futures`` waits for its thread when it is shut down and again when
-    Python ends; with it an interrupt would wait for the launch, up to its time limit.
+    It stands in for an executor of ``concurrent.futures``, which waits for its thread when it is
+    shut down and again when Python ends: an interrupt would have to wait for a launch under way, up
+    to the launch's time limit.
     """
 
     def __init__(self, name):
@@ -94,7 +100,7 @@ class Background:
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
 
     def submit(self, function, *arguments):
-        """The Future of ``function(*arguments)``; the first call starts the thread."""
+        """Lets the thread call ``function(*arguments)``, and returns the Future of its result."""
         if self._last is None:
             self._thread.start()
         self._last = future = Future()
@@ -102,8 +108,9 @@ class Background:
         return future
 
     def close(self, abort):
-        """Ends the thread. If its calls do not end soon by themselves, which happens only after an
-        exception, ``abort()`` tells them to end; if they still do not, they are left behind."""
+        """Ends the thread. If the calls that were submitted do not end within half a second,
+        ``abort()`` is called, which must tell them to end. If they still do not end within half a
+        second, nobody waits for them any more (``host.interrupt.leaving_behind``)."""
         if self._last is None:
             return
         if wait([self._last], _PATIENCE_S).not_done:
@@ -125,7 +132,8 @@ class MemoryLearner(Learner):
     """Learns from a replay memory on the card, whose launches run while the policy acts.
 
     A subclass has ``plan``, which decides what the next launch does besides storing; ``launch``,
-    which does it, in a thread of its own; ``learned``, which takes its results; and ``BUFFER``.
+    which runs the launch in a thread of its own; ``learned``, which takes its results; and
+    ``BUFFER``, the class of its buffer.
 
     Parameters
     ----------
@@ -133,6 +141,8 @@ class MemoryLearner(Learner):
         An object of the class ``BUFFER``, the host's runtime of the kernel.
     phases : Phases
         Counts the learner's time.
+    config, policy, clock
+        As ``Learner``.
     """
 
     columns = ("td_error", "exploration", "beta", "learning_rate", "fill")
@@ -162,17 +172,21 @@ class MemoryLearner(Learner):
             return self.learned(result)
 
     def plan(self, fill, learning):
-        """Returns the plan for ``launch``. ``fill``: experiences stored before it; ``learning``:
-        whether there are enough to learn from, with those that come with it."""
+        """Returns the plan for the next ``launch``.
+
+        fill : number of experiences that are stored before this launch
+        learning : whether these and the experiences that come with this launch are at least
+            ``learning_starts``
+        """
         raise NotImplementedError
 
     def launch(self, experience, plan):
-        """Takes the records to the card and does as planned; returns the argument of
-        ``learned``."""
+        """Runs a launch, which stores ``experience``, records or None, and does as ``plan`` says.
+        Returns the argument of ``learned``."""
         raise NotImplementedError
 
     def learned(self, result):
-        """As ``end``, for a result of ``launch``."""
+        """Learns from what ``launch`` returned; returns what ``end`` returns."""
         raise NotImplementedError
 
     def progress(self):
@@ -187,7 +201,8 @@ class MemoryLearner(Learner):
         return self.buffer.device_cycles
 
     def state_dict(self):
-        """Everything on which the next launch depends; no launch may be under way."""
+        """All state on which the next launch depends. It may be called only while no launch is
+        under way."""
         return {"buffer": self.buffer.state_dict(), "fill": self._fill}
 
     def load_state_dict(self, state):

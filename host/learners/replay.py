@@ -11,11 +11,12 @@ __all__ = ["ReplayLearner"]
 
 
 class ReplayLearner(MemoryLearner):
-    """A launch takes the TD errors of earlier batches and the experiences collected since, and
-    brings the next ``updates_per_launch`` batches.
+    """Learns on the CPU from batches that the card draws. A launch takes the TD errors of earlier
+    batches and the experiences collected since, and brings the next ``updates_per_launch`` batches.
 
-    Batches are drawn in the order of their updates, all of them before the first update. Their new
-    priorities enter in the same order, at the beginning of a later launch.
+    All batches of a launch are drawn before the first update with one of them, in the order of the
+    updates. The new priorities of their experiences enter in the same order, at the beginning of a
+    later launch.
 
     Parameters
     ----------

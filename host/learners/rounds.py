@@ -15,19 +15,20 @@ __all__ = ["CardRounds", "RoundLearner"]
 
 
 class RoundLearner(Learner):
-    """A launch is a round of one population: its snapshots, trainings, inferences, in this order.
+    """Learns in rounds. A launch is a round of one population: it makes snapshots of the parameters
+    theta, then trains, then infers.
 
     Populations share theta and take turns, so that the environments of one population are stepped
-    while the rounds of the others are under way. Trainings of a round change only snapshots that
-    are made after them.
+    while the rounds of the others are under way. What a round trains is seen only by snapshots that
+    later rounds make.
 
     Parameters
     ----------
     executor : CardRounds, or an updater with the same methods
         Executes the rounds.
     errors : callable
-        ``errors(agent, rollout)`` returns for a GroupRollout d(objective) / d(outputs), float32
-        [steps, agents, outputs], and measured numbers by column.
+        ``errors(agent, rollout)``, of the agent's config and a GroupRollout, returns d(objective) /
+        d(outputs), float32 [steps, agents, outputs], and a dict of measured numbers by column.
     schedule : host.runtime.a3c_schedule.Schedule
         The schedule of one population.
     shape : tuple
@@ -50,7 +51,8 @@ class RoundLearner(Learner):
         self._spare = config.populations * len(schedule.groups)
 
     def begin(self, experience):
-        """As ``Learner.begin``; ValueError, and nothing is learned, if a number is not finite."""
+        """As ``Learner.begin``; ``experience`` is the Request of a population. If a reward, an
+        output or an error of a finished rollout is not finite: ValueError, and no launch begins."""
         measured = defaultdict(list)
         with self.phases("learning"):
             for group, rollout in experience.finished.items():
@@ -143,8 +145,9 @@ class RoundLearner(Learner):
 
     @contextmanager
     def actor(self, policy=None):
-        """As ``Learner.actor``. In an evaluation the policy that learns acts by theta as it is at
-        its first action. In a collection only its ``choose`` is called, with outputs of a round."""
+        """As ``Learner.actor``. The policy that learns acts by the theta of its first ``act`` in
+        the ``with`` block, which makes a snapshot for this. A collection calls only its ``choose``,
+        with outputs of a round, and makes no snapshot."""
         synchronized = []
 
         def infer(obs):
@@ -174,7 +177,8 @@ class RoundLearner(Learner):
         return self.executor.device_cycles
 
     def state_dict(self):
-        """theta and g, after all launches under way. Rollouts are not saved."""
+        """The parameters theta and g, the means of their squared gradients, after all launches
+        under way. Rollouts are not saved."""
         return self._card.submit(self.executor.state_dict).result()
 
     def load_state_dict(self, state):
@@ -187,14 +191,14 @@ class RoundLearner(Learner):
 
 
 class CardRounds:
-    """Rounds on the card.
+    """Executes rounds on the card, for a RoundLearner.
 
     Parameters
     ----------
     network : host.runtime.a3c.ActorCritic
-        The host's runtime of the kernel.
+        The host's runtime of the kernel; the policy's parameters are loaded into it.
     policy : Policy
-        The card's first parameters.
+        Gives the first parameters.
     """
 
     def __init__(self, network, policy):

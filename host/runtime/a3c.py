@@ -44,25 +44,28 @@ _OF_TASKS = range(Error.TASK, Error.NUMBER + 1)
 
 
 class Broken(Failure):
-    """Memory has failed while theta and g were written, so the card has neither any more."""
+    """The card's memory failed while a round updated theta and g. The card has neither any more;
+    they must be loaded again."""
 
 
 class NotFinite(RlfabricError, FloatingPointError):
-    """Training has diverged: a number of theta or g is infinite or a NaN."""
+    """Training has diverged: a number of theta or g on the card is infinite or NaN."""
 
 
 class ActorCritic:
-    """
+    """The network of kernel ``a3c`` on a card: its parameters theta, and g, the decayed means of
+    the squared gradients.
+
     Parameters
     ----------
     kernel : host.card.Kernel
         A loaded kernel ``a3c``.
     timeout_s : float
-        Bound of every launch.
+        Seconds after which a launch that has not ended raises CardTimeout.
     takeover : bool
-        A kernel has one theta, and so one user. If another object has the kernel, this raises
-        ValueError, unless ``takeover`` is True; then the other object raises RuntimeError at its
-        next use. Its ``close`` frees the kernel too.
+        A kernel has one theta, and so one user. If another object has the kernel, the constructor
+        raises ValueError, unless ``takeover`` is True; then the other object raises RuntimeError
+        at its next use. The other object's ``close`` frees the kernel too.
 
     Attributes
     ----------
@@ -111,9 +114,9 @@ class ActorCritic:
     # -- parameters
 
     def load(self, parameters, squares=None):
-        """Loads theta from a dict of arrays with the shapes of ``parameter_shapes``, and g from
-        ``squares``, another such dict, or 0. Rollouts are empty after it, and the next task must be
-        a Sync.
+        """Loads theta from ``parameters``, a dict of arrays with the names and shapes of
+        ``parameter_shapes``, and g from ``squares``, another such dict; without ``squares`` g is 0.
+        Afterwards all rollouts are empty and no snapshot is made, so the next task must be a Sync.
 
         ValueError for other names or shapes, and for a number that is not finite.
         """
@@ -128,20 +131,22 @@ class ActorCritic:
         return from_image(self.config, self._stored(0))
 
     def squares(self):
-        """g, the decayed mean of the squared gradients, as ``load`` takes it."""
+        """g, the decayed means of the squared gradients: a dict as ``load`` takes it, float32.
+        ValueError if nothing is loaded."""
         return from_image(self.config, self._stored(1))
 
     def state_dict(self):
-        """theta and g as they lie in memory (uint32), and the network's sizes: arrays, numbers and
-        texts, which ``numpy.savez(file, **state)`` can keep."""
+        """theta and g as they lie in the card's memory, uint32 arrays, and a text with the
+        network's sizes; ``numpy.savez(file, **state)`` can keep them. Snapshots and rollouts are
+        not saved. ValueError if nothing is loaded."""
         theta, squares = self._stored(0), self._stored(1)
         return {"network": self._network, "theta": theta, "squares": squares}
 
     def load_state_dict(self, state):
-        """Take up a saved state, between two rounds; ValueError if it is of another network.
+        """Loads the theta and g of a ``state_dict``; ValueError if it is of another network.
 
-        It has no snapshots and rollouts, so the next task must be a Sync, and rollouts begin at
-        step 0.
+        Afterwards all rollouts are empty and no snapshot is made, so the next task must be a Sync,
+        and rollouts begin at step 0.
         """
         if str(state["network"]) != self._network:
             theirs, own = json.loads(str(state["network"])), json.loads(self._network)
@@ -200,17 +205,19 @@ class ActorCritic:
     # -- rounds
 
     def prepare(self, tasks):
-        """The ``Round`` of these tasks for ``run``. It has all the bytes that the card will read,
-        so that one round can be prepared while another one runs in another thread."""
+        """Returns the ``Round`` of these tasks, which ``run`` takes; ValueError as for ``Round``.
+        It has all the bytes that the card will read, so that one round can be prepared while
+        another one runs in another thread."""
         return Round(self.config, tasks)
 
     def run(self, tasks):
-        """Executes tasks, a list or a ``Round``, as if one after the other. Returns for each Infer
-        its outputs, float32 [agents, outputs], and None for the other tasks.
+        """Executes ``tasks``, a list or a ``Round``, in one launch; the result is as if the tasks
+        ran one after the other. Returns a list with an item for each task: the outputs of an Infer,
+        float32 [agents, outputs], and None for a Train or a Sync.
 
-        ValueError if a task is wrong by itself or in this order; nothing has happened then.
-        ``Broken`` if memory has failed so that theta is lost. NotFinite if a Train has left a
-        number of theta or g that is not finite.
+        ValueError if a task is wrong by itself or in this order, or if nothing is loaded; no task
+        was executed then. ``Broken`` if memory failed so that theta is lost. NotFinite if a Train
+        of this or an earlier call has left a number of theta or g that is not finite.
         """
         work = tasks if isinstance(tasks, Round) else self.prepare(tasks)
         if work.config != self.config:

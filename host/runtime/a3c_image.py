@@ -47,9 +47,13 @@ def _weights(config):
 
 
 def parameter_shapes(config):
-    """``{"layer0.weight": shape, "layer0.bias": shape, ...}``, torch's: of a convolution [outputs,
-    inputs, y, x], of a fully connected layer [outputs, inputs], those of the first in the order
-    (channel, y, x) of the pixels before it."""
+    """``{"layer0.weight": shape, "layer0.bias": shape, ...}`` of a Fa3cConfig's network, in torch's
+    form.
+
+    Weights of a convolution are [outputs, inputs, y, x], those of a fully connected layer [outputs,
+    inputs], and biases [outputs]. The inputs of the first fully connected layer are the pixels of
+    the layer before it, in the order channel, y, x.
+    """
     shapes = {}
     for number, weights in enumerate(_weights(config)):
         shapes[f"layer{number}.weight"] = weights.shape
@@ -58,8 +62,11 @@ def parameter_shapes(config):
 
 
 def to_image(config, parameters):
-    """uint32 [theta_rows, 16] of a dict of float arrays; ValueError unless they are those of
-    ``parameter_shapes``, and finite."""
+    """The parameters as they lie in memory: uint32 [theta_rows, 16], the bits of binary32.
+
+    ``parameters`` is a dict of float arrays. ValueError unless its names and shapes are those of
+    ``parameter_shapes`` and all numbers are finite.
+    """
     shapes = parameter_shapes(config)
     if parameters.keys() != shapes.keys():
         raise UsageError(
@@ -125,9 +132,11 @@ def observation_type(config):
 
 
 def observation_rows(config, observations):
-    """Observations [n, height, width, channels] as in memory, uint8 [n, bytes].
+    """Observations [n, height, width, channels], of ``observation_type``, as they lie in memory:
+    uint8 [n, bytes of an observation].
 
-    Pixels that no tap reaches are left out; channels and lines are padded with zeros.
+    Lines and columns at the end that the first convolution does not read are left out. Channels
+    and lines are padded with zeros.
     """
     layer, count = config.layers[0], len(observations)
     height, width = config.height, config.width

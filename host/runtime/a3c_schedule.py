@@ -15,7 +15,8 @@ __all__ = ["Inference", "RoundPlan", "Schedule", "Training"]
 
 @dataclass(frozen=True, kw_only=True)
 class Inference:
-    """Agents of a group take a step on a unit; if ``step`` is None, the bootstrap."""
+    """The inference of ``agents``, all or some of the agents of ``group``, on compute unit
+    ``unit``. ``step`` is the step of their rollouts, from 0 on; None: the bootstrap."""
 
     unit: int
     group: int
@@ -25,7 +26,7 @@ class Inference:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The rollout of an agent is trained on a unit."""
+    """The training of the rollout of ``agent``, an agent of ``group``, on compute unit ``unit``."""
 
     unit: int
     group: int
@@ -34,7 +35,11 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPlan:
-    """The tasks of a round in order: groups that get a snapshot, trainings, inferences."""
+    """The tasks of a round, in the order in which they are executed.
+
+    ``syncs`` has the numbers of the groups whose snapshot is made, ``trainings`` the Trainings and
+    ``inferences`` the Inferences.
+    """
 
     syncs: tuple
     trainings: tuple
@@ -42,22 +47,23 @@ class RoundPlan:
 
 
 class Schedule:
-    """``period`` rounds that repeat: in each, every agent is inferred ``steps + 1`` times, the last
-    a bootstrap, and trained once.
+    """Which tasks each round has. The plan repeats after ``period`` rounds; in a period every agent
+    is inferred ``config.steps + 1`` times, the last time for the bootstrap, and trained once.
 
-    A group's rounds: its snapshot is made first in the round of its first inference, and its
-    inferences come last there, since they wait for it; after the bootstrap it trains as many agents
-    a round as units can train. Group g is ``period / groups`` rounds behind group g - 1. Where
-    groups of a round are more than units, some are split.
+    In the round of a group's first inference the group's snapshot is made before all other tasks,
+    and its inferences come last, since they wait for the snapshot. After the bootstrap the group
+    trains in each round as many agents as units can train. Group g is about ``period / groups``
+    rounds behind group g - 1. The groups that infer in a round are given to the units in turn; the
+    groups that remain where their number is not a multiple of the units' are split among all units.
 
     Parameters
     ----------
     config : Fa3cConfig
-    agents : int
-        At most ``config.agents``; ValueError otherwise.
+    agents : int, optional
+        At most ``config.agents``, which is the default.
     group : int or None
         Agents of a group, at most ``config.batch``. None: as many as keep four groups, but no fewer
-        than can be trained at the same time.
+        than can be trained at the same time, and no more than ``config.batch``.
 
     Attributes
     ----------
@@ -67,6 +73,8 @@ class Schedule:
         Agents of each group. The snapshot of group g has number g.
     period : int
         Rounds until the schedule repeats.
+
+    ValueError if a number is out of these limits, or if there are more groups than snapshots.
     """
 
     def __init__(self, config, agents=None, group=None):
@@ -98,7 +106,8 @@ class Schedule:
         self.inference_rounds = [k * free // (config.steps + 1) for k in range(config.steps + 1)]
 
     def plan(self, number):
-        """``RoundPlan`` of round ``number``, from 0 on; the later groups join one by one."""
+        """The ``RoundPlan`` of round ``number``, from 0 on. Group 0 begins in round 0; each later
+        group has no tasks before the first round of its own."""
         syncs, trainings, inferring = [], [], []
         for group, agents in enumerate(self.groups):
             begin = group * self.period // len(self.groups)

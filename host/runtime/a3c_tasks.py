@@ -24,13 +24,14 @@ _RULES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Infer:
-    """Outputs of agents, [agents, outputs].
+    """A task: the network's outputs, [agents, outputs], for an observation of each agent.
 
-    unit : a compute unit of role "infer" or "any"
-    snapshot : whose parameters
-    agents : their numbers, at most ``config.batch``
+    unit : number of a compute unit of role "infer" or "any"
+    snapshot : number of the snapshot whose parameters are used
+    agents : numbers of the agents, 1 to ``config.batch`` of them
     observations : [agents, height, width, channels], uint8, or float32 if ``config.binary32``
-    step : of their rollouts, from 0 on; None: a bootstrap, which keeps nothing for training
+    step : step of the agents' rollouts, in 0..``config.steps - 1``, under which the inputs of all
+        layers are kept for training; None: a bootstrap, which keeps nothing
     """
 
     unit: int
@@ -42,13 +43,15 @@ class Infer:
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """The gradient of one agent's rollout, and its update of theta:
+    """A task: the gradient d of one agent's rollout, and the update of theta with it,
     ``g = decay * g + (1 - decay) * d**2``, ``theta -= rate * d / sqrt(g + epsilon)``.
 
-    unit : a compute unit of role "train" or "any"
-    snapshot : that of the rollout's inferences
-    agent : its number
-    errors : [steps, outputs], d(objective) / d(outputs) of the rollout's first steps
+    unit : number of a compute unit of role "train" or "any"
+    snapshot : number of the snapshot with which the rollout's inferences were made
+    agent : number of the agent
+    errors : [steps, outputs], d(objective) / d(outputs) of the rollout's first steps, 1 to
+        ``config.steps`` of them
+    rate, decay, epsilon : numbers of the formulas; rate at least 0, decay in 0..1, epsilon above 0
     """
 
     unit: int
@@ -68,21 +71,22 @@ class Sync:
 
 
 class Round:
-    """Tasks that a kernel of ``config`` can execute, in one launch.
+    """Tasks that a kernel of ``config`` executes in one launch; at most ``config.tasks`` of them.
 
     Attributes
     ----------
     tasks : tuple of Infer, Train, Sync
         The tasks in order.
-    operands : uint8
-        TASKs, then the bytes that they read.
+    operands : uint8 array
+        What the card reads: a TASK record for each task, then the observations and errors.
     results_bytes : int
         Bytes of the outputs of all inferences.
     trains : bool
         Whether there is a Train.
 
-    ValueError for a wrong field, and for tasks that contradict each other; the message names the
-    task by its position.
+    ValueError for a wrong field, and for tasks that contradict each other: an agent may be in one
+    task alone, a snapshot may be made once, before its use, and a Train may not use a snapshot that
+    this round makes. The message names the task by its position.
     """
 
     def __init__(self, config, tasks):

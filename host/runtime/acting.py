@@ -14,15 +14,18 @@ __all__ = ["Acting"]
 
 
 class Acting:
-    """The part of ``host.runtime.learner.LearningReplay`` that acts with its online parameters."""
+    """A base class of ``host.runtime.learner.LearningReplay``: the method ``act``, which infers
+    with the online parameters on the card."""
 
     def act(self, observations: ArrayLike) -> NDArray[np.float32]:
-        """The network's outputs [n, action] for observations [n, observation], float32: the Q
-        values of all actions (dqn), or the actor's action, in [-1, 1] (ddpg).
+        """The outputs of the online network, float32 [n, action], for observations [n,
+        observation]: the Q values of all actions (dqn), or the actor's action, whose numbers are in
+        [-1, 1] (ddpg).
 
-        One launch for any n (none for 0), with a command for each batch of the learner's size.
-        Nothing on the card changes. ValueError for another shape, for a number that is not finite
-        in binary32, and before ``initialize`` or ``load``; then nothing was launched.
+        All n observations are one launch, with a command for each batch of at most the learner's
+        batch; if n is 0, nothing is launched. Nothing that the card stores changes. ValueError for
+        another shape, for a number that is not finite in binary32, and before ``initialize`` or
+        ``load``; then nothing was launched.
         """
         return self._act(observations)
 

@@ -12,9 +12,9 @@ __all__ = ["Encoder", "encode"]
 
 
 def encode(commands, program, config):
-    """A program as in memory, uint8 [commands, 64].
+    """A program as it lies in the card's memory, uint8 [number of commands, 64].
 
-    commands : dict of opcode to Command
+    commands : dict of opcode to Command, the commands that the kernel knows
     program : list of (opcode, dict); fields that are not named are 0
     config : the kernel's config, on which limits of fields depend
 
@@ -25,7 +25,8 @@ def encode(commands, program, config):
 
 
 class Encoder:
-    """``encode`` for one kernel, to bytes; the limits of fields are looked up once."""
+    """A callable: takes a program and returns its bytes, as ``encode`` does, for the commands and
+    the config of one kernel. The limits of a command's fields are found once and then kept."""
 
     def __init__(self, commands, config):
         self._commands, self._config, self._known = commands, config, {}

@@ -9,8 +9,12 @@ __all__ = ["Estimates", "TrajectoryEstimates"]
 
 
 class Estimates(NamedTuple):
-    """``advantages``, ``returns``: float32, with the shape of the rewards. ``statistics``: a dict
-    of floats, None for those that were not computed."""
+    """``advantages`` and ``returns``, the rewards-to-go: float32, with the shape of the rewards.
+
+    ``statistics`` has ``reward_mean``, ``reward_deviation``, ``value_mean`` and ``value_deviation``
+    of the numbers, None where the standardization needs none; and counts over the whole estimate:
+    ``clipped`` codes, slots in which a result was ``saturated``, and ``overflows``, which is 0.
+    """
 
     advantages: NDArray[np.float32]
     returns: NDArray[np.float32]
@@ -18,7 +22,8 @@ class Estimates(NamedTuple):
 
 
 class TrajectoryEstimates(NamedTuple):
-    """``Estimates`` of trajectories: a list of arrays [n]."""
+    """``Estimates`` of trajectories: ``advantages`` and ``returns`` are lists with an array for
+    each trajectory, [its steps]."""
 
     advantages: list[NDArray[np.float32]]
     returns: list[NDArray[np.float32]]

@@ -38,10 +38,11 @@ _TAKEN = {
 
 
 def record_dtype(fields: Fields) -> np.dtype[np.void]:
-    """Structured dtype of an experience: the fields in order, padded to whole granules.
+    """Structured dtype of an experience: the fields in order, padded at the end to whole granules.
 
     ``fields``: ``{name: (dtype, shape)}``, of numbers or bools. ValueError if there is no field, if
-    a value is not such a pair, and if the fields are larger than a record may be.
+    a value is not such a pair, if a field is called priorities, td_errors, weights or indexes, and
+    if the fields are larger than a record may be.
     """
     if not isinstance(fields, dict):
         raise UsageError(f"fields must be a dict of name: (dtype, shape), not {fields!r}")
@@ -94,10 +95,12 @@ def _field(name, value):
 
 
 def to_records(experiences, dtype):
-    """Structured array of a dict of arrays [n, ...], or of one experience, whose fields are all
-    without that axis; or of records [n] of ``dtype``, which it is then already.
+    """The experiences as records, a structured array [n] of ``dtype``.
 
-    ValueError for a field that is missing, unknown or misshapen.
+    ``experiences`` is a dict with an array [n, ...] for each field of ``dtype``, or, for one
+    experience, with an array [...] for each field; n is then 1. Records [n] of ``dtype`` are
+    returned as they are. ValueError for a field that is missing, unknown or misshapen, and for
+    records of another dtype.
     """
     if isinstance(experiences, np.ndarray):
         if experiences.dtype != dtype or experiences.ndim != 1:
@@ -131,9 +134,10 @@ def to_records(experiences, dtype):
 
 
 def checked_items(fill, name, indexes, values, dtype):
-    """``indexes`` as uint32 and ``values``, called ``name``, as ``dtype``.
+    """``(indexes, values)`` as arrays of uint32 and of ``dtype``.
 
-    ValueError unless both are lists of one length and the indexes are below ``fill``.
+    ValueError unless both are one-dimensional and of one length, and the indexes are integers in
+    0..fill-1. ``name`` is what the error's text calls ``values``.
     """
     indexes, values = np.asarray(indexes), np.asarray(values)
     if not indexes.size:  # an empty list has no integers to show
@@ -153,9 +157,12 @@ def checked_items(fill, name, indexes, values, dtype):
 
 
 def put_items(program, operands, offset, opcode, indexes, values, **command):
-    """Append the commands for a list of items, and their operands from ``offset`` on.
+    """Appends to the lists ``program`` and ``operands`` what processes a list of items.
 
-    ``command``: further fields of each command. Returns the next free offset.
+    An item is one of ``indexes`` with its number of ``values``, both uint32 arrays of one length.
+    ``program`` gets commands of ``opcode``, each for at most MAX_COUNT items; ``operands`` gets the
+    items' bytes, from ``offset`` on. ``command`` has further fields of every command. Returns the
+    next free offset, on a beat.
     """
     for begin in range(0, len(indexes), MAX_COUNT):
         part = slice(begin, begin + MAX_COUNT)
@@ -168,8 +175,8 @@ def put_items(program, operands, offset, opcode, indexes, values, **command):
 
 
 def in_runs(records, runs):
-    """The bytes of ``records`` in ``runs`` equal runs, each beginning on a beat: uint8 [runs,
-    bytes]."""
+    """The bytes of ``records``, divided into ``runs`` runs of as many records each: uint8 [runs,
+    bytes]. Every run is padded with zeros to whole beats."""
     size = records.nbytes // runs
     blocks = np.zeros((runs, aligned(size)), np.uint8)
     blocks[:, :size] = records.view(np.uint8).reshape(runs, size)
@@ -177,8 +184,9 @@ def in_runs(records, runs):
 
 
 def put_records(program, operands, offset, records, entering=None):
-    """Append the INSERT commands for ``records``, and the records from ``offset`` on, each part
-    followed by its list of priorities (``Entering``), if there is one."""
+    """Appends to the list ``program`` the INSERT commands for ``records``, and to ``operands`` the
+    records, from ``offset`` on. Each command takes as many records as it may; its records are
+    followed by their part of ``entering``, an ``Entering``, if it is given."""
     limit = min(MAX_COUNT, MAX_TRANSFER // (records.dtype.itemsize // GRANULE_BYTES))
     for begin in range(0, len(records), limit):
         part = records[begin : begin + limit]
@@ -192,7 +200,8 @@ def put_records(program, operands, offset, records, entering=None):
 
 
 def finite(name, values):
-    """``values`` as float32; ValueError names the first that is infinite or NaN."""
+    """``values`` as a float32 array. ValueError if one is infinite or NaN; its text calls the
+    values ``name``, and has the position of the first such value."""
     values = np.asarray(values, np.float32)
     if not np.isfinite(values).all():
         bad = int(np.argmin(np.isfinite(values)))
@@ -201,8 +210,9 @@ def finite(name, values):
 
 
 def raw_priorities(replay, values):
-    """``values`` rounded half up to the format of a ReplayConfig, uint32; ValueError for one that
-    is negative, not finite or above the format's largest number."""
+    """The array ``values`` rounded half up to the priority format of ``replay``, a ReplayConfig:
+    uint32. ValueError for a value that is negative, not finite or above the format's largest
+    number."""
     highest = replay.priority_limit / (1 << replay.priority_fraction)
     right = np.isfinite(values) & (values >= 0) & (values <= highest)
     if not right.all():
@@ -215,7 +225,11 @@ def raw_priorities(replay, values):
 
 
 class Entering(NamedTuple):
-    """``values`` uint32 [n], raw priorities or the bits of TD errors; ``fields`` of the command."""
+    """The priorities with which n experiences enter the memory.
+
+    ``values`` is uint32 [n], raw priorities or the bits of TD errors in binary32. ``fields`` has
+    those fields of the command that say which of the two they are, and alpha and epsilon.
+    """
 
     values: np.ndarray
     fields: dict
@@ -224,8 +238,9 @@ class Entering(NamedTuple):
         return self._replace(values=self.values[begin:end])
 
     def put(self, operands, offset, runs=1):
-        """Append the list, in ``runs`` that each begin on 64 bytes, to operands at ``offset``;
-        return the fields of its command."""
+        """Appends the list of priorities to ``operands``, at ``offset``, and returns the fields of
+        the command that reads it. The list is divided into ``runs`` equal runs, each of which
+        begins at a multiple of 64 bytes."""
         items = np.zeros(len(self.values), ITEM.dtype)
         items["value"] = self.values
         operands.append((offset, in_runs(items, runs)))
@@ -233,10 +248,12 @@ class Entering(NamedTuple):
 
 
 def entering(count, replay, *, priorities, td_errors, **power):
-    """``Entering`` of ``count`` experiences, or None where neither is given.
+    """The ``Entering`` of ``count`` experiences, from ``priorities`` or from ``td_errors``; None if
+    both are None.
 
-    ``power``: alpha and epsilon as the card has them. ValueError for both, for another number of
-    them, and for one that is not finite or outside of the format.
+    ``replay`` is the ReplayConfig, ``power`` alpha and epsilon as the card counts them. ValueError
+    if both lists are given, if a list has not ``count`` numbers, and for a number that is not
+    finite, or a priority that the card's format does not hold.
     """
     if priorities is None and td_errors is None:
         return None

@@ -17,8 +17,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class FixarReplay(LearningReplay):
-    """As ``LearningReplay``, but the kernel updates the critic first, and the actor through the
-    updated critic.
+    """As ``LearningReplay``, for the kernel ``fixar``: DDPG whose precision can be switched. The
+    kernel updates the critic first, and then the actor through the updated critic.
 
     Bad experiences are refused when they are added, not when they are drawn (ValueError): a number
     that is not finite, an action outside of -1..1, a discount outside of 0..1.
@@ -26,7 +26,7 @@ class FixarReplay(LearningReplay):
     Attributes
     ----------
     precision : Precision
-        The kernel's present precision; full precision after its reset.
+        The kernel's present precision; full precision after this object was made.
     """
 
     def __init__(self, kernel, fields=None, **options):
@@ -38,9 +38,9 @@ class FixarReplay(LearningReplay):
         """Switches the precision of training and acting from now on.
 
         precision : Precision
-        clear : forget the ranges.
+        clear : whether the kernel also forgets the ``ranges`` that it has seen so far.
 
-        ValueError for shifts that the kernel does not take. Parameters have full precision and do
+        ValueError for shifts that the kernel does not take. Parameters keep full precision and do
         not change.
         """
         precision.check(self.learner)
@@ -59,8 +59,12 @@ class FixarReplay(LearningReplay):
 
     @property
     def ranges(self):
-        """``(activations, errors)``: int64 [slots, 2], the lowest and highest raw number of each
-        slot since they were forgotten; if no number was seen, the low is above the high."""
+        """``(activations, errors)``, each int64 [slots, 2]: the lowest and the highest number of
+        each slot, as integers of full precision, since the ranges were forgotten, as of the last
+        launch. If no number was seen, the lowest is above the highest.
+
+        A slot is a layer's numbers (``hw.fixar.precision.slots``).
+        """
         status, counts = self.status, slots(self.learner)
         return tuple(
             np.asarray(status[f"{name}_ranges"], np.int64).reshape(-1, 2)[:count]
@@ -68,9 +72,11 @@ class FixarReplay(LearningReplay):
         )
 
     def act(self, observations, *, noise=0.0, seed=0):
-        """As ``LearningReplay.act``, the actor's actions, in the kernel's precision.
+        """As ``LearningReplay.act``: the actor's actions, float32 [n, action], for observations [n,
+        observation], in the kernel's present precision.
 
-        noise : standard deviation of Gaussian noise in each number of an action.
+        noise : standard deviation of the Gaussian noise that is added to each number of an action;
+            0: no noise.
         seed : integer in 0..2^64 - 1; the same seed gives the same noise.
         """
         noise, seed = (x.item() if isinstance(x, np.generic) else x for x in (noise, seed))
@@ -81,11 +87,13 @@ class FixarReplay(LearningReplay):
         return self._act(observations, noise=bits, seed=seed)
 
     def state_dict(self):
-        """As the parent's, with the precision. Ranges are not saved; they start again."""
+        """As ``LearningReplay.state_dict``, with the precision. The ranges are not saved:
+        ``load_state_dict`` lets the kernel forget its ranges."""
         return {**super().state_dict(), "precision": self.precision.to_json()}
 
     def load_state_dict(self, state):
-        """As the parent's; also ValueError for a precision that this kernel does not take."""
+        """As ``LearningReplay.load_state_dict``, with the precision; the kernel forgets its ranges.
+        ValueError also for a precision that this kernel does not take."""
         self._check_identity(state)  # another kernel's state has no precision
         precision = Precision.from_json(str(state["precision"]))
         precision.check(self.learner)

@@ -26,24 +26,24 @@ _PEAK_MARGIN = 1.5  # over the largest result so far, for results that are codes
 
 
 class AdvantageEstimator:
-    """Estimates advantages on a card; a kernel may have several, as each launch begins empty.
+    """Estimates advantages on a card. Several estimators may use a kernel, as it keeps no state.
 
     Parameters
     ----------
     kernel : host.card.Kernel
         A loaded kernel ``gae``.
-    standardization : Standardization
-        How rewards and values become codes; the card computes the statistics.
+    standardization : Standardization, optional
+        How rewards and values become codes. None: both are raw.
     timeout_s : float
-        Bound of every launch.
+        Seconds after which a launch that has not ended raises CardTimeout.
 
     Attributes
     ----------
     config : GaeKernelConfig
     launcher : Launcher
-        The way to the card for programs of one's own.
+        Runs programs of one's own on the card.
     running : Running
-        Sums of all rewards so far, for a standardization that uses them.
+        Sums of all rewards so far, which change only with rewards "dynamic".
     device_cycles : int or None
         Clocks of all launches so far; None on a card that does not count.
     """
@@ -75,20 +75,20 @@ class AdvantageEstimator:
         gamma: float = 0.99,
         gae_lambda: float = 0.95,
     ) -> Estimates:
-        """Of vectorised environments; arrays [steps, environments].
+        """Advantages and rewards-to-go of vectorised environments; all arrays are [steps,
+        environments]. Environments beyond the kernel's rows are estimated in further launches.
 
-        Parameters
-        ----------
-        rewards, values : float
-            The reward of each step; the value of the state before it.
-        terminated, truncated : bool
-        bootstraps : float
-            The value of the state that followed; read if the step was truncated, and in the last
-            step of an environment that goes on.
+        rewards, values : float, the reward of each step; the value of the state before the step
+        terminated, truncated : bool, whether the episode ended with this step, and how; if both
+            are True, it terminated
+        bootstraps : float, the value of the state after the step; used only if the step was
+            truncated, and in the last step if this did not terminate the episode
 
-        Environments beyond the kernel's rows are processed after the others. ValueError for another
-        shape, a number that is not finite, a rollout that does not fit the stack, gamma or
-        gae_lambda outside of [0, 1]. In these cases ``running`` stays as it was.
+        Returns ``Estimates``.
+
+        ValueError for another shape or dtype, a number that is not finite, a rollout that does not
+        fit the stack, and gamma or gae_lambda outside of [0, 1]. In these cases ``running`` stays
+        as it was.
         """
         if np.ndim(rewards) != 2 or not np.size(rewards):
             raise UsageError(
@@ -118,13 +118,12 @@ class AdvantageEstimator:
         gamma: float = 0.99,
         gae_lambda: float = 0.95,
     ) -> TrajectoryEstimates:
-        """Of trajectories of unequal length, which rows take in turn.
+        """Advantages and rewards-to-go of trajectories of unequal length, in one launch.
 
-        trajectories : list of (rewards [n], values [n], bootstrap)
-            ``bootstrap`` is the value of the state that followed, or None if terminated.
+        trajectories : list of (rewards [n], values [n], bootstrap), as for ``estimate``; bootstrap
+            is the value of the state after the last step, or None if it terminated the episode
 
-        Returns ``TrajectoryEstimates``; errors as ``estimate``.
-        """
+        Returns ``TrajectoryEstimates``. ValueError as for ``estimate``, and without a step."""
         if not trajectories:
             raise UsageError("trajectories must be at least one, not none")
         for rewards, values, _ in trajectories:
@@ -147,7 +146,7 @@ class AdvantageEstimator:
         return TrajectoryEstimates(advantages, returns, statistics)
 
     def state_dict(self) -> dict[str, object]:
-        """The state on which the next rollout depends, as JSON values."""
+        """What the results for the next rollout depend on, JSON values: standardization, sums."""
         running = self.running
         return {
             "standardization": self.standardization.to_json(),

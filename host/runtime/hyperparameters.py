@@ -13,9 +13,9 @@ __all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparam
 
 
 class Diverged(Failure):
-    """A TD error was infinite or not a number; parameters and priorities are as before the step.
+    """A TD error was infinite or NaN; parameters and priorities are as before this iteration.
 
-    ``index`` : index of the experience.
+    ``index`` : index of the experience in the replay memory, or its position if batches were sent.
     """
 
     def __init__(self, index):
@@ -31,19 +31,22 @@ _NAMES = tuple(name for name in HYPERPARAMETERS.dtype.names if name != "reserved
 
 
 def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
-    """HYPERPARAMETERS [count].
+    """An array of HYPERPARAMETERS records, [count], one for each iteration of a launch.
 
     Parameters
     ----------
     count : int
         Iterations.
     **values
-        Fields of a record: each a number, or an array [count]. ``rate``, ``floor``, ``blend`` and
-        ``keep`` are pairs (critic, actor): a number for both, or [2], or [count, 2].
+        Fields of a record (``hw.learner.records.HYPERPARAMETERS``): each a number for all
+        iterations, or an array [count]. ``rate``, ``floor``, ``blend`` and ``keep`` are pairs
+        (critic, actor): a number for both, or [2], or [count, 2].
 
     ``scale`` and ``rate`` must be given. ``beta`` is a float in 0..1 here. By default ``beta``,
     ``first_decay``, ``second_decay``, ``floor`` and ``blend`` are 0, ``clip`` is infinity,
-    ``first_gain`` and ``second_gain`` are 1 - decay, and ``keep`` is 1 - ``blend``.
+    ``first_gain`` is 1 - ``first_decay``, ``second_gain`` is 1 - ``second_decay``, and ``keep`` is
+    1 - ``blend``. ValueError for another name or shape, and for a number that is negative or,
+    except for ``clip``, not finite.
     """
     for name in values:
         if name not in _NAMES:
@@ -74,7 +77,8 @@ def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
 
 
 def checked_hyperparameters(steps):
-    """``steps`` as a list of HYPERPARAMETERS; ValueError for a number that is not allowed."""
+    """``steps`` as a contiguous array of HYPERPARAMETERS. ValueError for another dtype or shape,
+    for a number that is negative or, except for ``clip``, not finite, and for a beta above 1."""
     steps = np.ascontiguousarray(steps)
     if steps.dtype != HYPERPARAMETERS.dtype or steps.ndim != 1:
         raise UsageError(
@@ -95,10 +99,12 @@ def checked_hyperparameters(steps):
 
 
 def check_optimizer(steps, learner):
-    """ValueError for a divisor of zero (while a second moment is zero the divisor is the floor),
-    and for settings that a fixed-point optimizer does not have.
+    """ValueError for hyperparameters with which the optimizer of ``learner``, a LearnerConfig,
+    cannot compute.
 
-    learner : LearnerConfig
+    Except for SGD, ``floor`` must be a normal number above 0: while a second moment is zero, the
+    floor alone is the divisor. A fixed-point optimizer also has limits for the decays. ``steps`` is
+    as ``checked_hyperparameters`` returns it.
     """
     floor = steps["floor"][:, : len(learner.networks)]
     if learner.optimizer != "sgd" and (floor < _TINY).any():  # a subnormal is a zero

@@ -12,14 +12,19 @@ Sets: TypeAlias = dict[str, list[dict[str, tuple[NDArray[np.float32], NDArray[np
 
 
 class Learned(NamedTuple):
-    """``reports``: REPORT records [iterations]; ``parameters``: as ``store`` gives, or None."""
+    """The results of ``LearningReplay.learn``.
+
+    ``reports`` are REPORT records, [iterations]. ``parameters`` has the sets that ``store`` asked
+    for, as they are after the last iteration; None if it asked for none.
+    """
 
     reports: NDArray[np.void]
     parameters: Sets | None
 
 
 class Trained(NamedTuple):
-    """As ``Learned``; ``td_errors``: float32 [iterations, batch_size]."""
+    """The results of ``LearningReplay.train``: as ``Learned``, and ``td_errors``, float32
+    [iterations, batch_size], in the order of the experiences."""
 
     reports: NDArray[np.void]
     parameters: Sets | None

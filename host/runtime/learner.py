@@ -46,24 +46,25 @@ __all__ = ["Diverged", "LearningReplay", "learner_fields", "hyperparameter_recor
 
 
 class LearningReplay(Acting, PrioritizedReplayBuffer):
-    """
+    """A prioritized replay buffer whose kernel also trains networks on its batches.
+
     Parameters
     ----------
     kernel : host.card.Kernel
         A loaded kernel ``dqn`` or ``ddpg``.
     fields : dict, optional
-        ``learner_fields(kernel)``, the default; ValueError for others.
+        Must equal ``learner_fields(kernel)``, the default; else ValueError.
     capacity, alpha, epsilon, seed, stratified, timeout_s, takeover
-        As ``PrioritizedReplayBuffer``, whose methods all work here too. The seed is of the draws:
-        parameters are what the kernel holds until ``initialize`` or ``load``.
+        As ``PrioritizedReplayBuffer``, whose methods all work here too. ``seed`` is for the draws;
+        the networks' parameters must be given by ``initialize`` or ``load``.
 
     Attributes
     ----------
     learner : LearnerConfig
         The config of the kernel's learner.
     saturations : int array [3]
-        Weights, activations, gradients that the kernel has clipped since its reset, as of the last
-        ``learn``; 0 in binary32. The first that are clipped raise a RuntimeWarning.
+        How many weights, activations, gradients the kernel has clipped since its reset, up to the
+        last ``learn`` or ``train``; 0 in binary32. The first time, there is a RuntimeWarning.
     """
 
     def __init__(
@@ -87,8 +88,8 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         priorities: ArrayLike | None = None,
         td_errors: ArrayLike | None = None,
     ) -> Learned:
-        """``len(steps)`` iterations in one launch: each draws, trains, gives the experiences their
-        new priorities, stores others, and updates the parameters.
+        """``len(steps)`` iterations in one launch: each draws a batch, trains, gives the batch's
+        experiences their new priorities, stores other experiences, and updates the parameters.
 
         Parameters
         ----------
@@ -97,19 +98,19 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         batch_size : int
             A multiple of the learner's lanes, at most its batch.
         experiences : dict of arrays [n, ...], records [n] of ``dtype``, or None
-            Stored in this order: those left over before the first iteration, then ``inserts`` by
-            each iteration, after its draw.
+            Stored in this order: n - inserts * iterations before the first iteration, then
+            ``inserts`` by each iteration, after its draw.
         inserts : int or None
             None: n // iterations.
-        store : sequence of parameter sets
-            Parameters to return, as they are after the last iteration.
+        store : sequence of str
+            Sets of parameters to return (``PARAMETER_SETS``), as after the last iteration.
         priorities, td_errors : sequence of floats, or None
-            One for each experience, as of ``step``.
+            One for each experience, as for ``step``.
 
         Returns ``Learned``. ValueError for bad arguments and before ``initialize`` or ``load``
-        (nothing happened), and for an experience drawn that is not finite or whose action does not
-        exist. Diverged for TD errors that are not finite. In these two cases the iterations before
-        stand, and the one that failed changed neither priorities nor parameters.
+        (nothing happened), and if a drawn experience is not finite or its action does not exist;
+        Diverged if a TD error is not finite. In the last two cases the iterations before stand, and
+        the one that failed changed neither priorities nor parameters.
         """
         steps, count = self._checked_steps(steps, batch_size)
         records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)
@@ -155,8 +156,8 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         weights: ArrayLike | None = None,
         store: Sequence[str] = (),
     ) -> Trained:
-        """``len(steps)`` iterations in one launch on batches sent along: for a replay
-        memory elsewhere (CF'22 Fig. 10). Neither the tree nor what is stored is read or written.
+        """``len(steps)`` iterations in one launch, on the batches in ``experiences``: for a replay
+        memory elsewhere (CF'22 Fig. 10). The card's own replay memory is not read or written.
 
         Parameters
         ----------
@@ -165,9 +166,9 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         experiences : dict of arrays [n, ...], or records [n] of ``dtype``
             n = iterations * batch_size, the first iteration's batch first.
         weights : floats [n] or None
-            Importance weights; the largest of a batch divides all of it. None: 1.
+            Importance weights, divided by the largest of their batch. None: all are 1.
 
-        Returns ``Trained``. Errors as ``learn``; nothing is sent where a number is not finite.
+        Returns ``Trained``. Errors as for ``learn``; nothing is launched if a number is not finite.
         """
         steps, count = self._checked_steps(steps, batch_size)
         records = self._records(experiences)
@@ -182,7 +183,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         return Trained(*learned, received_errors(results[lists:], count, batch_size))
 
     def initialize(self, parameters: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]) -> None:
-        """New weights, for online and target network alike; moments become 0.
+        """Gives online and target networks the same new weights; the optimizer's moments become 0.
 
         ``parameters``: ``{network: [(weights [outputs, inputs], biases [outputs]), ...]}``, floats.
         """
@@ -191,11 +192,11 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
     def load(
         self, parameters: Mapping[str, Sequence[Mapping[str, tuple[ArrayLike, ArrayLike]]]]
     ) -> None:
-        """Parameters to the card: ``{network: [{set: (weights, biases)}, ...]}`` of floats.
+        """Loads ``{network: [{set: (weights, biases)}, ...]}``, floats, to the card.
 
-        All networks and layers, the same sets in each; other sets stay as they are on the card.
-        ValueError for another shape, and for a number that is not finite. Fixed-point weights are
-        rounded and clipped (RuntimeWarning).
+        All networks and layers must be given, with the same sets in each; sets that are not given
+        stay as they are on the card. ValueError for other names or shapes, and for a number that is
+        not finite. Fixed-point weights are rounded, and clipped with a RuntimeWarning.
         """
         image, sets, clipped = to_image(self.learner, parameters)
         if clipped:
@@ -215,7 +216,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         return {"learner": self.learner.to_json(), "optimizer": optimizer, **super()._identity}
 
     def state_dict(self) -> dict[str, object]:
-        """As the parent's, and all parameters as they lie in memory (uint32)."""
+        """The replay memory's state, and all parameters as they lie in memory (uint32)."""
         program = []
         size = self._put_store(program, 0, PARAMETER_SETS)
         self._check_loaded(PARAMETER_SETS)
@@ -223,8 +224,8 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         return {**super().state_dict(), "parameters": image.view(np.uint32)}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """As the parent's; ValueError too if the state is of another learner, or of an optimizer
-        that goes on with other bits: states without its name had binary32's in all arithmetics."""
+        """Loads a ``state_dict``; ValueError if it is of another memory, learner or optimizer. A
+        state without an optimizer's name is of the optimizer that computes in binary32."""
         state = {"optimizer": Optimizer.NAME, **state}
         self._check_identity(state)
         image = np.asarray(state["parameters"], np.uint32)

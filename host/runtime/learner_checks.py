@@ -17,8 +17,8 @@ __all__ += ["learner_fields", "warn_of_clipped", "wrong_number"]
 def learner_fields(kernel: Kernel) -> Fields:
     """``{name: (dtype, shape)}`` of an experience, as the learner of ``kernel`` reads it.
 
-    obs, next_obs; action (u32 for dqn, f32 [action] for ddpg); reward; discount (gamma**n, 0 where
-    terminated).
+    The fields are obs and next_obs, each f32 [observation]; action, u32 for dqn, f32 [action] for
+    ddpg and fixar; reward; and discount, gamma**n, or 0 if the episode terminated.
     """
     return DESIGNS[kernel.description.name].config_type.from_dict(kernel.description.config).fields
 
@@ -34,7 +34,8 @@ def check_actions(learner, actions):
 
 
 def check_batch(learner, batch_size):
-    """ValueError for a batch that the learner has no room or no lanes for."""
+    """ValueError unless ``batch_size`` is a positive multiple of the learner's lanes, and at most
+    the learner's batch."""
     limit, lanes = learner.batch, learner.lanes
     if (
         not isinstance(batch_size, (int, np.integer))
@@ -48,9 +49,12 @@ def check_batch(learner, batch_size):
 
 
 def checked_inserts(inserts, given, count, *, capacity, granules):
-    """Experiences that each of ``count`` iterations stores of ``given``; None: all it can.
+    """How many experiences each of ``count`` iterations stores: ``inserts``, or, if it is None,
+    ``given // count``.
 
-    ValueError for more than there are, or than a memory of ``capacity`` records takes at once.
+    ``given`` is the number of experiences that there are, ``granules`` the size of one. ValueError
+    if the iterations would store more than there are, or if one would store more than a memory of
+    ``capacity`` records, or a command, takes at once.
     """
     if inserts is None:
         inserts = given // count
@@ -66,7 +70,8 @@ def checked_inserts(inserts, given, count, *, capacity, granules):
 
 
 def check_experiences(learner, records):
-    """ValueError for the first record with a number that the kernel refuses."""
+    """ValueError if a record has a number that the kernel of ``learner``, a LearnerConfig, refuses;
+    its text has the position of the first such record in ``records``."""
     bad = np.zeros(len(records), bool)
     for name in records.dtype.names:
         right = _rule(learner, name, records.dtype[name].base)[1](records[name])
@@ -78,7 +83,9 @@ def check_experiences(learner, records):
 
 
 def wrong_number(learner, record):
-    """``(name, rule, value)`` of what is wrong with an experience; None where nothing is."""
+    """``(name, rule, value)`` of the first field of ``record`` with a number that the kernel of
+    ``learner``, a LearnerConfig, refuses: the field's name, the rule in words, the first such
+    number. None if all are right."""
     for name in record.dtype.names:
         rule, right = _rule(learner, name, record.dtype[name].base)
         values = np.atleast_1d(record[name])
@@ -99,7 +106,8 @@ def _rule(learner, name, dtype):
 
 
 def warn_of_clipped(weights, activations, gradients):
-    """RuntimeWarning at the line that asked for the launch, three calls above."""
+    """Gives a RuntimeWarning that so many ``weights``, ``activations`` and ``gradients`` were
+    clipped. It points at the line of the user's program that asked for the launch."""
     warnings.warn(
         f"{weights} weights, {activations} activations and {gradients} gradients were "
         "clipped to their fixed-point formats; formats with more integer bits "

@@ -24,8 +24,9 @@ def set_bits(sets):
 
 
 def zero_moments(parameters):
-    """All sets from ``{network: [(weights, biases), ...]}``: the target equals the network, the
-    moments are 0."""
+    """All sets of parameters, ``{network: [{set: (weights, biases)}, ...]}``, from ``{network:
+    [(weights, biases), ...]}``: the sets of weights, online and target, are equal, and the
+    optimizer's moments are 0."""
     return {network: [_fresh(*pair) for pair in layers] for network, layers in parameters.items()}
 
 
@@ -38,9 +39,11 @@ def _fresh(weights, biases):
 
 
 def to_image(learner, parameters):
-    """``(image, sets, clipped)``: uint32 numbers, what they are of, weights that were clipped.
+    """``(image, sets, clipped)``: the parameters as they lie in memory, uint32 numbers; the names
+    of their sets; how many weights were clipped to the learner's format.
 
-    ``parameters``: ``{network: [{set: (weights, biases)}, ...]}``.
+    ``parameters``: ``{network: [{set: (weights, biases)}, ...]}``. ValueError for other names or
+    shapes, and for a number that is not finite.
     """
     sets = _checked(learner, parameters)
     parts, clipped = [], 0
@@ -53,7 +56,8 @@ def to_image(learner, parameters):
 
 
 def from_image(learner, image, sets):
-    """Inverse of ``to_image``, of uint8: float32 arrays."""
+    """Inverse of ``to_image``: from the bytes of an image (uint8) and the names of its sets,
+    returns ``{network: [{set: (weights, biases)}, ...]}`` of float32 arrays."""
     result = {name: [{} for _ in layers] for name, layers in learner.networks.items()}
     for section in sections(learner, sets):
         raw = image[section.offset : section.offset + section.size]

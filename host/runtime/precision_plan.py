@@ -31,13 +31,15 @@ GRADIENT = SQ(48 - _FORMATS.gradient_sum_fraction, _FORMATS.gradient_sum_fractio
 
 
 def shift_of(low, high, width, *, signed=True):
-    """The smallest shift with which the codes of all integers in ``low..high`` are in range;
-    ``width - 16`` where none is.
+    """The smallest shift s with which the codes ``floor(raw 2^-s + 1/2)`` of all integers ``raw``
+    in ``low..high`` fit 16 bits; at most ``width - 16``, even if some codes are clipped with it.
 
     low, high : int
-        Both 0 where nothing was captured.
+        Lowest and highest integer, inclusive; both 0 if nothing was captured.
     width : int
-        Bits of the numbers.
+        Bits of the integers in full precision.
+    signed : bool
+        Whether codes have a sign.
     """
     least, most = code_limits(signed)
     for shift in range(width - CODE_WIDTH):
@@ -48,7 +50,7 @@ def shift_of(low, high, width, *, signed=True):
 
 
 def shifts(ranges):
-    """Shifts of all layers, of the ranges captured.
+    """The shift of each layer's numbers in half precision, from their captured ranges.
 
     Parameters
     ----------
@@ -59,8 +61,8 @@ def shifts(ranges):
     Returns
     -------
     shifts : dict
-        Network's name -> ``{"activation": [shift, ...], "error": [shift, ...]}``. The networks
-        have the shift of the first layer's input in common: one memory has both inputs.
+        Network's name -> ``{"activation": [shift, ...], "error": [shift, ...]}``. All networks
+        have the same shift for the first layer's input, since one memory has all these inputs.
     """
     firsts = [each["activation"][0] for each in ranges.values()]
     common = min(low for low, _ in firsts), max(high for _, high in firsts)

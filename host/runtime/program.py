@@ -21,19 +21,20 @@ _NOTHING = np.zeros(0, np.uint8)
 
 
 def aligned(size, to=COMMAND_BYTES):
-    """``size`` rounded up to whole beats."""
+    """``size``, in bytes, rounded up to a multiple of ``to``, by default a beat of 64 bytes."""
     return -(-size // to) * to
 
 
 class CommandError(Failure):
-    """A command was refused by the card.
+    """The card refused a command, or failed in it; the commands after it were not executed.
 
     Attributes
     ----------
     code, name : int, str
-        From the design's table of errors.
+        The error's number and name in the design's table of errors.
     command, detail : int
-        Position in the program; position of the item, where the error has one.
+        Position of the command in the program, from 0 on; a number that the error explains, mostly
+        the position of an item in the command's list.
     """
 
     def __init__(self, code, errors, command, detail, opcode, doc=""):
@@ -52,31 +53,32 @@ def _left_behind(code, doc):
 
 
 class Launcher:
-    """The buffers that every kernel has, and a launch around them.
+    """Runs programs on a kernel; it has the buffers that every kernel needs: program, operands,
+    results and status.
 
     Parameters
     ----------
     kernel : host.card.Kernel
         A loaded kernel.
     pointers : dict of str to Buffer
-        The design's own buffers.
-    design : Design
-        That of the kernel's name, if None.
+        The design's own buffers, by the argument's name.
+    design : Design, optional
+        None: the design that has the kernel's name.
     timeout_s : float
-        Bound of every launch.
+        Seconds after which a launch that has not ended raises CardTimeout.
     claim : host.card.claims.Claim or None
-        Every launch needs it to hold: RuntimeError where another has the kernel's state by now.
+        If it is given, a launch raises RuntimeError unless this claim to the kernel still holds.
 
     Attributes
     ----------
-    config : the kernel's
-        Its fields, as an object of the design's class.
+    config : ConfigBase
+        The kernel's config, an object of the design's class.
     pointers : dict
-        As given; buffers may be added before the first launch.
+        A copy of the dict that was given; buffers may be added before the first launch.
     status : record or None
-        The design's status block after the last launch.
+        The design's status block after the last launch; None before the first.
     cycles : int or None
-        Clocks of all launches; None on a card that has none (model).
+        Clocks of all launches so far; None on a card that does not count (model).
     launches : int
         Launches that have ended, also with a CommandError.
     """
@@ -115,20 +117,21 @@ class Launcher:
         return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in runs) or "none"
 
     def run(self, program, operands=(), results_bytes=0):
-        """Run ``program``; return the bytes of results (uint8).
+        """Runs ``program`` in one launch and returns the first ``results_bytes`` bytes of the
+        results (uint8).
 
         Parameters
         ----------
         program : list of (opcode, dict)
-            Fields of the command's layout by name; others are 0.
+            The commands in order, each with its fields by name; other fields are 0.
         operands : list of (offset, array)
-            Bytes to place in operands.
+            Arrays whose bytes are written to the buffer ``operands``, from ``offset`` (bytes) on.
         results_bytes : int
-            Bytes that the commands may write to results.
+            Bytes that the commands may write to the buffer ``results``.
 
-        Raises ValueError for a field out of its limits, which launches nothing; CommandError;
-        CardTimeout and CardError, with the program's commands in a note. ``status`` holds the
-        design's block after it, also after a CommandError.
+        ValueError for a field out of its limits; nothing is launched then. CommandError if the
+        card reports an error; ``status`` is then that of this launch, too. CardTimeout and
+        CardError have the program's commands in a note.
         """
         if self.claim is not None:
             self.kernel.claims.confirm(self.claim)

@@ -47,37 +47,38 @@ def _quantized(exponent):
 
 
 class PrioritizedReplayBuffer(Stored):
-    """``P(i) = p_i / sum p``, ``p = (|td| + epsilon)**alpha``.
+    """A replay memory on a card. Experience i is drawn with probability ``P(i) = p_i / sum p``,
+    ``p = (|td| + epsilon)**alpha``.
 
-    Every call is a launch, and on card ``model`` a launch costs more than what it does: a loop of
-    one's own takes ``step``, which does an update, an insert and a draw in one.
+    Every call is a launch. A loop of one's own is fastest with ``step``, which does an update, an
+    insert and a draw in one launch.
 
     Parameters
     ----------
     kernel : host.card.Kernel
         A loaded kernel with a replay memory: ``replay``, ``dqn``, ``ddpg``.
     fields : dict
-        ``{name: (dtype, shape)}`` of an experience: numbers or bools. A dict of observations is a
-        field for each part.
+        ``{name: (dtype, shape)}`` of an experience: numbers or bools. Each part of a dict of
+        observations needs a field of its own.
     capacity : int
-        Experiences; the oldest is overwritten. At most what the kernel's tree holds.
+        Experiences, from 2 to what the kernel's tree holds. If full, the oldest is overwritten.
     alpha, epsilon : float
-        alpha in [0, 1], epsilon in [0, 1), which is counted in units of 2**-16: 1e-4 is 7 of them,
-        or 1.07e-4, and 1e-6 none. RuntimeWarning where that is more than a tenth off.
+        alpha in [0, 1], epsilon in [0, 1). The card counts epsilon in units of 2**-16: 1e-4 becomes
+        1.07e-4, and 1e-6 becomes 0. RuntimeWarning if that changes epsilon by more than a tenth.
     seed : int
         Equal seeds draw equal batches on every card.
     stratified : bool
         One draw from each of ``batch_size`` equal parts of the priority mass; else independent.
     timeout_s : float
-        Bound of every launch.
+        Seconds after which a launch that has not ended raises CardTimeout.
     takeover : bool
-        A kernel has one tree, so one buffer: ValueError where another has it, unless True; the
-        other then raises RuntimeError at its next use. ``close`` of that one does it too.
+        A kernel serves one buffer. If another buffer has the kernel: ValueError, unless True; the
+        other then raises RuntimeError at its next use. The other's ``close`` frees the kernel too.
 
     Attributes
     ----------
     launcher : Launcher
-        The way to the card for programs of one's own.
+        Runs programs of one's own on the card.
     batch_dtype : dtype
         A record of a batch in results: header and experience.
     device_cycles : int or None
@@ -179,27 +180,27 @@ class PrioritizedReplayBuffer(Stored):
         priorities: ArrayLike | None = None,
         td_errors: ArrayLike | None = None,
     ) -> Batch | list[Batch] | None:
-        """Update, insert, then sample, all in one launch; return the batch, or batches, or None.
+        """Updates priorities, then inserts experiences, then draws, all in one launch.
 
         Parameters
         ----------
         experiences : dict of arrays [n, ...], records [n] of ``dtype``, or None
-            Every field of an experience, or, of one experience, each without the first axis; they
-            enter with the largest priority so far, or with ``priorities`` (as in
-            ``set_priorities``) or those of ``td_errors``, one for each.
+            A dict has every field; for one experience its arrays may lack the axis n. They enter
+            with the largest priority so far, or with ``priorities`` (as in ``set_priorities``) or
+            those that follow from ``td_errors``, one for each.
         update : (indexes, td_errors), or None
-            Of an index that is there more than once the last one holds.
+            If an index is there more than once, its last TD error counts.
         sample : (batch_size, beta), or a list of such pairs, or None
             Size of the batch, and exponent of the importance weights.
 
         Returns
         -------
-        The batch, or of a list of pairs a list of batches, which are drawn one after the other: a
-        dict with each field [batch_size, ...], ``indexes`` (uint32) and ``weights`` (float32),
-        ``(N P(i))**-beta`` over the largest of the *batch*, as in Schaul's code; cpprb's are over
-        the largest of the memory, and smaller.
+        The batch, or None without ``sample``; for a list of pairs a list of batches, drawn one
+        after the other. A batch is a dict with each field [batch_size, ...], ``indexes`` (uint32)
+        and ``weights`` (float32): ``(N P(i))**-beta``, with N experiences stored, divided by the
+        largest of the *batch*. (cpprb divides by the largest of the memory.)
 
-        ValueError names the argument; the card is then as it was.
+        ValueError for a wrong argument; nothing was launched then.
         """
         program, operands, offset = [], [], 0
         if update is not None:
@@ -235,7 +236,7 @@ class PrioritizedReplayBuffer(Stored):
         return batches if several else batches[0] if batches else None
 
     def close(self) -> None:
-        """Let another buffer have the kernel; this one is not to be used any more."""
+        """Releases the kernel for another buffer; this one must not be used afterwards."""
         self.launcher.kernel.claims.release(self.launcher.claim)
 
     # -- arrays to programs

@@ -12,12 +12,15 @@ __all__ = ["received_errors", "sent_batches"]
 
 
 def sent_batches(learner, records, weights, count, batch_size):
-    """HEADER and experience of ``count`` batches, each batch from a beat on: uint8 [count, bytes].
+    """The bytes of ``count`` batches, a HEADER and an experience for each record: uint8 [count,
+    bytes], each batch padded to whole beats.
 
-    records [count * batch_size]; weights, importance weights of them, or None for ones. The index
-    in a header is the experience's position. ValueError for another number of either, a weight
-    that is negative, zero throughout a batch or no number, and an experience that the kernel
-    refuses.
+    records : records [count * batch_size], batch by batch
+    weights : importance weights [count * batch_size], or None for ones
+
+    The index in a header is the experience's position in ``records``. ValueError for another number
+    of records or weights, for a weight that is negative or not finite, for a batch whose weights
+    are all 0, and for an experience that the kernel refuses.
     """
     total = count * batch_size
     if len(records) != total:
@@ -42,6 +45,7 @@ def sent_batches(learner, records, weights, count, batch_size):
 
 
 def received_errors(results, count, batch_size):
-    """The TD errors of ``count`` lists, each from a beat on: float32 [count, batch_size]."""
+    """The TD errors in ``results``, the bytes of ``count`` lists of items, each list padded to
+    whole beats: float32 [count, batch_size]."""
     lists = results.reshape(count, aligned(batch_size * ITEM.size))[:, : batch_size * ITEM.size]
     return np.ascontiguousarray(lists).view(ITEM.dtype)["value"].view(np.float32).copy()

@@ -16,9 +16,10 @@ __all__ = ["Placement", "check_fit", "flags", "numbers", "pack", "place", "recor
 
 @dataclass(frozen=True)
 class Placement:
-    """Where elements lie on the stack.
+    """Where the elements of a rollout lie on the stack, slot 0 at its bottom.
 
-    ``steps``, ``bootstraps``: pairs of index arrays (slot, row); ``kinds``: u8 [slots, rows].
+    ``steps`` and ``bootstraps`` are pairs of index arrays, (slots, rows): the places of the steps
+    and of the BOOTSTRAPs. ``kinds`` is uint8 [slots, rows], the Kind of each place.
     """
 
     steps: tuple
@@ -26,20 +27,22 @@ class Placement:
     kinds: np.ndarray
 
     def cells(self, numbers, bootstraps):
-        """float32 [slots, rows] with ``numbers`` at the steps and ``bootstraps`` at theirs."""
+        """float32 [slots, rows] with ``numbers`` at the places of the steps, ``bootstraps`` at the
+        places of the BOOTSTRAPs, and 0 elsewhere."""
         cells = np.zeros(self.kinds.shape, np.float32)
         cells[self.steps], cells[self.bootstraps] = numbers, bootstraps
         return cells
 
 
 def place(terminated, truncated):
-    """``(placement, follows)`` of vectorised environments, a row each.
+    """``(placement, follows)`` of vectorised environments, each of which has a row.
 
     terminated, truncated : bool [steps, rows]
-        A step that is neither, but the last one, is followed by the next.
+        Whether the episode ended with the step, and how; if both are True, it terminated.
 
-    ``follows``, bool [steps, rows]: steps that a BOOTSTRAP follows, in the order of its
-    ``bootstraps``.
+    ``follows``, bool [steps, rows], is True for each step that is followed by a BOOTSTRAP: a
+    truncated one, and the last one unless it terminated the episode. The order of its True places,
+    time step by time step, is that of ``placement.bootstraps``.
     """
     steps, rows = terminated.shape
     follows = truncated & ~terminated
@@ -54,18 +57,19 @@ def place(terminated, truncated):
 
 
 def pack(lengths, ends, rows):
-    """Placement of trajectories of unequal length, handed out in turn.
+    """The Placement of trajectories of unequal length in ``rows`` rows.
 
-    Each goes to the row that is free first, the lowest of several: what handing out at run time
-    would give (HEPPO III-C). As the stack is worked on from its top, where all rows end, the first
-    handed out lie highest.
+    In their order, each trajectory goes to the row with the fewest slots taken so far, the lowest
+    of several such rows, as if rows took the next one as soon as they are free (HEPPO III-C). Rows
+    are filled from the top of the stack, which the kernel reads first, downwards.
 
     lengths : int [trajectories]
+        Steps of each.
     ends : bool [trajectories]
-        Whether it terminated, and needs no BOOTSTRAP.
+        Whether the last step terminated the episode, so that no BOOTSTRAP is needed.
 
-    Elements of ``steps`` are in the order of trajectories, and of time in each; those of
-    ``bootstraps`` in the order of trajectories that need one.
+    ``steps`` of the result are in the order of the trajectories, and of time in each trajectory;
+    ``bootstraps`` are in the order of the trajectories that need one.
     """
     extra = [0 if end else 1 for end in ends]
     taken, begins, row_of = np.zeros(rows, np.int64), [], []
@@ -94,9 +98,13 @@ def pack(lengths, ends, rows):
 
 
 def records(config, placement, rewards, values):
-    """Slots of numbers as they lie in operands: uint8 [slots, bytes of a slot].
+    """The slots of a rollout as they lie in operands: uint8 [slots, bytes of a slot].
+
+    A slot has the kinds of all rows, then their rewards, then their values, each padded with zeros
+    to whole beats.
 
     config : GaeKernelConfig
+    placement : Placement, of which the kinds are used
     rewards, values : float32 [slots, rows], of at most ``config.gae.rows`` rows
     """
     beat, planes = config.engine.beat_bytes, config.slot_beats["numbers"]
@@ -111,7 +119,8 @@ def records(config, placement, rewards, values):
 
 
 def numbers(name, values, shape=None):
-    """float32 array of ``shape``; ValueError for another, and for one that is not finite."""
+    """``values`` as a float32 array. ValueError unless it has ``shape``, by default any number of
+    values in one dimension, and all are finite. The error's text calls the values ``name``."""
     with np.errstate(over="ignore"):
         array = np.asarray(values, np.float32)
     shape = (array.size,) if shape is None else shape
@@ -125,7 +134,7 @@ def numbers(name, values, shape=None):
 
 
 def flags(name, values, shape):
-    """bool array of ``shape``; ValueError for another."""
+    """``values`` as an array of bool; ValueError unless dtype and shape are bool and ``shape``."""
     array = np.asarray(values)
     if array.shape != shape or array.dtype != bool:
         raise UsageError(
@@ -135,8 +144,8 @@ def flags(name, values, shape):
 
 
 def check_fit(kinds, depth):
-    """ValueError unless ``kinds`` [slots, rows] fit a stack of ``depth`` slots, and one more of
-    bootstraps alone."""
+    """ValueError unless ``kinds`` [slots, rows] has at most ``depth`` slots, or one more that has
+    no steps, only BOOTSTRAPs."""
     last = kinds[depth:]
     steps = (last == Kind.STEP.value) | (last == Kind.TERMINAL.value)
     if len(kinds) > depth + 1 or steps.any():

@@ -25,11 +25,17 @@ _MARGIN = 1.001  # for rounding, on the bound of an advantage
 
 @dataclass(frozen=True, kw_only=True)
 class Standardization(ConfigBase):
-    """How rewards and values become codes (HEPPO V-C, Table III); raw for both changes nothing but
-    the format.
+    """How rewards and values become codes, the integers that the kernel stores (HEPPO V-C, Table
+    III): ``rewards`` is raw, dynamic, block or restored, ``values`` raw or restored.
 
-    Numbers that are all equal have the deviation 0: standardized they are 0, and what is brought
-    back is their mean, exactly; raw numbers that are all 0 stay 0.
+    Raw numbers are only quantized. All others are standardized, ``(number - mean) / deviation``,
+    before they are quantized. Dynamic and block rewards stay standardized in the estimate; restored
+    numbers are brought back, ``mean + deviation * standardized``, inside a PE. With codes of 32
+    bits, restored is the same as raw.
+
+    Codes of 8 or 16 bits reach ``deviations`` deviations from the mean; what lies beyond is
+    clipped. If all numbers are equal, their deviation is 0: standardized numbers are then 0, and
+    restored numbers are exactly the mean. Raw numbers that are all 0 stay 0.
     """
 
     #: raw; dynamic: by the mean and deviation of all rewards so far, and kept so; block: by those
@@ -53,7 +59,11 @@ class Standardization(ConfigBase):
 
 @dataclass(frozen=True)
 class Running:
-    """Sums over all rewards so far, in units of ``2**-exponent`` (HEPPO, equations 6 to 9)."""
+    """Sums over all rewards so far (HEPPO, equations 6 to 9): their ``count``, their ``sum`` in
+    units of ``2**-exponent``, and the sum of their ``squares`` in units of ``2**(-2 * exponent)``.
+
+    ``exponent`` is None before the first reward.
+    """
 
     count: int = 0
     sum: int = 0
@@ -61,8 +71,12 @@ class Running:
     exponent: int | None = None
 
     def fitting(self, largest):
-        """The same sums; in coarser units, with room to grow, if a reward of magnitude ``largest``
-        does not fit. Sums of zeros get units for ``largest`` in any case."""
+        """Returns these sums in units in which a reward of magnitude ``largest`` fits.
+
+        If the present units do, the sums are returned as they are; else they are rounded to coarser
+        units, in which a reward 16 times as large fits, too. If all rewards so far were 0, the sums
+        always get the units for ``largest``.
+        """
         exponent = exponent_of(largest)
         blank = not self.squares  # rewards of 0, or none: their sums are 0 in any units
         if not blank and (not largest or self.exponent <= exponent):
@@ -77,13 +91,18 @@ class Running:
 
 
 def exponent_of(largest):
-    """The largest e for which ``largest * 2**e`` counts without being clipped."""
+    """The largest e in -100..100 for which ``largest * 2**e`` is below 2**26, so that the card does
+    not clip it; 0 if ``largest`` is 0."""
     return max(-100, min(100, _NUMBER_WIDTH - math.frexp(largest)[1])) if largest else 0
 
 
 class Codes(NamedTuple):
-    """``code = gain * (number - mean)``, and a PE has ``scale * code + offset`` back, at most
-    ``limit`` in magnitude; numbers count with ``exponent``."""
+    """How numbers become codes, and codes become numbers again.
+
+    ``code = gain * (number - mean)``, rounded and clipped; the card counts numbers in units of
+    ``2**-exponent`` for it. A PE makes ``scale * code + offset`` of a code, which is at most
+    ``limit`` in magnitude.
+    """
 
     exponent: int
     mean: float
@@ -93,7 +112,7 @@ class Codes(NamedTuple):
     limit: float
 
     def push(self, name):
-        """The fields of PUSH."""
+        """The fields of the command PUSH for numbers called ``name``, reward or value."""
         factor, shift = _fraction(math.ldexp(self.gain, -self.exponent))
         mean = round(math.ldexp(self.mean, self.exponent))
         fields = {"exponent": self.exponent, "mean": mean, "factor": factor, "shift": shift}
@@ -101,12 +120,14 @@ class Codes(NamedTuple):
 
 
 def codes_of(config, largest, exponent, *, moments, kept, deviations):
-    """Codes of numbers up to the magnitude ``largest``; those of 32 bits are words, whose scale
-    ``words`` decides.
+    """The Codes of numbers whose magnitude is at most ``largest``, counted with ``exponent``.
+
+    Codes of 32 bits are words of a PE; their gain is for units of 1 here, and ``words`` adapts it.
 
     config : GaeConfig
-    moments : (mean, deviation), or None for raw
-    kept : whether they stay standardized
+    moments : (mean, deviation) of the numbers, or None for raw numbers
+    kept : whether numbers stay standardized in a PE
+    deviations : how far from the mean, in deviations, codes of 8 or 16 bits reach
     """
     mean, deviation = moments or (0.0, 1.0)
     # The card subtracts the mean as it counts it.
@@ -125,8 +146,9 @@ def codes_of(config, largest, exponent, *, moments, kept, deviations):
 
 
 def words(config, rewards, values, *, gamma, gae_lambda, steps, peak):
-    """``(unit, rewards, values, fields)``: the unit of words, the codes as they are pushed, and the
-    fields of ESTIMATE.
+    """``(unit, rewards, values, fields)``: a PE's words count in units of ``2**-unit``, as fine as
+    the largest possible advantage allows; the Codes with which numbers are pushed; the fields of
+    the command ESTIMATE.
 
     Parameters
     ----------
@@ -138,7 +160,8 @@ def words(config, rewards, values, *, gamma, gae_lambda, steps, peak):
     steps : int
         Slots of the longest launch; the bound on an advantage grows with them.
     peak : float or None
-        Largest result that is expected, where results are codes; None: the largest possible.
+        Largest magnitude of a result that is expected, used if results have fewer than 32 bits;
+        None: the largest possible.
     """
     decay = gamma * gae_lambda
     horizon = steps if decay == 1 else min(steps, 1 / (1 - decay))

@@ -17,8 +17,8 @@ _PART_BYTES = 1 << 24
 
 
 class Stored:
-    """Of ``host.runtime.replay.PrioritizedReplayBuffer``: one thing at a time, by its ``step``; and
-    the methods that move everything."""
+    """A base class of ``host.runtime.replay.PrioritizedReplayBuffer``: methods that do one part of
+    a ``step``, and methods that read or replace all that is stored."""
 
     def add(
         self,
@@ -27,12 +27,14 @@ class Stored:
         td_errors: ArrayLike | None = None,
         **experiences: ArrayLike,
     ) -> None:
-        """Store experiences: ``add(obs=..., action=...)`` with arrays [n, ...] of every field, or
-        one experience without that axis; ``priorities`` and ``td_errors`` as of ``step``."""
+        """Stores experiences: ``add(obs=..., action=...)`` with an array [n, ...] for every field,
+        or, for one experience, arrays without the axis n. ``priorities`` and ``td_errors``, one for
+        each experience, are as for ``step``."""
         self.step(experiences=experiences, priorities=priorities, td_errors=td_errors)
 
     def sample(self, batch_size: int, beta: float = 0.4) -> Batch:
-        """Draw a batch; see ``step``, which also does what comes before and after a draw."""
+        """Draws ``batch_size`` experiences, with importance weights of exponent ``beta``; returns
+        the batch that ``step`` describes."""
         [batch] = self.step(sample=[(batch_size, beta)])
         return batch
 
@@ -41,7 +43,8 @@ class Stored:
         self.step(update=(indexes, td_errors))
 
     def set_priorities(self, indexes: ArrayLike, priorities: ArrayLike) -> None:
-        """Set priorities themselves, finite and in [0, largest of the card's format]."""
+        """Sets the priorities p of the experiences at ``indexes``, without alpha and epsilon; they
+        must be finite, and in 0..the largest of the card's format, to which they are rounded."""
         indexes, values = checked_items(len(self), "priorities", indexes, priorities, np.float64)
         self._set(indexes, raw_priorities(self.config.replay, values))
 
@@ -54,12 +57,13 @@ class Stored:
         return len(self) == self.capacity
 
     def clear(self) -> None:
-        """Forget all experiences, priorities and the largest so far; draws go on from where the
-        generator is."""
+        """Forgets all experiences, their priorities and the largest priority so far. The generator
+        of the draws is not set back to the seed."""
         self.launcher.run([self._setup])
 
     def get_all_transitions(self) -> Batch:
-        """Every field of all that is stored [fill, ...], by index."""
+        """A dict with an array [fill, ...] of each field: all experiences in the order of their
+        indexes."""
         records = self._stored().reshape(-1).view(self.dtype)
         return {name: np.ascontiguousarray(records[name]) for name in self.dtype.names}
 
@@ -75,7 +79,8 @@ class Stored:
         return found
 
     def priorities(self) -> NDArray[np.uint32]:
-        """Raw priorities of everything stored (uint32 [fill])."""
+        """The priorities of all experiences in the order of their indexes: uint32 [fill], raw
+        numbers of the card's format."""
         parts = []
         for begin in range(0, len(self), MAX_COUNT):
             indexes = np.arange(begin, min(begin + MAX_COUNT, len(self)), dtype=np.uint32)
@@ -105,8 +110,8 @@ class Stored:
                 )
 
     def state_dict(self) -> dict[str, object]:
-        """Everything a resumed run needs to draw the same next batch: arrays, numbers and texts, as
-        ``numpy.savez(file, **state)`` keeps them and ``numpy.load(file)`` brings them back."""
+        """All that a resumed run needs to draw the same next batch: a dict of arrays, numbers and
+        texts, which ``numpy.savez(file, **state)`` saves and ``numpy.load(file)`` returns."""
         experiences = self._stored()
         priorities = self.priorities()
         status = self.status
@@ -120,7 +125,8 @@ class Stored:
         }
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Take up a saved state; ValueError if it is of another config, capacity or experience."""
+        """Replaces everything by a saved state. ValueError unless the state is of a buffer with the
+        same kernel config, capacity, fields, alpha, epsilon and ``stratified``."""
         self._check_identity(state)
         self.launcher.kernel.claims.confirm(self.launcher.claim)
         experiences = np.asarray(state["experiences"], np.uint8)

@@ -15,14 +15,15 @@ __all__ = ["build"]
 
 
 def build(config, factory, schedule_steps=None):
-    """The Session of a run.
+    """Makes the environments, the policy and all other parts of a run; returns the Session, which
+    closes them.
 
     Parameters
     ----------
     config : RunConfig
     factory : callable
-        Makes the card's side of the run; it comes from ``factory`` of the run's Family
-        (``host.train.families``).
+        Makes the card's side of the run, such as its replay memory. It is what ``factory`` of the
+        run's Family (``host.train.families``) has returned.
     schedule_steps : int, optional
         Environment steps for which the schedules are made; None: those of the run.
 

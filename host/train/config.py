@@ -60,8 +60,8 @@ _PLACES, _SNAPSHOTS = 256, 32
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(ConfigBase):
-    """Fields of all runs. A subclass is for algorithms whose ``learns_from`` is its
-    ``LEARNS_FROM``."""
+    """The base class of configs of training runs, with the fields that all runs have. A subclass is
+    for the algorithms whose ``learns_from`` equals the subclass's ``LEARNS_FROM``."""
 
     LEARNS_FROM = None
 
@@ -117,7 +117,8 @@ class RunConfig(ConfigBase):
             )
 
     def in_run(self, steps=None):
-        """The config with the lengths of schedules in a run of ``steps``; None: in this run."""
+        """This config with a length for every schedule of the agent, for a run of ``steps``
+        environment steps; None: of the config's own ``steps``."""
         return replace(self, agent=self.agent.in_run(self.steps if steps is None else steps))
 
     @classmethod
@@ -145,13 +146,14 @@ class RunConfig(ConfigBase):
         return super().from_dict(values)
 
     def identity(self):
-        """The fields that a resumed run must share with its checkpoint, as JSON values."""
+        """A dict of the fields, as JSON values, that a resumed run must share with its
+        checkpoint."""
         return {name: value for name, value in self.to_dict().items() if name not in _FREE}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OffPolicyConfig(RunConfig):
-    """A run that learns from a replay memory; the defaults are dqn's on the CPU."""
+    """The config of a run that learns from a replay memory; the defaults are dqn's on the CPU."""
 
     LEARNS_FROM = "replay"
 
@@ -185,7 +187,8 @@ class OffPolicyConfig(RunConfig):
 
     @property
     def kernel(self):
-        """Name of the design on the card; it is never MODULE:NAME, as ``algo`` may be."""
+        """Name of the kernel's design: replay with learner cpu, else ``design`` or the algorithm's
+        name. It is never MODULE:NAME, as ``algo`` may be."""
         if self.learner == "cpu":
             return "replay"
         return self.algorithm.name if self.design == "own" else self.design
@@ -217,7 +220,8 @@ class OffPolicyConfig(RunConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class OnPolicyConfig(RunConfig):
-    """A run that learns from each rollout once: ``steps_per_launch`` steps of each environment."""
+    """The config of a run that learns from each rollout once; a rollout is ``steps_per_launch``
+    steps of each environment."""
 
     LEARNS_FROM = "rollouts"
 
@@ -240,7 +244,7 @@ class OnPolicyConfig(RunConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundsConfig(RunConfig):
-    """A run of agents that act and are trained in rounds (FA3C)."""
+    """The config of a run of agents that act and are trained in rounds (FA3C)."""
 
     LEARNS_FROM = "rounds"
 
@@ -281,7 +285,8 @@ class RoundsConfig(RunConfig):
 
     @property
     def group_size(self):
-        """Agents of a group; the last group of a population may have fewer."""
+        """Agents of a group: ``group``, or, if it is None, a quarter of the population, but at
+        least 2 and at most 8. The last group of a population may have fewer."""
         return self.group or min(8, self.population, max(2, self.population // 4))
 
     @property

@@ -13,16 +13,18 @@ __all__ = ["EventFile"]
 
 
 class EventFile:
-    """Writes events in the caller's thread. ``tensorboardX.SummaryWriter`` has a thread of its own,
-    which ends at the first error of the disk; the run would then wait for it for ever. Here the
-    caller gets the error, and an event that could not be written is written with the next one.
+    """Writes TensorBoard events in the caller's thread, so that the caller gets an OSError if the
+    disk fails. An event that could not be written is written with the next one.
+
+    ``tensorboardX.SummaryWriter`` is not used, because it has a thread of its own, which ends at
+    the first error of the disk; the run would then wait for this thread for ever.
 
     Parameters
     ----------
     folder : path
         Where the file is made.
     purge_step : int, optional
-        TensorBoard drops events of older files in the folder from this step on.
+        TensorBoard does not show events of older files in the folder from this step on.
     """
 
     def __init__(self, folder, purge_step=None):

@@ -20,38 +20,41 @@ _RUN = (CHECKPOINT, BEST, LAST, "progress.csv", "summary.json")
 
 
 def default_folder(config, card, preset=None):
-    """``runs/`` and a name of everything that is chosen by name: algorithm, environment, preset,
-    learner, card, seed. Changes by ``--set`` are not in it: such runs differ in the number behind
-    the name."""
+    """The Path of a run's folder when the user names none: ``runs/`` and, with dashes between them,
+    algorithm, environment, preset (if there is one), learner, card and seed. Changes by ``--set``
+    are not in the name: such runs differ only in the number that ``run_folder`` appends."""
     words = [config.algo, config.env, preset, config.learner, card, str(config.seed)]
     plain = [re.sub(r"[^\w.]+", "-", word).strip("-") for word in words if word]
     return Path("runs") / "-".join(plain)
 
 
 def policy_of(run):
-    """The file of the best policy in the folder ``run``; ``run`` itself, if that is no folder."""
+    """The Path of the best policy's file in the folder ``run``, whether it exists or not; ``run``
+    itself, if it is no folder."""
     run = Path(run)
     return run / BEST if run.is_dir() else run
 
 
 @contextmanager
 def run_folder(out, *, numbered=False, resume=False, overwrite=False):
-    """Yields the folder of a run, which no other run can take until the block ends.
+    """A context manager whose value is the Path of a run's folder. The folder is made if it is not
+    there, and no other run can use it until the block ends.
 
     Parameters
     ----------
     out : path
         The folder, or the first of the numbered ones.
     numbered : bool
-        If True, a new run gets the next of ``out``, ``out-2``, ``out-3``, ... after the folders
-        that exist, and a resumed run the last of them that has a checkpoint. If False, the folder
-        is ``out``.
+        False: the folder is ``out``. True: it is one of ``out``, ``out-2``, ``out-3``, ...; for a
+        new run the one after the last that exists, for a resumed run the last that has a
+        checkpoint.
     resume, overwrite : bool
-        Whether an earlier run in ``out`` is continued, or replaced.
+        Whether an earlier run in the folder is continued, or replaced; not both.
 
     ValueError if the folder cannot be written, if another run is under way in it, or if it has an
     earlier run which is neither continued nor replaced. CheckpointError if there is nothing to
-    resume. In these cases nothing is created. A folder that the run leaves empty is removed.
+    resume. In these cases nothing is left behind. A new folder into which the block writes nothing
+    is removed at its end.
     """
     out = Path(out)
     if resume and overwrite:
@@ -84,8 +87,9 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
 
 
 def clear(folder):
-    """Prepares the folder for a new run: checkpoint and best policy become ``*.previous.npz``; last
-    policy, summary and plot are removed. The run's log replaces ``progress.csv`` and events."""
+    """Prepares ``folder``, a Path, for a new run: checkpoint.npz and best.npz are renamed to
+    ``*.previous.npz``; last.npz, summary.json and returns.png are removed. ``progress.csv`` and
+    TensorBoard's events are left for the new run's log, which replaces them."""
     for name in (CHECKPOINT, BEST):
         file = folder / name
         if file.exists():

@@ -6,14 +6,16 @@ __all__ = ["kernel_values", "storage_bytes"]
 
 
 def kernel_values(config, spec, settings):
-    """``{field: value}`` of the kernel's config, for ``host.settings.override``: fields that the
-    run decides, and ``settings``, which replace them."""
+    """``{field: value}`` for the config of a run's kernel, as ``host.settings.override`` takes
+    them: the fields that the run with ``config`` in an environment with ``spec`` decides, and
+    ``settings``, which replace them or add others."""
     return family_of(config).kernel_values(config, spec) | settings
 
 
 def storage_bytes(config, spec, kernel, board):
-    """Bytes that a run stores in its largest buffer, if ``board`` can join banks for this buffer;
-    None if it cannot, or if the buffer does not depend on the run. ``kernel``: its config."""
+    """Bytes that the kernel's largest buffer needs for a run, if ``board``, a Board, can join
+    several memory banks for this buffer. None if it cannot, or if the run does not decide the
+    buffer's size. ``kernel`` is the config of the run's kernel."""
     if not board.joins:
         return None
     return family_of(config).stored_bytes(config, spec, kernel.engine.beat_bytes)

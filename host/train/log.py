@@ -83,17 +83,17 @@ class RunLog:
     Parameters
     ----------
     out : path
-        Directory, which exists.
+        Directory, which must exist.
     launches : int
-        Launches of the run so far; later rows, of a run that was broken off after its checkpoint,
-        are dropped. 0 starts both anew.
+        Launches of the run so far. 0: an earlier log is replaced. Else it is continued, without
+        the rows of later launches, which a run may have written after its last checkpoint.
     columns : collection of str
         Columns of the rows, of COLUMNS or an algorithm's own, in any order.
 
     Attributes
     ----------
     launches : int or None
-        Launches of the last row that was kept.
+        ``launches`` of the last row that was kept; None if no row was kept.
     """
 
     def __init__(self, out, launches=0, columns=tuple(COLUMNS)):
@@ -120,7 +120,8 @@ class RunLog:
         self._events = EventFile(events, purge_step=1 + kept[-1]["steps"] if kept else None)
 
     def write(self, row):
-        """``row`` is a dict of columns, None or absent where there is no value."""
+        """Writes a row, a dict of column -> number, to both files. A column that is None or absent
+        is an empty cell and no event; ``steps`` must be given."""
         row = {name: row.get(name) for name in self._columns}
         self._writer.writerow(row)
         self._file.flush()
@@ -134,8 +135,8 @@ class RunLog:
 
 
 def read_progress(out):
-    """Rows of ``progress.csv`` as dicts of numbers, None for empty cells; a row that was cut off
-    is left out."""
+    """The rows of ``progress.csv`` in the folder ``out``: a list of dicts, column -> number, or
+    None for an empty cell. A row that was cut off while it was written is left out."""
     with (Path(out) / "progress.csv").open(newline="") as file:
         rows = []
         for row in csv.DictReader(file):
@@ -152,7 +153,8 @@ def _number(cell):
 
 
 def write_summary(out, summary):
-    """``summary.json``, atomically; floats that are not finite become null."""
+    """Writes the dict ``summary`` to ``summary.json`` in the folder ``out``, atomically; floats
+    that are not finite become null."""
     plain = {
         name: None if isinstance(value, float) and value - value != 0 else value
         for name, value in summary.items()
@@ -161,9 +163,11 @@ def write_summary(out, summary):
 
 
 def plot_returns(out, *, title, threshold=None):
-    """Draws ``returns.png`` from ``progress.csv``: actors' and greedy returns over steps.
+    """Draws ``returns.png`` from ``progress.csv``, both in the folder ``out``: mean returns of
+    actors and of greedy evaluations over environment steps, and a line at ``threshold`` unless it
+    is None.
 
-    Returns its path; MissingTool without matplotlib.
+    ``title`` stands above them. Returns the picture's path. MissingTool without matplotlib.
     """
     figures = needed("matplotlib.figure", "plot", "to draw returns.png")
     rows = read_progress(out)

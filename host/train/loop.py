@@ -26,16 +26,18 @@ __all__ = ["Progress", "TrainResult", "train"]
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """The state of a run after a launch; a return is None before the first one.
+    """The state of a run after a launch.
 
     Attributes
     ----------
     steps, updates, launches, episodes : int
-        Environment steps, gradient steps, launches on the card, episodes that actors finished.
+        Environment steps of all actors, gradient steps, launches on the card, episodes that actors
+        finished; all since the run began.
     mean_return : float or None
-        Mean return of the actors' last 100 episodes, in which they explore.
+        Mean return of the actors' last 100 episodes, in which they explore; None before the first.
     best_return : float or None
-        Mean return of the best greedy evaluation.
+        Mean return of the greedy evaluation for which the best policy was kept; None before the
+        first evaluation.
     """
 
     steps: int
@@ -48,8 +50,12 @@ class Progress:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """``summary`` is what summary.json holds; ``exit_code`` is 0, 130 after an interrupt, or 1 if
-    a file of the run could not be written in the end."""
+    """The result of ``train``.
+
+    ``summary`` is the content of summary.json. ``exit_code`` is 0; 130 if the run was interrupted;
+    or 1 if a file of the run could not be written in the end. ``plot`` is the path of returns.png,
+    which does not exist without matplotlib.
+    """
 
     summary: dict
     exit_code: int
@@ -59,12 +65,13 @@ class TrainResult:
 def train(
     config, factory, *, out, card="model", kernel=None, resume=False, console=None, callback=None
 ):
-    """Runs ``config`` to its end, to a confirmed solution, or to SIGINT or SIGTERM.
+    """Trains by ``config`` until its ``steps`` are taken, the callback ends the run, SIGINT or
+    SIGTERM comes, or, with ``until_solved``, the environment is solved.
 
-    An environment is solved if the mean return of a greedy evaluation is at least ``threshold`` (by
-    default the environment's own), and a second evaluation, on other episodes, confirms it; if the
-    second one does not, training goes on. The first signal ends the run after the iteration, or
-    after the step of an evaluation, with a checkpoint; a second signal ends it at once.
+    It is solved if the mean return of a greedy evaluation is at least ``threshold`` (by default the
+    environment's own), and a second evaluation, on other episodes, confirms it; if the second one
+    does not, training goes on. The first signal ends the run after the iteration, or after the step
+    of an evaluation, with a checkpoint; a second signal ends it at once.
 
     Parameters
     ----------
@@ -79,7 +86,7 @@ def train(
     card : str
         Name of the card, for the summary.
     kernel : KernelDescription, optional
-        For the summary.
+        The kernel of the run, for the summary.
     resume : bool
         Whether to continue from ``checkpoint.npz``. If batches come from a replay buffer, the next
         batch is the same; environments start new episodes. The config must be that of the

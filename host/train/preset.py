@@ -11,8 +11,12 @@ __all__ = ["default_learner", "preset"]
 
 
 def default_learner(algo, env=None):
-    """The card if the algorithm has a kernel that trains, else the CPU. For images and a replay
-    memory it is the CPU, as no kernel learns from those. ``env``: None is one without images."""
+    """The default learner, "card" or "cpu", of the algorithm called ``algo`` in ``env``.
+
+    It is "card" if the algorithm has a kernel that trains. It is "cpu" if the algorithm has none,
+    and if it would learn from images in a replay memory, which no kernel does. ``env`` None stands
+    for an environment without images.
+    """
     algorithm = find(algo)
     from_memory = algorithm.learns_from == "replay" and algorithm.images
     if env is not None and from_memory and has_images(env, algorithm):
@@ -26,13 +30,13 @@ def preset(algo, learner, name=None, env=None, design="own"):
     Parameters
     ----------
     algo, learner : str
-        Names of the algorithm, and of the place of its gradient steps.
+        Name of the algorithm; "cpu" or "card", where its gradient steps are done.
     name : str, optional
         One of the algorithm's presets; None: its default.
     env : str, optional
         None: the algorithm's own.
     design : str
-        Design of the kernel that trains it; own: the one of its name.
+        Design of the kernel that trains it; "own": the one with the algorithm's name.
 
     ValueError for a wrong argument, and as in ``has_continuous_actions``.
     """

@@ -9,9 +9,11 @@ __all__ = ["ProgressLines", "progress_bar"]
 
 
 def progress_bar(console):
-    """A rich bar over environment steps; the task's field ``state`` is text beside it.
+    """A ``rich.progress.Progress`` for one task, which counts environment steps; the task's field
+    ``state`` is shown as a text beside the bar.
 
-    If the output cannot be overwritten, as in a file or a CI's log, it is ``ProgressLines``.
+    If the console cannot overwrite its output, as in a file or a CI's log, ProgressLines is
+    returned instead.
     """
     if not (console.is_interactive or console.is_jupyter):
         return ProgressLines(console)
@@ -28,8 +30,9 @@ def progress_bar(console):
 class ProgressLines:
     """The part of ``rich.progress.Progress`` that a run of one task uses, printed in lines.
 
-    A line is printed for the first update, for a new description, after ``every_s`` seconds without
-    one, and at the end.
+    An update prints a line if it is the first one, if it has a new description, or if ``every_s``
+    seconds have passed since the last line. The end of the ``with`` block prints a last line. A
+    line is left out if description and number of steps are those of the line before.
 
     Parameters
     ----------
@@ -58,8 +61,8 @@ class ProgressLines:
         return 0
 
     def update(self, task, **changes):
-        """Takes new ``completed``, ``state`` or ``description``, and prints a line if one is
-        due."""
+        """Takes new values of ``completed`` (environment steps), ``state`` or ``description``, and
+        prints a line if one is due. ``task`` is ignored: there is one task."""
         named = changes.get("description", self._task["description"]) != self._task["description"]
         self._task |= changes
         if named or self._printed_at is None or self._clock() - self._printed_at >= self._every_s:

@@ -31,18 +31,19 @@ class Records:
     session : Session
         The run, whose state is saved.
     warn : callable
-        Called with a text if a file cannot be written; not again before it could be written.
+        Called with a text when a file cannot be written; for the same file not again until it has
+        been written once.
 
     Attributes
     ----------
     checkpoint, best, last : Path
-        The run's state; its best policy; its policy at a failure.
+        Files of the run's state, of its best policy, and of its policy at a failure.
     log : RunLog
-        Set by the run.
+        The log for ``row``; ``Rows.begin`` sets it.
     saved : int or None
-        Environment steps of the last checkpoint that was written.
+        Environment steps of the last checkpoint that was written; None before the first.
     failed : set of str
-        Names of the files that could not be written the last time.
+        Names of the files for which the last attempt to write failed.
     """
 
     def __init__(self, out, config, session, warn):
@@ -54,7 +55,8 @@ class Records:
 
     @property
     def due(self):
-        """Whether enough seconds have passed since the last checkpoint for another one."""
+        """Whether it is time for another checkpoint: ``checkpoint_interval_s`` seconds after the
+        last one, or 10 times as long as the last one took to write, if that is longer."""
         return time.monotonic() >= self._next
 
     def save(self, state):
@@ -80,7 +82,8 @@ class Records:
         return load_policy(self.best if self._policy is None else io.BytesIO(self._policy))
 
     def row(self, values):
-        """Writes a row of progress.csv; a row that could not be written precedes the next one."""
+        """Writes ``values``, column -> number, as a row of progress.csv. A row that could not be
+        written is written before the next one."""
         with self._tolerated("progress.csv"):
             self.log.write(values)
         self.flush()
@@ -99,8 +102,8 @@ class Records:
             write_summary(self.out, values)
 
     def plot(self, **words):
-        """Calls ``host.train.log.plot_returns`` and returns the path; warns if matplotlib is
-        missing."""
+        """Draws returns.png by ``host.train.log.plot_returns``, and returns its path. If matplotlib
+        is missing or the file cannot be written, it warns, and the path may not exist."""
         path = self.out / "returns.png"
         try:
             with self._tolerated(path.name):
@@ -110,8 +113,9 @@ class Records:
         return path
 
     def leave(self, error, state):
-        """After a failure: writes the present policy, and a checkpoint of ``state()`` unless
-        ``state`` is None, and adds notes to ``error`` that say where they are."""
+        """Called after a failure, the exception ``error``: writes the present policy to last.npz
+        and, unless ``state`` is None, a checkpoint of ``state()``. Adds notes to ``error`` that say
+        where these files are, or why they could not be written."""
         try:
             self._write_policy(self.last, None)
             _note(error, f"the policy as it was is in {self.last}")
@@ -126,8 +130,8 @@ class Records:
             _note(error, f"--resume goes on from step {self.saved}, in {self.checkpoint}")
 
     def lacking(self):
-        """A text for the end: files that could not be written, and the checkpoint to resume
-        from."""
+        """A text for the user: which files could not be written in the end, and of which step the
+        last checkpoint is."""
         saved = "There is no checkpoint"
         if self.saved is not None:
             saved = f"The checkpoint is of step {self.saved}"

@@ -26,7 +26,7 @@ _SHARED = (
 
 
 class Rows:
-    """Collects the numbers of rows, and writes the rows.
+    """Collects the numbers for the rows of progress.csv, and writes the rows.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Rows:
     scores : Scores
         Gives the returns.
     records : Records
-        Gets the log for the rows, which ``begin`` opens.
+        Writes the rows into its log, which ``begin`` opens.
 
     Attributes
     ----------
@@ -51,14 +51,16 @@ class Rows:
         self._measured, self._logged = defaultdict(list), None
 
     def begin(self):
-        """Opens the log; rows of launches after those of the session are dropped."""
+        """Opens the log of the run. If the run is resumed, rows of launches after the checkpoint
+        are dropped."""
         session = self._session
         with session.phases("records"):
             log = RunLog(self._records.out, session.launches, _SHARED + session.columns)
         self._records.log, self._logged = log, log.launches
 
     def measure(self, measured):
-        """Adds numbers that an iteration has ``measured``: by column, or None."""
+        """Adds the numbers of an iteration, a dict of column -> number or None; None is not
+        counted."""
         for name, value in measured.items():
             if value is not None:
                 self._measured[name].append(value)
@@ -78,7 +80,8 @@ class Rows:
         return {name: round(value, 3) for name, value in self._session.phases.seconds.items()}
 
     def write(self):
-        """Writes a row, unless this launch has a row and no evaluation came after it."""
+        """Writes a row with the means of all numbers since the last row. Does nothing if the last
+        row is of the present launch and there was no evaluation since."""
         session, scores = self._session, self._scores
         if self._logged == session.launches and scores.evaluation is None:
             return
@@ -102,7 +105,8 @@ class Rows:
         self._measured.clear()
 
     def forget(self, cycles):
-        """Subtracts clocks of the card that do not belong to the run."""
+        """Subtracts ``cycles``, clocks of the card that do not belong to the run, from
+        ``device_cycles``."""
         self._cycles -= cycles
 
     def state_dict(self):

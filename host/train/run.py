@@ -78,12 +78,12 @@ def run(
         None: ``host.train.folder.default_folder``, with the next number for a new run unless
         ``overwrite`` is set.
     preset_name : str, optional
-        A part of that folder's name.
+        Name of the run's preset, a part of the default folder's name.
     resume, overwrite : bool
         Whether an earlier run in ``out`` is continued, or replaced: see
         ``host.train.folder.run_folder``.
     trace : bool
-        Whether to write ``trace.vcd`` into the folder; only with card sim.
+        Whether to write a waveform, ``trace.vcd``, into the folder; only with card sim.
     trace_launches : int
         Launches after which the trace ends; the first two are the kernel's check and set-up.
     kernel : dict, optional

@@ -27,18 +27,19 @@ class Scores:
     Attributes
     ----------
     threshold : float or None
-        Mean return that counts as solved.
+        Mean return from which on the environment counts as solved; None: it never does.
     returns, lengths : deque
         Returns and lengths of the actors' last 100 episodes.
     episodes : int
         Episodes that the actors have finished.
     evaluation : float or None
-        Mean return of an evaluation that is not yet in a row.
+        Mean return of the last evaluation; None if a row of progress.csv has it already.
     best : float or None
         Mean return of the best policy's evaluation: the highest so far, or that of the confirmed
         solution, even if an earlier one was higher.
     mean_return : float or None
-        Mean return of the final evaluation, on episodes by which no policy was chosen.
+        Mean return of the final evaluation, or of the one that confirmed the solution, on episodes
+        by which no policy was chosen; None before.
     solved : bool
         Whether a solution is confirmed or, at the end, the final evaluation reached the threshold.
     """
@@ -62,8 +63,10 @@ class Scores:
             self.lengths.append(length)
 
     def evaluate(self, stop):
-        """Evaluates greedily, keeps the best policy, and confirms a solution on other episodes. As
-        soon as ``stop`` is not empty, it ends without a result."""
+        """Evaluates the policy that learns, greedily, and keeps it as the best one if its mean
+        return is at least ``best``. With ``until_solved``, a mean return of at least ``threshold``
+        is confirmed on other episodes, and then ``solved`` is True. As soon as the list ``stop`` is
+        not empty, the evaluation ends without a result."""
         mean = self._evaluated(stop, 0)
         if mean is None:
             return
@@ -80,7 +83,9 @@ class Scores:
             self._records.keep_best(mean)
 
     def conclude(self, stop):
-        """Final evaluation of the best policy, on episodes by which no policy was chosen."""
+        """The final evaluation: evaluates the best policy on episodes by which no policy was
+        chosen, and sets ``mean_return`` and ``solved``. Does nothing if a solution is confirmed
+        already. As soon as the list ``stop`` is not empty, it ends without a result."""
         if self.best is None:
             self.evaluate(stop)
         if self.best is None or self.solved:

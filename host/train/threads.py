@@ -18,8 +18,8 @@ __all__ = ["single_threaded"]
 
 @contextmanager
 def single_threaded(with_torch=False):
-    """One thread for NumPy's BLAS within the block, and for torch if it is used; after the block
-    they have as many as before.
+    """A context manager: within its block NumPy's BLAS uses one thread, and so does torch if
+    ``with_torch`` is True; after the block they use as many as before.
 
     If the user has set OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, the BLAS keeps its threads; if the
     user has set OMP_NUM_THREADS, torch keeps its threads.

@@ -18,10 +18,12 @@ __all__ = ["Family", "Parts", "spec_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """The parts that every run has; a family adds collector and learner.
+    """The parts of a run that are made alike in all families; ``Family.join`` makes the collector
+    and the learner of them.
 
-    ``envs`` has a ``gymnasium.vector.VectorEnv`` for each of the family's ``environments``;
-    ``updater()`` makes the algorithm's updater of the policy.
+    ``envs`` has a ``gymnasium.vector.VectorEnv`` for each number of the family's ``environments``.
+    ``updater()`` makes the Updater that trains ``policy`` off the card. ``seeds`` has the seeds of
+    all parts, ``phases`` counts their time, and ``clock`` their steps.
     """
 
     config: RunConfig
@@ -35,37 +37,42 @@ class Parts:
 
 
 class Family:
-    """There is one for each kind of experience (``Algorithm.learns_from``).
+    """Makes the kernel's config, the collector and the learner of a run. There is one subclass for
+    each kind of experience from which algorithms learn (``Algorithm.learns_from``).
 
     Attributes
     ----------
     called : dict
-        Field of the kernel, as in ``kernel_values`` -> the run's field from which its value comes,
-        if this has another name.
+        Name of a kernel's field in ``kernel_values`` -> name of the run's field from which its
+        value comes; only fields with different names are in it.
     """
 
     called = {}
 
     def design(self, config):
-        """Name of the design whose kernel a run needs; None: it needs no card."""
+        """Name of the design whose kernel the run with ``config`` needs; None if it needs no
+        card."""
         raise NotImplementedError
 
     def kernel_values(self, config, spec=None):
-        """Field -> value that a run needs in the kernel that is generated for it; ``spec``: the
-        environment's, if it is known."""
+        """A dict, field of the kernel's config -> value that the run with ``config`` needs.
+        ``spec`` is the Spec of the run's environment; None: the environment is made to find it
+        out."""
         raise NotImplementedError
 
     def stored_bytes(self, config, spec, beat):
-        """Bytes of card memory that the run decides, in whole beats; None: the kernel alone decides
-        them."""
+        """Bytes of the kernel's largest buffer, if the run decides them: each experience takes
+        whole beats of ``beat`` bytes. None if the kernel alone decides them."""
 
     def factory(self, config, kernel):
-        """Returns a callable that makes the card's side of a run, for ``join``. ``kernel`` is a
-        loaded kernel, or None if ``design`` is None; ValueError if it does not suit the run."""
+        """Returns a callable that makes the card's side of a run; ``join`` calls it. ``kernel`` is
+        the loaded kernel, or None if ``design`` returns None. ValueError if the kernel does not
+        suit the run."""
         raise NotImplementedError
 
     def environments(self, config):
-        """Numbers of environments that are stepped together, one for each vector environment."""
+        """A list with an item for each vector environment of the run: its number of
+        environments."""
         return [config.env_count]
 
     def join(self, parts, factory):
@@ -74,6 +81,6 @@ class Family:
 
 
 def spec_of(config):
-    """The Spec of a run's environment, which is made to find out."""
+    """The Spec of a run's environment. One environment is made to find it out, and closed again."""
     with closing(make_envs(config.env, 1, config.algorithm)) as envs:
         return Spec.of(envs)

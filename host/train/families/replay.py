@@ -16,7 +16,9 @@ __all__ = ["Replay"]
 
 
 class Replay(Family):
-    """The card draws (kernel ``replay``), or learns too (another kernel: ``config.kernel``)."""
+    """The family of runs that learn from a replay memory on the card. With learner cpu the card
+    draws batches (kernel ``replay``); with learner card it trains, too (kernel
+    ``config.kernel``)."""
 
     called = {
         "learner.batch": "batch_size",
@@ -43,8 +45,8 @@ class Replay(Family):
         return config.capacity * aligned(record_dtype(spec.fields).itemsize, beat)
 
     def factory(self, config, kernel):
-        """``factory(fields, *, capacity, alpha, epsilon, seed)`` returns the replay memory;
-        ``fields`` are as ``Spec.fields``."""
+        """Returns a callable: ``made(fields, *, capacity, alpha, epsilon, seed)`` makes the replay
+        memory on ``kernel``. ``fields`` are those of an experience, as ``Spec.fields``."""
         return partial(learner_of(self.design(config)).BUFFER, kernel)
 
     def join(self, parts, factory):

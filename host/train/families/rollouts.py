@@ -12,7 +12,8 @@ __all__ = ["Rollouts"]
 
 
 class Rollouts(Family):
-    """The card estimates advantages (kernel ``gae``)."""
+    """The family of runs that learn from each rollout once; the card estimates advantages (kernel
+    ``gae``)."""
 
     called = {"gae.code_width": "code_width", "gae.result_width": "result_width"}
 
@@ -30,8 +31,8 @@ class Rollouts(Family):
         }
 
     def factory(self, config, kernel):
-        """``factory()`` returns the advantage estimator; ValueError if numbers of the kernel have
-        other widths than the run's."""
+        """Returns a callable without arguments, which makes the AdvantageEstimator on ``kernel``.
+        ValueError if the kernel's ``code_width`` or ``result_width`` is not the run's."""
         agent, found = config.agent, kernel.description.config["gae"]
         for name in ("code_width", "result_width"):
             if getattr(agent, name) != found[name]:

@@ -17,7 +17,8 @@ _LIMITS = {"batch", "agents", "snapshots", "tasks"}
 
 
 class Rounds(Family):
-    """The card infers and trains (kernel ``a3c``), or the updater does, by the same schedule."""
+    """The family of runs in rounds: the card infers and trains (kernel ``a3c``), or with learner
+    cpu the updater does, by the same schedule."""
 
     def design(self, config):
         return "a3c" if config.learner == "card" else None
@@ -43,7 +44,8 @@ class Rounds(Family):
         }
 
     def factory(self, config, kernel):
-        """``factory()`` returns the ActorCritic on the card, or None with learner cpu."""
+        """Returns a callable without arguments, which makes the ActorCritic on ``kernel``, or
+        returns None if ``kernel`` is None."""
         return partial(ActorCritic, kernel) if kernel else lambda: None
 
     def environments(self, config):
