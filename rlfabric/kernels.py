@@ -7,11 +7,12 @@ from typing import TypeAlias
 
 from boards import get
 from host.card import Card, Kernel, is_simulated, open_card
-from host.generate import card_banks, configure, find_design, keep, read_description
+from host.generate import card_banks, configure, find_design, keep, override, read_description
 from host.generate import generate as generated
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.estimate import Estimate
+from hw.shell.description import KernelDescription
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["Setting", "designs", "estimate", "generate", "load_kernel"]
@@ -94,8 +95,7 @@ def load_kernel(
     else:
         path = BUILD_DIRECTORY / get(board).name / find_design(design).name / "kernel.json"
         description = read_description(path)
-        if config:
-            _check(design, board, config, description.config_hash, path)
+        _check(config, description, path)
     if not isinstance(card, str):
         return card.load(path)
     opened = open_card(card, **options)
@@ -106,10 +106,11 @@ def load_kernel(
         raise
 
 
-def _check(design: str, board: str, config: dict[str, Setting], found: int, path: Path) -> None:
-    wanted = find_design(design)
-    described = wanted.describe(configure(wanted, get(board), config))
-    if described.config_hash != found:
+def _check(config: dict[str, Setting], description: KernelDescription, path: Path) -> None:
+    """UsageError unless the built kernel has the values of ``config``; its other fields are as they
+    were when it was built."""
+    built = find_design(description.name).config_type.from_dict(description.config)
+    if override(built, config) != built:
         fields = ", ".join(f"{name}={value!r}" for name, value in config.items())
         raise UsageError(
             f"config must be that of the kernel in {path}, not {fields}: it is set when the kernel "

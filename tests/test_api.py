@@ -151,6 +151,10 @@ def test_a_card_without_its_kernel_is_refused(monkeypatch, tmp_path):
         rlfabric.load_kernel("replay", "u50", card="xrt", capacity=1024)
     with pytest.raises(rlfabric.MissingTool, match="pyxrt must be importable"):
         rlfabric.load_kernel("replay", "u50", card="xrt", capacity=512)
+    for width in (8, 32):  # whatever the kernel was built with, where the program does not say it
+        rlfabric.generate("gae", "u50", tmp_path, rows=4, result_width=width)
+        with pytest.raises(rlfabric.MissingTool, match="pyxrt must be importable"):
+            rlfabric.load_kernel("gae", "u50", card="xrt", rows=4)
 
 
 def test_a_card_that_was_opened_by_name_is_closed(monkeypatch):

@@ -3,10 +3,9 @@
 Each line of the walk is the rule of one unit: a super-sample waits for a slot, a bank or a hop, and
 leaves after the latency of the unit. All numbers are the units' own, and none is fitted.
 
-The clocks are exact in fixed point. In binary32 they are exact for every step but the first one of
-a launch: a chain with ``interleave`` > 1 takes a sample in one hop of so many, and the time since
-the previous step decides in which one, so the first step may differ by ``interleave - 1`` clocks
-for each of these chains.
+The clocks are exact in fixed point. In binary32 a chain with ``interleave`` > 1 takes a sample in
+one hop of so many. The clock in which a launch begins decides in which hop, and later steps keep
+it, so that each of these chains may take up to ``interleave - 1`` clocks more or less than here.
 """
 
 from collections import deque
