@@ -47,8 +47,9 @@ class Arithmetic(ConfigBase):
         how many were clipped; and back, float32.
 
     ``zero`` leaves every number as it is when added; ``minus_one`` is a gradient. ``saturates``:
-    numbers are clipped, which is counted. ``product_dsp``, ``tanh_dsp``, ``product_lut`` and
-    ``add_lut`` are for estimates, lookup tables as yosys maps them to UltraScale+.
+    numbers are clipped, which is counted. ``<operation>_estimate`` is the Estimate of an operation,
+    as yosys maps it to UltraScale+ with DSP blocks packed; ``product_dsp`` and ``tanh_dsp`` are
+    blocks of a product and of tanh.
     """
 
     kind: str = "float32"

@@ -17,6 +17,8 @@ whatever its exponent is.
 Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
 """
 
+from functools import lru_cache
+
 from amaranth import *
 from amaranth.lib import wiring
 
@@ -38,8 +40,8 @@ __all__ = ["FixedOptimizer"]
 _STEPS = (16, 4, 1)
 _GRADIENT = len(_STEPS)
 
-#: Lookup tables that yosys maps for UltraScale+.
-_LUT = {"sgd": 916, "rmsprop": 1093, "adam": 1512}
+#: Lookup tables and registers that yosys maps for UltraScale+.
+_MAPPED = {"sgd": (893, 691), "rmsprop": (1028, 890), "adam": (1452, 1283)}
 
 
 class FixedOptimizer(wiring.Component):
@@ -92,6 +94,11 @@ class FixedOptimizer(wiring.Component):
         return unit.o
 
     @staticmethod
+    def convert_estimate(config):
+        """Resources of ``convert``."""
+        return FixedCoefficients.estimate(config)
+
+    @staticmethod
     def timing(config):
         """``Timing`` of an optimizer of ``config``."""
         first, second = FixedMoment.SIGNED[1], FixedMoment.UNSIGNED[1]
@@ -103,8 +110,10 @@ class FixedOptimizer(wiring.Component):
         return Timing(moments, step + FixedStep.WEIGHTS, step + FixedStep.LATENCY)
 
     @classmethod
+    @lru_cache(maxsize=256)
     def estimate(cls, config):
-        """Latency, DSP blocks, lookup tables, and the memory block of the divisor's tables."""
+        """Latency and resources; the memory block is that of the divisor's tables."""
+        lut, ff = _MAPPED[config.optimizer]
         first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
         # Multipliers: gain and rate; a loss; square, gain, loss, divisor and quotient.
         dsp = 2 + first + (4 + FixedDivisor.DSP) * second + FixedStep.DSP
@@ -112,7 +121,8 @@ class FixedOptimizer(wiring.Component):
             latency=cls.timing(config).latency,
             interval=cls.INTERVAL,
             dsp=dsp,
-            lut=_LUT[config.optimizer],
+            lut=lut,
+            ff=ff,
             bram36=int(second),
             uram=0,
         )

@@ -74,7 +74,7 @@ class Algorithm(ABC):
     options : tuple of str
         Fields of the LearnerConfig that are this algorithm's alone.
     loss : type
-        The pipeline of the loss: a component with the ports, the latencies and ``DSP`` of
+        The pipeline of the loss: a component with the ports, the latencies and the ``estimate`` of
         ``TdLoss``.
     numbers : tuple of str
         The activations that are kept of a sample's outputs until it is in the pipeline.

@@ -3,12 +3,15 @@
 Interval and latencies: ``estimate``.
 """
 
+from functools import lru_cache
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
+from hw.estimate import Estimate, times, together
 from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.delta_banks import DeltaBanks
@@ -114,7 +117,7 @@ class Backward(wiring.Component):
     def estimate(
         cls, config, layer, groups=1, trained=1, input_gradient=True, input_activation="linear"
     ):
-        """Clocks a sample, latencies, multipliers and DSP blocks.
+        """Clocks a sample, latencies, multipliers and resources.
 
         interval : between samples, ``layer.cycles`` but in the smallest layers.
         latency, last_latency : from a sample's first word taken to its first and its last word at
@@ -134,13 +137,14 @@ class Backward(wiring.Component):
         if input_gradient:
             products = ACTIVATIONS[input_activation].derivative_products
             multipliers += products * groups * config.lanes * layer.vector
+        made = _resources(config, layer, groups, trained, input_gradient, input_activation)
         return ChainEstimate(
             interval=max(cls.spacing_of(config, layer, trained), layer.outputs + pause),
             latency=latency,
             last_latency=last,
             finished_latency=chain + (layer.words - 1) * layer.rows + written + _APART,
             multipliers=multipliers,
-            dsp=multipliers * config.arithmetic.product_dsp,
+            **made.resources,
         )
 
     @staticmethod
@@ -271,3 +275,26 @@ def _spare(config, layer, trained):
     """Macro-cycles between samples, so that a gradient is written before its next read."""
     apart = BackwardPE.write_latency(config, trained) + _APART
     return max(0, -(-apart // layer.rows) - layer.words)
+
+
+@lru_cache(maxsize=4096)
+def _resources(config, layer, groups, trained, input_gradient, input_activation):
+    word = Shape.cast(config.arithmetic.shape("activation")).width
+    latency = BackwardPE.write_latency(config, trained)
+    pes = [
+        BackwardPE.estimate(config, layer, groups, trained, input_gradient, before)
+        for before in range(min(layer.length, 3))
+    ]
+    parts = [*pes[:2], *(times(layer.length - 2, pe) for pe in pes[2:])]
+    if input_gradient:
+        parts.append(BackwardTail.estimate(config, layer, groups, input_activation))
+        latency = max(latency, BackwardTail.latency_of(config, layer, input_activation))
+    places = (layer.rows - 1).bit_length() + (layer.words - 1).bit_length() + 1
+    # A word waits two clocks, and a macro-cycle in the first PE.
+    waits = (READ_LATENCY + 1) * groups * config.lanes * layer.vector * word
+    control = Estimate(
+        lut=2 * places + 8,
+        ff=waits + places + BACKWARD_TOKEN.size + READ_LATENCY + latency + _APART + 2,
+    )
+    banks = DeltaBanks.estimate(config, layer, groups, trained)
+    return together([*parts, banks, control])
