@@ -8,7 +8,6 @@ chooses.
 
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 
 from hw.estimate import Estimate, products, times, together
 from hw.learner.chain.backward import Backward
@@ -35,7 +34,6 @@ from hw.shell import estimate as shell
 from hw.suggest import suggest as changes_that_fit
 
 __all__ = ["estimate", "parts", "suggest"]
-
 
 #: Kernels that differ in their learner alone have the same parts around the core.
 _shell_parts = lru_cache(maxsize=256)(shell.parts)
@@ -84,13 +82,12 @@ def _products(learner):
 def _layers(learner, count):
     """Estimates of the units of all layers; ``count`` words of a sample come in a clock."""
     shared, networks = learner.layer_config, learner.networks
-    first = [layers[0] for layers in networks.values()]
-    slots = chain.from_iterable(slots_of(learner)[name] for name in networks)
-    joins = {networks[n][0]: j for n, each in learner.graph.items() if (j := each.join)}
+    slots = slots_of(learner)
+    places = [(name, k) for name, layers in networks.items() for k in range(len(layers))]
     units = {name: [] for name in ("forward", "backward", "parameters", "buffers")}
-    for (layer, groups, backward, made_by), own in zip(stages(learner), slots, strict=True):
-        join = next((j for one, j in joins.items() if one is layer), None)
-        fed = any(layer is one for one in first)
+    for (name, place), stage in zip(places, stages(learner), strict=True):
+        layer, groups, backward, made_by = stage
+        join = None if place else learner.graph[name].join
         units["forward"].append(Forward.estimate(shared, layer, groups))
         kind = made_by is not None, made_by or "linear"
         units["backward"].append(Backward.estimate(shared, layer, backward, 1, *kind))
@@ -101,9 +98,9 @@ def _layers(learner, count):
             layer,
             groups=len(groups),
             backward_groups=backward,
-            slots=own,
-            feed=count if fed else 0,
-            chain=len(join.groups) if join else 0 if fed else len(groups),
+            slots=slots[name][place],
+            feed=0 if place else count,
+            chain=len(join.groups) if join else len(groups) if place else 0,
         )
         units["buffers"].append(ring)
         if made_by is not None:
@@ -118,7 +115,7 @@ def _core(learner, width):
     coefficients = optimizer.convert_estimate(learner.layer_config.optimizer_config)
     layers = sum(map(len, learner.networks.values()))
     # Beats are an image's or observations, or come from the host or the replay core.
-    wires = Estimate(lut=3 * width + 550 + 40 * layers, ff=155 + 6 * layers)
+    wires = Estimate(lut=3 * width + 490 + 65 * layers, ff=155 + 6 * layers)
     return together([times(len(learner.networks), coefficients), wires])
 
 
