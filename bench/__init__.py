@@ -13,8 +13,13 @@ BENCHES = ("fa3c", "fixar", "gae", "host", "learner", "profile", "replay", "unit
 
 
 def row(bench, case, metric, value, unit, *, reference=None, reference_value=None, source):
-    """``source``: how the value was obtained. ``reference``: the name and the origin of the value
-    beside it."""
+    """A row of results, a dict with these arguments as its keys.
+
+    ``bench`` is the bench's name, ``case`` what was measured, ``metric`` which of its numbers.
+    ``value`` is in ``unit``, and ``source`` says how it was obtained. ``reference_value`` is a
+    number to compare ``value`` with, such as a paper's or a limit; ``reference`` says where that is
+    from.
+    """
     return {
         "bench": bench,
         "case": case,
@@ -28,8 +33,12 @@ def row(bench, case, metric, value, unit, *, reference=None, reference_value=Non
 
 
 def medians(functions, *, rounds=15, calls=20):
-    """``{name: seconds a call}`` of ``{name: function}``: the median over rounds in which the
-    functions take turns, so that other work of the machine slows all of them."""
+    """``{name: seconds a call}`` of ``functions``, ``{name: function without arguments}``.
+
+    Each function is first called once. Then there are ``rounds`` rounds: in each, every function in
+    turn is called ``calls`` times, so that other work of the machine slows all of them. The result
+    is the median over the rounds.
+    """
     times = {name: [] for name in functions}
     for function in functions.values():
         function()

@@ -13,18 +13,23 @@ __all__ = ["judged", "mapped", "row_of", "whole_of"]
 
 
 def row_of(paths, design, name):
-    """The row of a module; None: the row of the module around it. ``paths``: regular expression of
-    a module's path in the kernel -> the row for it and for the modules inside it.
+    """The row of a paper's table in which the module ``name`` of a kernel of ``design`` is counted.
 
-    Yosys and Amaranth add numbers to some names that are alike.
+    ``paths`` is ``{regular expression of a module's path in the kernel: row}``; the row is also
+    that of the modules inside. The first expression that matches the whole path counts. None if
+    none does: then the module is counted in the row of the module around it. Yosys and Amaranth add
+    numbers to some names that are alike.
     """
     name = re.sub(r"\$\d+", "", name.removeprefix(f"{design}."))
     return next((group for path, group in paths.items() if re.fullmatch(path, name)), None)
 
 
 def mapped(design, config, paths, rest):
-    """``{row: {lut, ff, bram36, uram, dsp}}`` of a design's kernel; ``rest`` is the row of modules
-    that ``paths`` does not have."""
+    """``{row: {lut, ff, bram36, uram, dsp}}`` of the kernel of ``design`` with ``config``, mapped
+    by yosys, which takes minutes.
+
+    ``paths`` is as in ``row_of``; ``rest`` is the row of all modules for which it has none.
+    """
     family = packing("xcup", DESIGNS[design].packed)
     verilog = to_verilog(DESIGNS[design].kernel(config), name=design)
     found = modules(verilog, design, work=BUILD_DIRECTORY / "area", family=family)
@@ -34,13 +39,19 @@ def mapped(design, config, paths, rest):
 
 
 def whole_of(units):
-    """The sum of the rows of ``mapped``."""
+    """``{lut, ff, bram36, uram, dsp}``: the sum of all rows of ``units``, a result of
+    ``mapped``."""
     return {name: sum(unit[name] for unit in units.values()) for name in RESOURCES}
 
 
 def judged(bench, design, config, case, whole, bars, source):
-    """Rows of the whole kernel beside its limits, ``bars``, and of its own estimate beside the
-    kernel."""
+    """The list of result rows of a whole kernel: mapped resources beside limits, estimates beside
+    mapped resources.
+
+    ``whole`` is ``{resource: mapped count}``. ``bars`` is ``{resource: limit}``; there is a row for
+    each limit. There is a row for each resource that the design's own estimate for ``config``
+    knows.
+    """
     found = [
         row(bench, case, name, whole[name], "cells", reference="at most", reference_value=limit,
             source=source)

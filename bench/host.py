@@ -37,7 +37,8 @@ _SOURCE = f"process time of one thread in this run, median of {_ROUNDS}, taken i
 
 
 def rows(area=False):
-    """Microseconds of launches and of the loop; ``area`` adds nothing."""
+    """The list of rows launch_us, microseconds of a launch or a call on card model, and step_us,
+    microseconds of a step in a user's own loop. ``area`` adds nothing."""
     with open_card("model") as card:
         work = BUILD_DIRECTORY / "bench" / "host"
         folder, _ = keep("replay", "u200", work, verilog=False, capacity=1 << 16)

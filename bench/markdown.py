@@ -9,7 +9,8 @@ def grouped(count):
 
 
 def shown(value):
-    """A cell's text: whole numbers from 10 000 on in groups."""
+    """The text of a table's cell: nothing for None; whole numbers from 10 000 on in groups of three
+    digits."""
     if value is None or isinstance(value, str):
         return value or ""
     if value == int(value):

@@ -57,7 +57,8 @@ def pages(folder=FOLDER, texts=None):
 
 
 def write(folder=FOLDER, root=ROOT):
-    """Writes ``pages``; returns the paths of those whose text has changed."""
+    """Writes the documents of ``pages`` below ``root``; returns the list of paths of those whose
+    text has changed."""
     changed = []
     for name, text in pages(folder).items():
         path = Path(root) / name

@@ -6,7 +6,10 @@ _SIMULATED = "Verilog, on the simulated card"
 
 
 def papers(results):
-    """The lines of the table, heads first. ``results(name)`` gives the ``Results`` of a bench."""
+    """Yields the lines of README's table of papers, each a list of cells, the heads first.
+
+    ``results(name)`` gives the ``Results`` of the bench ``name``.
+    """
     yield ["paper", "kernel", "figure", "rlfabric", "the paper", "how ours was measured"]
     step = results("learner").row(
         "4-64-2, 32 PEs, DP=16, fixed, B=64",

@@ -43,7 +43,8 @@ _LEARNER = {
 
 
 class NumpyEstimator:
-    """Advantages as CleanRL computes them: a vector operation over environments for each step."""
+    """Stands for ``host.runtime.gae.AdvantageEstimator`` without a card: advantages as CleanRL
+    computes them, by a vector operation over environments for each step."""
 
     device_cycles = None
 
@@ -52,7 +53,11 @@ class NumpyEstimator:
         self.launcher = SimpleNamespace(kernel=SimpleNamespace(flight=self.flight))
 
     def estimate(self, rewards, values, terminated, truncated, bootstraps, *, gamma, gae_lambda):
-        """As ``host.runtime.gae.AdvantageEstimator.estimate``, in float32."""
+        """Advantages and returns [steps, environments] of a rollout, in float32.
+
+        Arguments and result are those of ``host.runtime.gae.AdvantageEstimator.estimate``, but the
+        statistics are empty.
+        """
         with self.flight:
             ended = terminated | truncated
             ended[-1] = True
@@ -78,7 +83,8 @@ class NumpyEstimator:
 
 
 def rows(area=False):
-    """``share`` of each phase in percent; ``area`` adds nothing."""
+    """The list of rows ``<phase>_share``, the percent of a run's time that each phase takes, for
+    PPO and DQN. ``area`` adds nothing."""
     with tempfile.TemporaryDirectory() as folder:
         result = []
         for case, (summary, beside) in _summaries(Path(folder)).items():
@@ -95,9 +101,11 @@ def rows(area=False):
 
 
 def shares(summary, *, beside=False):
-    """Percent of the time of a run by phase.
+    """``{phase: percent}`` of the time of the run with this ``summary``; evaluations and records do
+    not count.
 
-    ``beside``: whether the card works while the host acts; then its share is no part of the 100.
+    The phase "card" takes the card's clocks at CLOCK. ``beside`` is whether the card works while
+    the host acts; then its percent is not part of the 100.
     """
     seconds = {name: value for name, value in summary["phases"].items() if name not in _LEFT_OUT}
     if summary["device_cycles"] is not None:

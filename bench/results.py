@@ -26,16 +26,18 @@ def names(folder=FOLDER):
 
 
 def kept(name, folder=FOLDER):
-    """The measurements of a bench: dicts of ``commit``, ``date`` and ``rows``, the latest last."""
+    """The list of measurements of the bench ``name``, the latest last: dicts of ``commit``,
+    ``date`` and ``rows``. Empty if the bench has no file."""
     path = Path(folder) / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else []
 
 
 def keep(name, rows, folder=FOLDER, *, made=None, fresh=False):
-    """Writes ``rows`` of a bench as a measurement of now, or of ``made``: (commit, date).
+    """Writes ``rows`` of the bench ``name`` into its file in ``folder``, as a measurement of now,
+    or of ``made``, a pair (commit, date).
 
-    Rows of earlier measurements are removed if ``rows`` has them again, and with ``fresh`` always.
-    Returns how many stay.
+    Rows of earlier measurements are removed if ``rows`` has them again, and with ``fresh`` all of
+    them are. Returns the number of earlier rows that stay.
     """
     anew = {_key(row) for row in rows}
     earlier = [] if fresh else kept(name, folder)
@@ -85,11 +87,10 @@ class Results:
         return cls(name, tuple(row for each in kept(name, folder) for row in each["rows"]))
 
     def row(self, case, metric, *, reference=None, source=""):
-        """The latest row of a case and a metric. If there are several, with different references,
-        ``reference`` is the beginning of the wanted one's reference, and ``source`` a part of its
-        source.
+        """The latest row of ``case`` and ``metric``; KeyError if there is none.
 
-        KeyError if there is no such row.
+        ``reference``, if given, must be the beginning of the row's reference, and ``source`` must
+        be a part of the row's source.
         """
         for row in reversed(self.rows):
             if (
@@ -104,5 +105,5 @@ class Results:
         return self.row(case, metric, **which)["value"]
 
     def beside(self, case, metric, **which):
-        """The value beside the row's own."""
+        """The ``reference_value`` of the row that ``row`` finds with the same arguments."""
         return self.row(case, metric, **which)["reference_value"]

@@ -268,7 +268,8 @@ TABLES = {
 
 
 def lines(name, folder=FOLDER):
-    """The Markdown lines of a table; KeyError if a row is missing."""
+    """The list of Markdown lines of the table ``name``, a key of TABLES, from the files in
+    ``folder``; KeyError if a row is missing there."""
     bench, function = TABLES[name]
     heads, *cells = function(Results.of(bench, folder) if bench else partial(_results, folder))
     # Names to the left, numbers to the right.

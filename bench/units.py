@@ -77,7 +77,8 @@ def _level(number):
 
 
 def rows(area=False):
-    """latency_cycles of every unit; with ``area`` lut, ff, bram36, uram, dsp, some minutes."""
+    """The list of rows latency_cycles of every unit whose latency is fixed. If ``area``, also lut,
+    ff, bram36, uram and dsp of every unit by yosys, which take some minutes."""
     result = []
     for name, make in _UNITS.items():
         unit, latency = make()

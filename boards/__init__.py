@@ -59,7 +59,7 @@ sys.modules[__name__].__class__ = _Callable
 
 
 def get(name):
-    """The board called ``name``, in any case; ValueError names the known ones."""
+    """The ``Board`` called ``name``, in upper or lower case; ValueError if there is none."""
     try:
         return BOARDS[name.lower()]
     except KeyError:
@@ -67,8 +67,8 @@ def get(name):
 
 
 def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
-    """Raises ``DoesNotFit`` unless ``count * item_bytes`` bytes fit into ``bank``, by default the
-    largest.
+    """Raises ``DoesNotFit`` unless ``count * item_bytes`` bytes fit into ``bank``; None means the
+    board's largest bank.
 
     A buffer lies in one bank. In the message ``field`` is the name of ``count``, and ``buffer`` the
     name of the buffer.
@@ -84,7 +84,8 @@ def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
 
 
 def fits_resources(board, estimate):
-    """Raises ``DoesNotFit`` for the first resource of which ``estimate`` exceeds the usable count.
+    """Raises ``DoesNotFit`` for the first resource of which ``estimate`` has more than the board's
+    usable count.
 
     ``estimate``: an ``hw.estimate.Estimate`` for UltraScale+. A resource that is None on either
     side is unknown, and passes.

@@ -15,7 +15,10 @@ _PATH = re.compile(r"\\\S+")
 
 
 class Alike:
-    """``verilog`` without the modules that repeat another one.
+    """A design's Verilog without the modules that repeat another one.
+
+    Two modules are alike if they differ in nothing but names that are paths (``\\top.core``): their
+    own, and those of the modules inside them. Other modules stay as they are.
 
     Parameters
     ----------
@@ -25,8 +28,7 @@ class Alike:
     Attributes
     ----------
     verilog : str
-        A module whose name is a path (``\\top.core``) stands for all modules that are alike; other
-        modules stay.
+        The design in which one of the modules that are alike stands for all of them.
     """
 
     def __init__(self, verilog):
@@ -58,8 +60,11 @@ class Alike:
         return _PATH.sub(lambda word: names.get(word[0], word[0]), text)
 
     def restored(self, found):
-        """``{name: boards.area.Module}`` of all modules, from ``found``, which has those that are
-        in ``verilog``."""
+        """``{name: boards.area.Module}`` of all modules of the whole design.
+
+        ``found`` is such a dict of the modules that are in the attribute ``verilog``. A module that
+        is missing there because yosys has removed it is missing in the result.
+        """
         result = dict(found)
         for name, counts in self._inside.items():
             name = name.removeprefix("\\")

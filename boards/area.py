@@ -98,8 +98,12 @@ def packing(family, packed):
 
 @dataclass(frozen=True)
 class Module:
-    """One module as mapped: its own cells, the modules in it, and the lookup tables and
-    multiplexers on the longest path between its registers and ports."""
+    """One module as yosys has mapped it.
+
+    ``cells`` counts its own cells by type, ``inside`` the modules that it instantiates by name,
+    each without what is further below. ``depth`` is the number of lookup tables and multiplexers on
+    the longest path between its registers and ports.
+    """
 
     cells: Counter
     inside: Counter
@@ -107,7 +111,10 @@ class Module:
 
 
 def count(cells):
-    """``{lut, ff, bram36, uram, dsp}`` from ``{cell: count}`` of a mapped netlist."""
+    """``{lut, ff, bram36, uram, dsp}`` of a mapped netlist, from ``cells``, ``{type: count}``.
+
+    A block RAM of 18 kbit counts as half a bram36.
+    """
 
     def total(pattern):
         return sum(count for cell, count in cells.items() if re.fullmatch(pattern, cell))
@@ -204,9 +211,12 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
 
 
 def netlist(verilog, top, *, work, family="xcup", progress=lambda text: None):
-    """Cells of ``top``, flattened with all modules below it, each ``{type, parameters, connections,
-    ...}`` of yosys' JSON: a bit is the number of its net or a constant's text. Arguments are
-    as in ``modules``; KeyError for another family. Raises SynthesisError."""
+    """The list of cells of ``top``, flattened with all modules below it.
+
+    Each cell is a dict of yosys' JSON with ``type``, ``parameters``, ``connections`` and more. A
+    bit of a connection is the number of its net, or the text of a constant. Arguments are as in
+    ``modules``; KeyError for a family that is none of ``FAMILIES``. Raises SynthesisError.
+    """
     passes = f"{FAMILIES[family][0]}; write_json netlist.json"
     folder = _yosys(verilog, top, passes, work, progress)
     found = json.loads((folder / "netlist.json").read_text())["modules"]
@@ -214,8 +224,10 @@ def netlist(verilog, top, *, work, family="xcup", progress=lambda text: None):
 
 
 def total(found, name):
-    """``{cell: count}`` of a module and all below it. The sums that yosys prints leave out kinds of
-    cells that are not in its topmost module."""
+    """``{cell type: count}`` of the module ``name`` and all below it; ``found`` is of ``modules``.
+
+    The sums that yosys prints leave out types of cells that are not in its topmost module.
+    """
     cells = Counter(found[name].cells)
     for child, number in found[name].inside.items():
         cells.update({cell: number * count for cell, count in total(found, child).items()})
@@ -225,8 +237,8 @@ def total(found, name):
 def grouped(found, top, group_of):
     """``{group: {lut, ff, bram36, uram, dsp}}`` of ``top`` and all below, whose sum is the whole.
 
-    ``group_of(name)``: the group of a module and of the modules inside it; None: the group of the
-    module around it.
+    ``found`` is the dict that ``modules`` gives. ``group_of(name)`` is the group of the module
+    ``name`` and of the modules inside it; None puts it into the group of the module around it.
     """
     result = defaultdict(Counter)
 
@@ -242,7 +254,10 @@ def grouped(found, top, group_of):
 
 
 def synthesize(verilog, top, *, work, family="xcup", flatten=True):
-    """Cells of ``top`` after yosys, as ``{lut, ff, bram36, uram, dsp, cells}``; arguments and
-    errors are as in ``modules``."""
+    """``{lut, ff, bram36, uram, dsp, cells}`` of ``top`` and all below it, after yosys.
+
+    ``cells`` is ``{cell type: count}``. Arguments and errors are as in ``modules``, but here
+    modules are flattened unless ``flatten`` is False.
+    """
     cells = total(modules(verilog, top, work=work, family=family, flatten=flatten), top)
     return {**count(cells), "cells": cells}

@@ -78,7 +78,10 @@ class BuildFailed(Failure):
 
 @dataclass(frozen=True, kw_only=True)
 class AchievedClock:
-    """The clock of a build. ``asked_mhz`` is None if the build did not ask for one."""
+    """A clock of a finished build: ``name``, and the ``mhz`` at which it may run.
+
+    ``asked_mhz`` is the frequency that the build asked for; None if it did not ask for one.
+    """
 
     name: str
     asked_mhz: float | None
@@ -91,7 +94,8 @@ class AchievedClock:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The results of a build: the file that a card loads, and the clocks at which it may run."""
+    """The results of a build: ``bitstream``, the path of the file that a card loads, and
+    ``clocks``, at which it may run; empty for an emulation."""
 
     bitstream: Path
     clocks: tuple[AchievedClock, ...] = ()
@@ -113,7 +117,9 @@ def _builder(board):
 def files(description, board, *, mapped=None, storage_bytes=None):
     """``{relative path: text}`` of the inputs of the tools of ``board`` for the described kernel.
 
-    ``mapped`` is as above; ``storage_bytes`` and its errors are as in ``boards.memory.banks``.
+    ``mapped`` is ``{resource: count}`` of the kernel as ``rlfabric report`` found it, or None.
+    ``storage_bytes`` and its errors are as in ``boards.memory.banks``. The files include
+    ``smoke.py``, a first test on the card.
     """
     assigned = banks(description, board, storage_bytes=storage_bytes)
     texts = _builder(board).files(description, board, assigned, mapped)
@@ -122,7 +128,10 @@ def files(description, board, *, mapped=None, storage_bytes=None):
 
 
 def whole(description, board, banks):
-    """Verilog of everything of rlfabric on the part, and the name of its topmost module."""
+    """``(verilog, top)``: the text of everything of rlfabric on the part, and its topmost module.
+
+    ``description`` is the kernel's, ``banks`` has one bank for each of its masters.
+    """
     builder = _builder(board)
     if hasattr(builder, "whole"):
         return builder.whole(description, board, banks)
@@ -153,7 +162,8 @@ def build(folder, description, board, *, target=None, platform=None):
 
 
 def routed(folder, description):
-    """``{clock: MHz}`` of the last build in ``folder``; None without a build of this kernel."""
+    """``{clock: MHz}`` of the last build in ``folder``; None if there was none, or if it was of a
+    kernel with another config hash than ``description``."""
     path = Path(folder) / OUTCOME
     if not path.exists():
         return None
@@ -162,8 +172,8 @@ def routed(folder, description):
 
 
 def finished(folder):
-    """Paths of the finished bitstream in ``folder`` and of the files that belong to it; none
-    without a bitstream."""
+    """The sorted list of paths of the finished bitstream in ``folder`` and of the files that belong
+    to it; empty if there is no bitstream."""
     folder = Path(folder)
     if not any(path for pattern in _BITSTREAMS for path in folder.glob(pattern)):
         return []
@@ -179,10 +189,11 @@ def find_tool(name, advice):
 
 
 def execute(command, folder, log, *, limit_s=LIMIT_S):
-    """Runs ``command`` in ``folder``, with its output in the file ``log`` there; returns the
-    output.
+    """Runs ``command``, a list of words, in ``folder``, and returns its output as a text.
 
-    Raises BuildFailed, with the last lines, if it fails or takes longer than ``limit_s``.
+    The output is also in the file ``log`` there. Raises BuildFailed, with the last lines, if the
+    command fails or takes longer than ``limit_s`` seconds; then it is ended with all processes that
+    it started.
     """
     path = Path(folder) / log
     with path.open("w") as output:

@@ -16,7 +16,11 @@ FLOWS = {"vitis": "v++", "vivado": "vivado", "nextpnr": None}
 
 @dataclass(frozen=True, kw_only=True)
 class Bank(ConfigBase):
-    """One memory that a kernel's master can reach; ``region`` is its SLR, if that is known."""
+    """A memory that a kernel's master can reach, of ``size`` bytes.
+
+    ``name`` is that of the board's tools (``DDR[0]``), ``kind`` the technology (``HBM2``).
+    ``region`` is the index of the SLR beside it, None if that is unknown.
+    """
 
     name: str
     kind: str
@@ -26,7 +30,11 @@ class Bank(ConfigBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Clock(ConfigBase):
-    """``mhz`` is the frequency that a build asks for; if ``scalable``, it may get less."""
+    """A clock of a board, called ``name``.
+
+    ``mhz`` is the frequency that a build asks for. If ``scalable``, the tools may lower it when the
+    design is too slow; if not, such a design fails to build.
+    """
 
     name: str
     mhz: int
@@ -35,7 +43,8 @@ class Clock(ConfigBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Resources(ConfigBase):
-    """Counts of one region or of a whole part; an unknown count is None, never 0."""
+    """Resources of one region or of a whole part: lookup tables, registers, block RAMs of 36 kbit,
+    UltraRAM blocks and DSP blocks. An unknown count is None, never 0."""
 
     lut: int | None
     ff: int | None
@@ -44,7 +53,8 @@ class Resources(ConfigBase):
     dsp: int | None
 
     def exceeded(self, need):
-        """``(name, limit, need)`` of each resource of which ``need``, a dict, has more.
+        """Yields ``(name, limit, need)`` for each resource of which the dict ``need`` has more than
+        these resources.
 
         A count that is None or absent on either side is unknown, and passes.
         """
@@ -133,7 +143,8 @@ class Board(ConfigBase):
         return max(self.banks, key=lambda bank: bank.size)
 
     def join(self, first, count):
-        """``count`` banks from number ``first`` on as one, with the name of the range."""
+        """One ``Bank`` that stands for ``count`` banks from number ``first`` on: it has their sizes
+        together and the name of the range, such as ``HBM[3:6]``."""
         banks = self.banks[first : first + count]
         if count == 1:
             return banks[0]
@@ -142,7 +153,7 @@ class Board(ConfigBase):
         return replace(banks[0], name=name, size=sum(bank.size for bank in banks))
 
     def assign(self, sizes, *, taken=None):
-        """A bank for each master; the first master is the host's.
+        """The tuple of banks, one for each master; the first master is the host's.
 
         ``sizes`` : for each master the bytes of its largest buffer; 0 if one bank is enough. As
         long as there are banks, a master has one of its own, since a memory controller serves one
@@ -168,7 +179,8 @@ class Board(ConfigBase):
         return tuple(assigned)
 
     def planned(self, *regions):
-        """``floor(share * sum)`` of each resource of ``regions``; None if one is unknown."""
+        """The ``Resources`` that a design may use in ``regions`` together: ``floor(share * sum)``
+        of each, with the share of ``PLANNING_SHARE``; None if it is unknown in one of them."""
 
         def plan(name):
             counts = [getattr(region, name) for region in regions]

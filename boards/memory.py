@@ -7,16 +7,17 @@ __all__ = ["bank_of_largest", "banks", "configured"]
 
 
 def configured(description):
-    """The design and the config of the described kernel."""
+    """``(design, config)`` of the kernel that ``description`` describes."""
     design = designs.DESIGNS[description.name]
     return design, design.config_type.from_dict(description.config)
 
 
 def banks(description, board, *, storage_bytes=None):
-    """``Board.assign`` for the described kernel, whose design knows its buffers.
+    """The tuple of banks on ``board``, one for each master of the described kernel.
 
+    ``Board.assign`` chooses them by the sizes of buffers that the design knows from its config.
     ``storage_bytes`` : bytes of the largest buffer, if the design cannot know them, as with
-    experiences of many beats. ``boards.DoesNotFit`` if there is no such memory.
+    experiences of many beats. ``boards.DoesNotFit`` if the bank of that buffer is smaller.
     """
     design, config = configured(description)
     assigned, position = _assigned(design, config, board, storage_bytes or 0)

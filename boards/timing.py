@@ -15,7 +15,11 @@ _ASKED_MHZ = 300  # more than any component reaches, so that the router does its
 
 
 def fmax(verilog, top, *, work):
-    """MHz of ``top`` on an ECP5 of 84 k LUTs, speed grade 6; SynthesisError if a tool fails."""
+    """The MHz at which nextpnr routes ``top`` on an ECP5 of 84 k LUTs, speed grade 6.
+
+    ``verilog`` is the text of the design, ``work`` a folder for files. SynthesisError if a tool
+    fails.
+    """
     folder = _written(verilog, top, work)
     passes = "; ".join(ecp5_passes(f"-top {top}"))
     yosys(top, f"read_verilog {top}.v; {passes}; write_json {top}.json", folder)
@@ -28,8 +32,12 @@ def fmax(verilog, top, *, work):
 
 
 def logic_depth(verilog, top, *, work):
-    """Lookup tables of six inputs on the longest path between registers. Carry chains and DSP
-    blocks are lookup tables here, so that every path counts in full."""
+    """The number of lookup tables of six inputs on the longest path between registers of ``top``.
+
+    Carry chains and DSP blocks are mapped to lookup tables too, so that every path counts in full.
+    ``verilog`` is the text of the design, ``work`` a folder for files. SynthesisError if yosys
+    fails.
+    """
     folder = _written(verilog, top, work)
     script = f"read_verilog {top}.v; synth -flatten -lut 6 -top {top}; tee -o depth.txt ltp -noff"
     yosys(top, script, folder)

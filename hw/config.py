@@ -14,20 +14,27 @@ __all__ = ["ConfigBase", "check_flag", "check_range", "freeze_lists"]
 
 
 def check_range(name, value, low, high, why=""):
-    """Raise ``ValueError("<name> must be an integer in low..high, not value")`` unless it is."""
+    """Raises ValueError unless ``value`` is an integer in ``low..high``, both inclusive.
+
+    True and False count as no integers. The message is ``<name> must be an integer in low..high``,
+    then ``why`` (such as " at 512 bits"), then ``, not <value>``.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise UsageError(f"{name} must be an integer in {low}..{high}{why}, not {value!r}")
 
 
 def check_flag(name, value):
-    """Raise ``ValueError("<name> must be True or False, not value")`` unless it is."""
+    """Raises ``ValueError("<name> must be True or False, not <value>")`` unless ``value`` is a
+    bool."""
     if not isinstance(value, bool):
         raise UsageError(f"{name} must be True or False, not {value!r}")
 
 
 def freeze_lists(config, *names):
-    """Turns lists in the fields ``names`` of a frozen config into tuples, nested ones too, since
-    JSON gives lists."""
+    """Replaces lists in the fields ``names`` of ``config`` by tuples, nested lists too.
+
+    JSON gives lists. The config is frozen, but is changed in place: call it in ``__post_init__``.
+    """
     for name in names:
         object.__setattr__(config, name, _frozen(getattr(config, name)))
 
@@ -37,7 +44,10 @@ def _frozen(value):
 
 
 class ConfigBase:
-    """JSON round trip and identity for a frozen dataclass; nested configs are dataclasses too."""
+    """The base of every config, which is a frozen dataclass: to JSON and back, and a hash.
+
+    Configs in fields of a config must be of this class too.
+    """
 
     def to_dict(self):
         return asdict(self)
@@ -48,7 +58,10 @@ class ConfigBase:
 
     @classmethod
     def from_dict(cls, values):
-        """Inverse of ``to_dict``; ValueError names fields that are unknown."""
+        """The config with these ``values`` by field: inverse of ``to_dict``.
+
+        Fields that are absent have their defaults; ValueError for a field that is unknown.
+        """
         known = {field.name: field.type for field in fields(cls)}
         for name in values:
             if name not in known:
@@ -68,6 +81,7 @@ class ConfigBase:
 
     @property
     def hash64(self):
-        """First 64 bits of SHA-256 over class name and JSON: equal for equal configs."""
+        """An integer, the first 64 bits of SHA-256 over class name and JSON: equal configs have
+        equal hashes."""
         digest = hashlib.sha256(f"{type(self).__name__}:{self.to_json()}".encode()).digest()
         return int.from_bytes(digest[:8], "big")

@@ -21,7 +21,8 @@ class Estimate:
     latency : clocks from an operand to its result.
     interval : clocks from one operand to the next.
     cycles : clocks of a whole operation; the ``estimate`` that gives them says of which.
-    lut, ff, bram36, uram, dsp : resources; a RAMB18 is half a RAMB36.
+    lut, ff, bram36, uram, dsp : lookup tables, registers, RAMB36, URAM288 and DSP blocks. A RAMB18
+        is half a RAMB36.
     """
 
     latency: int | None = None
@@ -45,12 +46,15 @@ def total(*numbers):
 
 
 def together(estimates):
-    """Resources of all of ``estimates``, a sequence, added up; None counts as 0."""
+    """An ``Estimate`` with the sum of each resource over ``estimates``, a sequence.
+
+    None counts as 0. Latency, interval and cycles of the result are None.
+    """
     return times(1, *estimates)
 
 
 def times(count, *estimates):
-    """Resources of ``count`` times all of ``estimates``; None counts as 0."""
+    """``together`` of ``estimates``, ``count`` times each."""
     lut = ff = uram = dsp = 0
     bram36: float = 0
     for each in estimates:
@@ -70,7 +74,8 @@ def times(count, *estimates):
 
 
 def selector(count):
-    """Lookup tables that choose one of ``count`` bits: a table of six inputs chooses among four."""
+    """The number of six-input lookup tables that choose one of ``count`` bits: one table chooses
+    among four; 0 for one bit."""
     return -(-(count - 1) // 3)
 
 
@@ -85,9 +90,10 @@ def products(*sizes):
 
 
 def exceeded(need, limits):
-    """``(name, limit, need)`` of each resource of which the dict ``need`` has more than ``limits``.
+    """Yields ``(name, limit, need)`` for each resource of which ``need`` has more than ``limits``.
 
-    A resource that is None or absent on either side is unknown, and passes.
+    Both are dicts ``{name: count}``. A resource that is None or absent on either side is unknown,
+    and passes.
     """
     for name, limit in limits.items():
         wanted = need.get(name)
@@ -96,5 +102,8 @@ def exceeded(need, limits):
 
 
 def fits(estimate, limits):
-    """Whether no resource of an ``Estimate`` is ``exceeded``."""
+    """Whether an ``Estimate`` has no more of any resource than the dict ``limits`` allows.
+
+    A resource that is None or absent on either side is unknown, and fits.
+    """
     return not any(exceeded(estimate.resources, limits))

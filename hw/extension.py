@@ -30,10 +30,12 @@ _NAME = re.compile("[a-z][a-z0-9_]*")
 
 
 class Registry(MutableMapping):
-    """``{name: object}``: first ours, then those of installed packages.
+    """A mapping ``{name: object}``: first this package's objects, then those of installed packages.
 
-    A name of ours stays ours. If two packages have the same name for an object, the package whose
-    own name comes first counts, unless its object cannot be used.
+    An entry point with a name of ``ours`` is left out. If two packages have an entry point of the
+    same name, the object of the package whose own name is first in the alphabet is used, or the
+    other's if it cannot be used. Each entry point that is left out gives one RuntimeWarning. An
+    object is imported when its name is asked for, or when all names are.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class Registry(MutableMapping):
     Attributes
     ----------
     modules : dict
-        ``{name: module}`` of the packages' objects that were asked for.
+        ``{name: module}`` of the other packages' objects that have been imported so far.
     """
 
     def __init__(self, group, kind, ours):

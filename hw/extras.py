@@ -12,7 +12,10 @@ _CHECKOUT = (Path(__file__).parents[1] / "constraints.txt").exists()
 
 
 def install(extra):
-    """The command that installs rlfabric with ``extra``, or None, as it is installed here."""
+    """The pip command, a text, that installs rlfabric with ``extra``, the name of an extra or None.
+
+    It is the command for a checkout if this is one, else that for the package index.
+    """
     what = f"[{extra}]" if extra else ""
     return (
         f"pip install -c constraints.txt -e '.{what}'"
@@ -22,8 +25,11 @@ def install(extra):
 
 
 def needed(module, extra, purpose):
-    """The ``module`` of a package of ``extra``; if it is missing, MissingTool, whose message has
-    ``purpose`` ("to write an mp4") and the command that installs it."""
+    """Imports and returns ``module``, which comes with the extra ``extra``.
+
+    If it cannot be imported: MissingTool, whose message has ``purpose`` ("to write an mp4") and the
+    command that installs the extra.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -36,7 +36,9 @@ def _unit(cls, arguments):
 
 
 class SharedModule(wiring.Component):
-    """An instance of the one module of ``cls(*arguments)``, with its members.
+    """An instance of the one Verilog module that all ``SharedModule(cls, *arguments)`` share.
+
+    Its members are those of ``cls(*arguments)``.
 
     Parameters
     ----------

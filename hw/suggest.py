@@ -4,8 +4,10 @@ __all__ = ["suggest", "written"]
 
 
 def written(value):
-    """A field's value as ``--set`` reads it: commas separate the parts of a tuple, colons those of
-    a tuple inside a tuple."""
+    """The text of a field's value as ``--set`` reads it.
+
+    Commas separate the parts of a tuple or list, colons those of one inside another.
+    """
     if not isinstance(value, (list, tuple)):
         return str(value)
     parts = (
@@ -15,12 +17,15 @@ def written(value):
 
 
 def suggest(smaller, holds):
-    """Texts of changes, each of which is enough by itself. If none is, texts of several changes
-    together.
+    """Texts of changes ("<field> <value>") that would make a config fit.
+
+    If some fields are enough when changed alone: a text for each of them, with the largest value
+    that fits. If none is: one text with a change of every field, each the same number of steps
+    down. If that does not fit either: an empty list.
 
     smaller : dict of a field to its smaller values, largest first.
-    holds(changes) : whether the config with these values fits, by field; ValueError if there is no
-        such config.
+    holds(changes) : whether the config with the dict ``changes``, values by field, fits. ValueError
+        if there is no such config, which counts as not fitting.
     """
     if found := _alone(smaller, holds):
         return [f"{name} {written(value)}" for name, value in found]

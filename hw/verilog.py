@@ -25,7 +25,8 @@ _START = r"\$start "
 
 
 def to_verilog(component, *, name):
-    """Verilog of ``component`` as module ``name``, with the shared and RAM modules it names."""
+    """The Verilog text of ``component`` as the module ``name``, followed by the shared modules and
+    RAM modules that it instantiates."""
     with no_collection():
         texts, have = [_convert(component, name)], set()
         for text in texts:  # grows as shared modules name others
@@ -41,8 +42,11 @@ def to_verilog(component, *, name):
 
 @contextmanager
 def no_collection():
-    """Switches Python's garbage collection off. A netlist is millions of objects, none of which
-    becomes garbage meanwhile, and searching them took two fifths of the time."""
+    """A context manager: Python's garbage collector is off inside, and afterwards as before.
+
+    A netlist is millions of objects, none of which becomes garbage while it is converted. Searching
+    them took two fifths of the time.
+    """
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -36,16 +36,17 @@ class Unwritable(RlfabricError, OSError):
 
 
 def say(text):
-    """One line on stderr: what takes long, or is out of the ordinary."""
+    """Prints ``text`` as one line on stderr: what takes long, or is out of the ordinary."""
     print(f"rlfabric: {text}", file=sys.stderr, flush=True)
 
 
 def kept(folder, make, *, limit_s=_LIMIT_S):
-    """Returns ``folder``. Unless it is there and complete, ``make(work)`` fills it as ``work /
-    "out"``.
+    """Returns the path ``folder``, which is made first if it is missing or damaged.
 
-    If another process is making it, waits, and says for which process. Raises Unwritable, Failure
-    after ``limit_s``, and UsageError where another user has made it.
+    To make it, ``make(work)`` is called with a temporary folder, and puts the contents into
+    ``work / "out"``, which then becomes ``folder``. If another process is making it, waits for at
+    most ``limit_s`` seconds, and says for which process. Raises Unwritable if the folder cannot be
+    written, Failure after ``limit_s``, and UsageError if another user has made it.
     """
     folder = Path(folder)
     if _is_usable(folder):
@@ -104,12 +105,13 @@ def _fill(folder, make):
 
 
 def protect(path):
-    """Let nobody but this user write ``path``, whatever the umask says."""
+    """Takes the permission to write ``path`` from everybody but this user, whatever the umask
+    is."""
     path.chmod(path.stat().st_mode & ~0o022)
 
 
 def own(path):
-    """Whether nobody but this user, or root, can have written ``path``."""
+    """Whether ``path`` belongs to this user or root, and nobody else may write it."""
     found = path.stat()
     return found.st_uid in _USERS and not found.st_mode & 0o022
 
@@ -142,7 +144,7 @@ def _digest(path):
 
 
 def is_whole(folder):
-    """Whether every file that was put into ``folder`` is there as it was."""
+    """Whether every file that ``kept`` has put into ``folder`` is still there, unchanged."""
     try:
         wanted = json.loads((folder / DIGESTS).read_text())
         return all(_digest(folder / name) == digest for name, digest in wanted.items())

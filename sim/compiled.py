@@ -50,8 +50,11 @@ _OURS = tuple(above + name for above in ("", "rlfabric.") for name in ("hw", "si
 
 
 def compiled(function=None, **options):
-    """Decorator: ``numba.njit(**options)``, kept. A division by zero follows IEEE: an exception
-    would cost a branch."""
+    """Decorator: ``numba.njit(**options)``, whose compiled code is kept in ``FOLDER``.
+
+    It may be used with or without parentheses. A division by zero follows IEEE and raises nothing,
+    because an exception would cost a branch.
+    """
     if function is None:
         return partial(compiled, **options)
     dispatcher = numba.njit(error_model="numpy", **options)(function)
@@ -60,7 +63,8 @@ def compiled(function=None, **options):
 
 
 def elementwise(function):
-    """Decorator: ``numba.vectorize``, a NumPy ufunc, kept."""
+    """Decorator: ``numba.vectorize``, which makes a NumPy ufunc of a function of scalars; the
+    compiled code is kept in ``FOLDER``."""
     ufunc = numba.vectorize(function)
     ufunc._dispatcher.cache = _Kept(function)
     return ufunc
@@ -180,9 +184,11 @@ def _read(name):
 
 
 def imports(source, package):
-    """The names that a text of ``package`` imports, and words that only look like imports, since
-    parsing would take ten times as long. ``from a import b`` gives ``a.b``, which may be a
-    module."""
+    """Yields the names that the text ``source`` of a module in ``package`` imports.
+
+    ``from a import b`` gives ``a.b``, which may be a module or not. Words that only look like
+    imports may come too, since parsing would take ten times as long.
+    """
     for module, names in _IMPORT.findall(_IGNORED.sub(" ", source)):
         above = resolve_name("".join(module.split()), package) + "." if module else ""
         for name in names.strip("()").split(","):

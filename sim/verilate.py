@@ -44,7 +44,8 @@ RUNTIME = ("verilated", "verilated_threads", "verilated_vcd_c")
 
 
 def shared_library(top, verilog, sources, *, trace=False):
-    """Path of the shared library of module ``top`` and its harness.
+    """Builds the shared library of the module ``top`` and its harness, unless it has been built
+    before; returns its path.
 
     Parameters
     ----------
@@ -69,10 +70,11 @@ def shared_library(top, verilog, sources, *, trace=False):
 
 
 def built_once(name, identity, make):
-    """The folder ``name`` that ``make(work)`` fills as ``work / "out"``, made if there is none yet.
+    """The path of a folder below the build directory, which ``make`` fills unless it is there.
 
-    One for each ``identity`` and version of the tools, below the build directory; see
-    ``sim.cache.kept``.
+    There is one folder ``<name>-<hash>`` for each ``identity`` and each version of the tools; the
+    ``repr`` of ``identity`` says all else that the contents depend on. ``make(work)`` puts the
+    contents into ``work / "out"``; for errors see ``sim.cache.kept``.
     """
     key = hashlib.sha256(repr((identity, _versions())).encode()).hexdigest()[:16]
     return kept(BUILD_DIRECTORY / f"{name}-{key}", make)
@@ -116,14 +118,19 @@ def _parts(work, names):
 
 
 def gathered(work, name, sources):
-    """``name``, a file in ``work`` that includes ``sources``: they are compiled as one unit."""
+    """Writes the C++ file ``name`` in ``work``, which includes the files ``sources``, so that they
+    are compiled as one unit; returns ``name``."""
     (work / name).write_text("".join(f'#include "{source}"\n' for source in sources))
     return name
 
 
 def runtime(place, names, *flags):
-    """Objects of Verilator's own sources, which are most of a small build; they are compiled once
-    for all."""
+    """The sorted paths of object files of Verilator's own sources ``names``, compiled with
+    ``flags``.
+
+    They are most of a small build, so they are compiled once for all builds of the folder
+    ``place``.
+    """
 
     def make(work):
         units = [("-O1", f"{_include()}/{name}.cpp") for name in names]
@@ -135,7 +142,10 @@ def runtime(place, names, *flags):
 
 
 def compiled(work, units, *flags):
-    """Object files in ``work`` of ``units``, pairs of optimization level and source."""
+    """Compiles ``units``, pairs of an optimization level ("-O3") and a C++ source, in ``work``.
+
+    Returns the names of the object files there. ``flags`` are further options of the compiler.
+    """
     include = ("-I.", f"-I{_include()}", f"-I{_include()}/vltstd")
     run_all(work, [(*COMPILE, level, *flags, *include, "-c", source) for level, source in units])
     return [f"{Path(source).stem}.o" for _, source in units]

@@ -8,6 +8,7 @@ __all__ = ["rows"]
 
 
 def rows(area=False):
-    """All rows: half an hour on one core. ``area`` adds what yosys maps: a quarter of an hour."""
+    """The list of all rows of this bench, which takes half an hour on one core. If ``area``, also
+    what yosys maps, which takes another quarter of an hour."""
     measured = [*passes.rows(), *rounds.rows(), *card.rows(), *platform.rows()]
     return [*measured, *(area_rows.rows() if area else [])]

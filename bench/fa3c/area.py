@@ -46,12 +46,15 @@ _ROWS = {
 
 
 def mapped(config):
-    """``{row of Table 4: {lut, ff, bram36, uram, dsp}}``; takes minutes."""
+    """``{row of FA3C's Table 4: {lut, ff, bram36, uram, dsp}}`` of the kernel ``a3c`` with
+    ``config``, by yosys, which takes minutes. What Table 4 does not have is "rounds and
+    commands"."""
     return area.mapped("a3c", config, _ROWS, _ROUND)
 
 
 def rows():
-    """Rows for the default kernel: the whole, then each row of Table 4."""
+    """The list of result rows of the default kernel's resources: of the whole kernel, then of each
+    row of FA3C's Table 4, beside the paper's."""
     config = Fa3cConfig()
     case = f"{len(config.units) // 2} pairs x {16 * config.lanes} PEs, Atari network"
     units = mapped(config)

@@ -124,8 +124,11 @@ class _Clocks(wiring.Component):
 
 
 def measure(unit, config, *, train, count):
-    """``(clocks of the whole task, clocks of each pass)``; ``unit``: a ``StreamUnit`` of
-    ``_Clocks``."""
+    """``(clocks of the whole task, list of the clocks of each pass)`` of one compute unit.
+
+    ``unit`` is a ``StreamUnit`` of ``_Clocks``. The task is a training of ``count`` samples if
+    ``train``, else an inference of ``count`` agents.
+    """
     passes = training_passes(config) if train else forward_passes(config)
     task = unit_task(config).const({"train": train, "count": count, "agents": [0] * 8})
     found, _ = unit.run([task.as_value().value], responses=len(passes) + 1, max_idle=2_000_000)
@@ -139,7 +142,11 @@ def _name(p):
 
 
 def rows():
-    """infer_cycles and train_cycles; pass_cycles and pe_use of each pass."""
+    """The list of rows infer_cycles and train_cycles of tasks, and of pass_cycles and pe_use (the
+    share of clocks in which PEs work) of each pass.
+
+    Failure if the clocks of a pass differ from the estimate.
+    """
     config, result = Fa3cConfig(units=("any",)), []
     unit = StreamUnit(_Clocks(config), name="fa3c_unit")
     bars = {(0, 4): 190_000, (0, 1): 80_000, (1, 5): 345_000}

@@ -60,7 +60,8 @@ class _Answers:
 
 
 class InTurn:
-    """``host.learners.learner.Background`` without a thread: it runs each function at once."""
+    """Stands for ``host.learners.learner.Background``, but has no thread: ``submit`` calls the
+    function at once, and returns a Future that is done."""
 
     def submit(self, function, *arguments):
         future = Future()
@@ -129,8 +130,13 @@ def _measure():
 
 
 def rows():
-    """platform_ips with two populations and with one, the part of the host's time that is not
-    hidden behind the device, software_ips of torch, and model_ips of card model."""
+    """The list of rows of A3C on Pong with its host, in inferences a second.
+
+    They are device_ips, host_ips and platform_ips (both together, with two populations and with
+    one), software_ips of torch and model_ips of card model. Two more are shares of the host's time:
+    environments_of_host, and host_not_hidden, which does not pass while the device works. Empty if
+    ale_py is not installed.
+    """
     try:
         import ale_py  # noqa: F401
     except ImportError as error:

@@ -35,8 +35,11 @@ _SOURCE = "clocks of a period of rounds, Verilog on the simulated card, at 180 M
 
 
 class Measured(NamedTuple):
-    """A period of rounds: ``clocks`` of its launches, bytes that they read (``loads``) and wrote
-    (``stores``), and the status after each launch."""
+    """The measurements of one period of rounds.
+
+    ``clocks`` is the sum over its launches, ``loads`` and ``stores`` are the bytes that all masters
+    read and wrote, and ``statuses`` has the design's status block after each launch.
+    """
 
     clocks: int
     loads: int
@@ -46,13 +49,19 @@ class Measured(NamedTuple):
 
 @cache
 def kernel(**settings):
-    """Folder of the kernel for the U200 with ``settings``, and defaults for all others."""
+    """Generates the kernel ``a3c`` for the U200, and returns its folder.
+
+    ``settings`` are fields of the kernel's config; all others have their defaults.
+    """
     name = sha256(repr(sorted(settings.items())).encode()).hexdigest()[:12]
     return generate("a3c", "u200", BUILD_DIRECTORY / "bench" / f"a3c-{name}", **settings)
 
 
 def random_parameters(config, rng):
-    """Initial parameters as in torch: uniform, with a range that depends on the layer's inputs."""
+    """``{name: float32 array}``: random initial parameters of the network, as torch makes them.
+
+    They are uniform in +-1 / sqrt(inputs of a unit of the layer), drawn from the Generator ``rng``.
+    """
     shapes = parameter_shapes(config)
     fans = {name: np.prod(shapes[name.split(".")[0] + ".weight"][1:]) for name in shapes}
     return {
@@ -62,7 +71,8 @@ def random_parameters(config, rng):
 
 
 def tasks_of(config, schedule, plan, rng):
-    """The tasks of a round, with random observations and errors."""
+    """The list of tasks (Sync, Train, Infer) of the round ``plan``, as ``ActorCritic.run`` takes
+    them, with random observations and errors from ``rng``. ``schedule`` is not used."""
     tasks = [Sync(snapshot=group) for group in plan.syncs]
     for task in plan.trainings:
         errors = rng.normal(size=(config.steps, config.outputs)).astype(np.float32) / 100
@@ -94,7 +104,12 @@ def _bytes(card):
 
 
 def measure(folder, agents, memory=None):
-    """``Measured`` of one period, after a period in which all groups have begun."""
+    """``Measured`` of one period of rounds on the simulated card, after a period in which all
+    groups begin.
+
+    ``folder`` is the kernel's, ``agents`` the number of agents, ``memory`` a ``MemoryConfig`` or
+    None for the default.
+    """
     rng = np.random.default_rng(0)
     with open_card("sim", **({} if memory is None else {"memory": memory})) as card:
         network = ActorCritic(card.load(folder / "kernel.json"))
@@ -114,7 +129,7 @@ def measure(folder, agents, memory=None):
 
 
 def works_of(config, plan):
-    """The tasks of a round as ``Work``, for ``round_clocks``."""
+    """The list of tasks of the round ``plan``, each as a ``Work``, which ``round_clocks`` takes."""
     works = [Work(Task.SYNC)] * len(plan.syncs)
     works += [Work(Task.TRAIN, task.unit, config.steps) for task in plan.trainings]
     works += [
@@ -125,7 +140,7 @@ def works_of(config, plan):
 
 
 def expected(config, agents):
-    """Clocks of each round of a period, computed."""
+    """The list of clocks of each round of a period with ``agents`` agents, by ``round_clocks``."""
     schedule = Schedule(config, agents)
     plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
     return [round_clocks(config, works_of(config, plan)) for plan in plans]
@@ -141,8 +156,13 @@ _PAPER = dict(reference="FA3C 5.2", reference_value=2550)
 
 
 def rows():
-    """Measured: 16 agents, the same on slower memory, one agent. Computed: other numbers of agents,
-    one unit of 256 PEs, and the paper's alternatives to its TLU."""
+    """The list of rows of whole rounds: inferences a second (ips) and clocks of a period, bytes
+    read and written, and the clocks that RMSProp adds.
+
+    Measured on the simulated card are 16 agents, 16 agents on slower memory, and one agent. By
+    formula are other numbers of agents, one unit of 256 PEs, and the paper's alternatives to its
+    TLU.
+    """
     pairs = Fa3cConfig(**PAIRS)
     folder, result = kernel(**PAIRS), []
     sixteen = measure(folder, 16)

@@ -7,7 +7,8 @@ __all__ = ["rows"]
 
 
 def rows(area=False):
-    """All rows: twenty minutes on one core. ``area`` adds what yosys maps: five minutes."""
+    """The list of all rows of this bench, which takes twenty minutes on one core. If ``area``, also
+    what yosys maps, which takes another five minutes."""
     measured = cycles.rows()
     result = [*measured, *software.rows(cycles.largest_ips(measured)), *platform.rows()]
     return [*result, *(area_rows.rows() if area else [])]

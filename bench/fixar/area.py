@@ -43,12 +43,14 @@ _SOURCE = "estimate: yosys for UltraScale+, DSP blocks packed, module by module"
 
 
 def mapped(config):
-    """``{row of Table I: {lut, ff, bram36, uram, dsp}}``; takes five minutes."""
+    """``{row of FIXAR's Table I: {lut, ff, bram36, uram, dsp}}`` of the kernel ``fixar`` with
+    ``config``, by yosys, which takes five minutes."""
     return area.mapped("fixar", config, _ROWS, "kernel interface")
 
 
 def rows():
-    """Rows for the kernel of two cores, for batches of 512 and 2^20 experiences."""
+    """The list of rows of resources of the kernel with two cores, batches of up to 512 and a replay
+    memory of 2^20 experiences: the whole kernel, a PE, and each row of FIXAR's Table I."""
     config = replace(FixarKernelConfig(), learner=config_of("HalfCheetah"))
     case = f"{case_of(config.learner, 'both', 512)}, N={config.replay.capacity}"
     units = mapped(config)

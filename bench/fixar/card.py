@@ -31,7 +31,11 @@ _MEMORY = MemoryConfig(max_idle=10_000_000)
 
 
 def precision_of(learner, name):
-    """The Precision of a key of ``PRECISIONS``, with shifts for the numbers of ``measure``."""
+    """The ``Precision`` for ``name``, a key of ``PRECISIONS``, on a kernel with ``learner``.
+
+    Numbers of 16 bits have fixed shifts, 8 for activations and 6 for errors, which suit the numbers
+    of ``measure``.
+    """
     activations, errors = PRECISIONS[name]
     if not activations:
         return Precision()
@@ -45,7 +49,10 @@ def precision_of(learner, name):
 
 
 def kernel(learner):
-    """Folder of the U50's kernel with ``learner`` and a replay memory of CAPACITY."""
+    """Generates the kernel ``fixar`` for the U50, and returns its folder.
+
+    ``learner`` is its ``FixarConfig``; its replay memory has CAPACITY experiences.
+    """
     name = sha256(learner.to_json().encode()).hexdigest()[:12]
     own = ("observation", "action", "hidden", "batch", "cores", "side")
     return generate(
@@ -59,10 +66,11 @@ def kernel(learner):
 
 @dataclass(frozen=True)
 class Measured:
-    """Measured on the simulated card.
+    """Measurements of a kernel on the simulated card.
 
-    iterations : (precision, batch) -> clocks of the second of two iterations
-    acts : observations -> clocks that one more ACT of so many adds to a launch, half precision
+    iterations : ``{(precision, batch): clocks}`` of the second of two iterations
+    acts : ``{count: clocks}`` that one more ACT of ``count`` observations adds to a launch, in half
+        precision
     step_bytes, step_clocks : bytes that go to and from the card, and clocks, of a launch with a
         LEARN that stores an experience and an ACT of one observation; batch 64, half precision
     clocks_per_second : simulated clocks for a second of processor time
@@ -129,9 +137,12 @@ def _acting(buffer, learner, rng, count):
 
 @cache
 def measure(learner, cases, whole=False):
-    """``Measured`` of a kernel. ``cases``: ((a key of ``PRECISIONS``, batch), ...). Without
-    ``whole``, ACT and the timestep are not measured: ``acts`` is empty, the numbers of the step are
-    None."""
+    """``Measured`` of the kernel with ``learner``, on the simulated card.
+
+    ``cases`` is a tuple of pairs (a key of ``PRECISIONS``, batch), whose iterations are measured.
+    ACT and the timestep are measured only if ``whole``; if not, ``acts`` is empty, and the numbers
+    of the step are None.
+    """
     rng, acts, timestep = np.random.default_rng(0), {}, (None, None)
     with open_card("sim", memory=_MEMORY) as card:
         loaded = card.load(kernel(learner) / "kernel.json")

@@ -47,7 +47,8 @@ def case_of(learner, precision, batch):
 
 
 def macs(learner):
-    """Multiply-accumulates of an iteration for one sample, without those of padding."""
+    """Multiply-accumulates that an iteration needs for each sample of its batch; those on padding
+    do not count."""
     return sum(_wanted(learner, pass_) for pass_ in plan(learner))
 
 
@@ -58,15 +59,19 @@ def _wanted(learner, pass_):
 
 
 def pe_use(learner, precision, batch, cycles):
-    """``macs`` over those that all PEs could do in an iteration; in half precision a PE can do two
-    in a clock."""
+    """The share, 0 to 1, of useful products in those that all PEs could do in an iteration.
+
+    The iteration has ``batch`` samples and takes ``cycles`` clocks. ``precision`` is a key of
+    ``PRECISIONS``: if its activations have 16 bits, a PE can do two products a clock, else one.
+    """
     each = 2 if PRECISIONS[precision][0] else 1
     return macs(learner) * batch / (cycles * each * learner.cores * learner.side**2)
 
 
 def rows():
-    """ips, pe_use, iteration_cycles of measured kernels; of HalfCheetah's also act_cycles,
-    step_bytes, step_cycles and clocks_per_second; and the rows of ``worked_out``."""
+    """The list of rows ips (samples a second), pe_use and iteration_cycles of kernels on the
+    simulated card; for HalfCheetah also act_cycles, step_bytes, step_cycles and clocks_per_second;
+    then the rows of ``worked_out``."""
     cheetah = config_of("HalfCheetah")
     cases = tuple((precision, batch) for precision in ("full", "half") for batch in BATCHES)
     measured = measure(cheetah, cases, whole=True)
@@ -79,7 +84,8 @@ def rows():
 
 
 def worked_out():
-    """Rows of the formulas alone, with which the measured ones agree; they need no simulation."""
+    """The list of rows ips and ips_cores that come from formulas alone, without a simulation: other
+    precisions, tasks and batches, and one to seven cores."""
     result = []
     for task, precision in (("HalfCheetah", "mixed"), ("Hopper", "half"), ("Swimmer", "half")):
         learner = config_of(task)
@@ -149,7 +155,8 @@ def _other_rows(learner, measured):
 
 
 def largest_ips(rows):
-    """``{(PEs and precision, batch): ips_cores}`` of ``rows`` of HalfCheetah's network."""
+    """``{("512 PEs, half", batch): samples a second}`` from those of ``rows``, a list of result
+    rows, whose metric is ips_cores."""
     result = {}
     for line in rows:
         if line["metric"] == "ips_cores":

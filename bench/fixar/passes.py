@@ -50,7 +50,12 @@ def _request(config):
 
 
 class PassClocks(wiring.Component):
-    """A learner on experiences of zeros: ``response`` is the clock of each of its events."""
+    """FIXAR's learner on experiences of zeros, for measurements of its clocks.
+
+    An item of ``request`` (batch size, precision, and ``act`` for actions instead of an iteration)
+    begins one run. ``response`` has an item for each event of the run: its kind (the batch is told,
+    a pass begins, a pass is over, the end) and its clock.
+    """
 
     def __init__(self, config):
         self.config = config
@@ -128,9 +133,12 @@ class PassClocks(wiring.Component):
 
 @dataclass(frozen=True)
 class Clocks:
-    """Clocks of an iteration of the learner: ``intake`` from ``train`` to the first pass, each of
-    ``passes`` from its start to its end, ``between`` each pass and the next one, and ``whole`` for
-    all of it."""
+    """Clocks of one iteration of the learner.
+
+    ``intake``: from the start to the first pass. ``passes``: of each pass, from its start to its
+    end. ``between``: from the end of each pass but the last to the start of the next. ``whole``:
+    from the start to the end of the iteration.
+    """
 
     intake: int
     passes: tuple
@@ -144,7 +152,11 @@ def unit(config):
 
 
 def measure(unit, config, passes, *, batch, precision, act=False):
-    """``Clocks`` of an iteration with so many ``passes``, in a ``Precision``."""
+    """``Clocks`` of an iteration, or of actions if ``act``.
+
+    ``unit`` is a ``StreamUnit`` of ``PassClocks`` with ``config``; ``passes`` is the number of
+    passes that the iteration has, ``batch`` its samples, ``precision`` its ``Precision``.
+    """
     request = _request(config).const(
         {
             "batch": batch,

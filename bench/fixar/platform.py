@@ -45,7 +45,12 @@ class _Timed:
 
 
 def measure(batch, env=_ENV, warm=_WARM, steps=_STEPS):
-    """Seconds of a timestep: ``environment``, ``runtime`` (the rest of the host), ``model``."""
+    """``{"environment", "runtime", "model"}``: mean seconds of a timestep of DDPG on card model.
+
+    ``environment`` is the simulation of ``env``, ``model`` the twin's arithmetic, and ``runtime``
+    the rest of the host's work. ``batch`` is the batch size; ``warm`` gradient steps come before
+    the ``steps`` timesteps that are measured.
+    """
     config = preset("ddpg", "card", env=env, design="fixar")
     agent = replace(config.agent, batch_size=batch)
     config = replace(config, agent=agent, env_count=1, learning_starts=batch, capacity=4096)
@@ -79,14 +84,17 @@ def measure(batch, env=_ENV, warm=_WARM, steps=_STEPS):
 
 
 def card_seconds(learner, batch, precision):
-    """Seconds of an iteration and of an ACT of one observation."""
+    """Seconds of an iteration and of an ACT of one observation together, by formula, at the paper's
+    clock. ``precision`` is a key of ``PRECISIONS``."""
     precision = precision_of(learner, precision)
     clocks = iteration_cycles(learner, batch, precision) + acting_cycles(learner, 1, precision)
     return clocks / CLOCK
 
 
 def rows():
-    """platform_ips, and of a timestep environment_ms, runtime_ms and card_ms."""
+    """The list of rows of a timestep with its host: environment_ms, runtime_ms (the rest of the
+    host's work), card_ms by formula, and platform_ips, samples a second of all together. Empty if
+    mujoco is not installed."""
     try:
         import mujoco  # noqa: F401
     except ImportError as error:

@@ -51,8 +51,12 @@ def _batch(learner, batch):
 
 
 def torch_step(learner, batch):
-    """A function that makes one eager iteration, and returns the weights after it: of the actor,
-    the critic and their targets, a list of (weight [inputs, outputs], bias) each."""
+    """A function without arguments that makes one DDPG iteration in eager torch.
+
+    It returns the weights after the iteration of actor, critic, actor target and critic target: for
+    each, a list of (weight [inputs, outputs], bias), one for each layer. ``learner`` is a
+    ``FixarConfig``, ``batch`` the batch size.
+    """
     import torch
     from torch import nn
 
@@ -100,7 +104,10 @@ def torch_step(learner, batch):
 
 
 def jax_step(learner, batch):
-    """The same as one jitted function of parameters and Adam's state."""
+    """A function without arguments that makes one DDPG iteration in JAX, as one jitted function.
+
+    It returns the weights after the iteration as that of ``torch_step`` does.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -185,8 +192,11 @@ def _seconds(batch):
 
 
 def rows(ips):
-    """software_ips and updates_per_second of HalfCheetah's network; and ``ips_over_software`` for
-    each of ``ips``, {(PEs and precision, batch): ips of the kernel}."""
+    """The list of rows of software on HalfCheetah's network: updates_per_second, software_ips
+    (samples a second), and ips_over_software for each kernel of ``ips`` with the same batch.
+
+    ``ips`` is ``{("512 PEs, half", batch): samples a second of the kernel}``.
+    """
     result = []
     for batch in BATCHES:
         # In a process of its own: thread pools that exist already would not be pinned.

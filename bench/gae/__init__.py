@@ -7,7 +7,8 @@ __all__ = ["rows"]
 
 
 def rows(area=False):
-    """All rows; ``area`` adds synthesis, place and route, some minutes."""
+    """The list of all rows of this bench. If ``area``, also those of synthesis, place and route,
+    which take some minutes."""
     measured = estimator.rows()
     (cycles,) = (
         row["value"]

@@ -53,8 +53,11 @@ class _Streams(wiring.Component):
 def measure(config, kinds, *, seed=0):
     """Measures an ESTIMATE of random codes in the RTL; Failure unless results equal the twin's.
 
-    Returns ``(clocks, steps, shared, early)``: ``shared`` is the number of slots that every row
-    has, and ``early`` the number of steps that entered the rows in the first ``shared`` clocks.
+    ``kinds`` [slots, rows] has the ``Kind`` of each slot of each row of the array.
+
+    Returns ``(clocks, steps, shared, early)``. ``clocks`` are those from start to done, ``steps``
+    is the number of steps that entered the rows, ``shared`` the number of slots that every row has,
+    and ``early`` the number of steps that entered the rows in the first ``shared`` clocks.
     """
     rng = np.random.default_rng(seed)
     rewards, values = rng.integers(-config.code_limit, config.code_limit, (2, *kinds.shape))
@@ -107,7 +110,8 @@ def _word(fields, slot):
 
 
 def rows():
-    """gae_cycles, elements_per_cycle and row_occupancy."""
+    """The list of rows gae_cycles, elements_per_cycle (steps a clock) and row_occupancy (the share
+    of clocks in which rows take steps), for k = 1, 2, 3 steps of lookahead."""
     result = []
     full = np.full((STEPS + 1, ROWS), Kind.STEP.value, np.uint8)
     full[-1] = Kind.BOOTSTRAP.value

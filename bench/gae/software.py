@@ -51,7 +51,10 @@ def _rollout(steps, rows):
 
 
 def numpy_loop(reward, value, following, goes_on):
-    """CleanRL's loop: a vector operation over trajectories for each step."""
+    """CleanRL's loop in NumPy: a vector operation over trajectories for each step.
+
+    Returns a function without arguments that gives (advantages, rewards-to-go).
+    """
 
     def run():
         advantage = np.zeros_like(reward)
@@ -137,7 +140,12 @@ def library_loop(reward, value, following, goes_on):
 
 
 def implementations(steps, rows):
-    """``{name: function}`` on one rollout; each returns advantages and rewards-to-go."""
+    """``{name: function}`` of all programs that can run here, on one random rollout.
+
+    The rollout has ``steps`` steps of ``rows`` trajectories. Each function takes no arguments, and
+    returns (advantages, rewards-to-go). A program that is not installed is left out, with a line on
+    stderr.
+    """
     rollout, result = _rollout(steps, rows), {}
     for name, make in (
         ("stable-baselines3", library_loop),
@@ -153,8 +161,11 @@ def implementations(steps, rows):
 
 
 def rows(cycles):
-    """Elements (advantage and reward-to-go of a step) a second: the kernel's from ``cycles``, the
-    clocks of 64 rows x 1024 steps; and the time of software over the kernel's."""
+    """The list of rows of elements a second, where an element is the advantage and the
+    reward-to-go of one step; and of software_over_array, software's time over the kernel's.
+
+    The kernel's time comes from ``cycles``, its clocks for 64 rows x 1024 steps, at CLOCK.
+    """
     steps, count = _SHAPES[-1]
     result = [
         row("gae", f"{count} x {steps}, 64 rows", "modelled_elements_per_second",

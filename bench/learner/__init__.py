@@ -8,7 +8,8 @@ __all__ = ["rows"]
 
 
 def rows(area=False):
-    """All rows; ``area`` adds synthesis, some minutes."""
+    """The list of all rows of this bench. If ``area``, also those of synthesis, which take some
+    minutes."""
     steps = cycles.rows()
     rows = [*steps, *step_clocks.rows(), *software.rows(steps)]
     return [*rows, *(area_rows.rows() if area else [])]

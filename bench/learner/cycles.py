@@ -62,32 +62,38 @@ CHEETAH = dict(
 
 
 def multipliers_of(learner):
-    """Multipliers of each layer and lane in the kernel. A layer that computes an output in every
-    clock cannot use more, so they may be fewer than the config's ``multipliers``."""
+    """The list of multipliers that one lane of the kernel has in each layer of its network.
+
+    They may be fewer than the config's ``multipliers``, because a layer that computes an output in
+    every clock cannot use more.
+    """
     (layers,) = learner.networks.values()
     return [layer.multipliers for layer in layers]
 
 
 def nominal_pes(learner):
-    """PEs of each layer and lane in CF'22: the config's ``multipliers`` in the largest layer, and
-    in the others as many as keep its pace."""
+    """The list of PEs that CF'22 would give one lane in each layer: the config's ``multipliers`` in
+    the largest layer, and in the others as many as take the same time."""
     (layers,) = learner.networks.values()
     pace = max(layer.weights for layer in layers) / learner.multipliers
     return [ceil(layer.weights / pace) for layer in layers]
 
 
 def nominal(learner):
-    """``learner`` with the lanes that CF'22 gives it: two for its own network, of one hidden layer,
-    however many the kernel has; else those of the kernel."""
+    """``learner`` with as many lanes as CF'22 would give it: two if it has one hidden layer, as
+    CF'22's own network; else it is returned as it is."""
     return replace(learner, lanes=2) if len(learner.hidden) == 1 else learner
 
 
 def cf22_cycles(learner, batch, pes):
-    """CF'22 3.2.3: ``(PI + n - 1) * T_max + sum_j DP * size(W_j) / PEs``, with our PI and DP.
+    """Clocks of a gradient step by CF'22 3.2.3:
+    ``(PI + n - 1) * T_max + sum_j DP * size(W_j) / PEs``.
 
-    There are n = 3 stages for each weight matrix. T_max is the time of the slowest matrix, its
-    multiply-accumulates over its PEs. The weight update has a unit for each PE, as there is a
-    memory of weights for each (CF'22's r_WU). ``pes`` : from ``multipliers_of`` or ``nominal_pes``.
+    DP is the learner's lanes, and PI the samples of each, ``batch / DP``. There are n = 3 stages
+    for each weight matrix W_j. T_max is the time of the slowest matrix: its multiply-accumulates
+    over its PEs. In the weight update each PE has a unit of its own (CF'22's r_WU), so PEs is the
+    sum over all layers. ``pes`` has the PEs of one lane in each layer, from ``multipliers_of`` or
+    ``nominal_pes``.
     """
     (layers,) = learner.networks.values()
     stages = 3 * len(layers)
@@ -97,7 +103,8 @@ def cf22_cycles(learner, batch, pes):
 
 
 def mac_utilization(learner, batch, cycles):
-    """Multiply-accumulates that a gradient step needs over those that its multipliers could do.
+    """The share, 0 to 1, of the multiply-accumulates that a gradient step needs in those that its
+    multipliers could do in ``cycles`` clocks.
 
     The step needs the forward passes of online and target network (with ``double`` also of the
     online network at the next state), the backward pass except of the first layer, and the weight
@@ -115,9 +122,11 @@ def mac_utilization(learner, batch, cycles):
 
 @dataclass(frozen=True)
 class Measured:
-    """Clocks, means over the iterations of a launch but the first: ``step`` from the first
-    experience to the last weight, ``iteration`` of a whole iteration of LEARN, ``sent`` of a whole
-    iteration of TRAIN."""
+    """Clocks of an iteration: means over all iterations of a launch but the first.
+
+    ``step``: from the first experience to the last weight of a gradient step. ``iteration``: of a
+    whole iteration of LEARN. ``sent``: of a whole iteration of TRAIN, whose batch the host sends.
+    """
 
     step: float
     iteration: float
@@ -125,7 +134,10 @@ class Measured:
 
 
 def kernel(learner, capacity=CAPACITY):
-    """Folder of the U200's kernel with ``learner`` and a replay memory of ``capacity``."""
+    """Generates the kernel of the learner's algorithm for the U200, and returns its folder.
+
+    ``learner`` is its ``LearnerConfig``; its replay memory has ``capacity`` experiences.
+    """
     values = {field.name: getattr(learner, field.name) for field in fields(learner)}
     del values["arithmetic"]
     name = sha256(learner.to_json().encode()).hexdigest()[:12]
@@ -140,7 +152,8 @@ def kernel(learner, capacity=CAPACITY):
 
 
 def buffer_of(card, learner, rng, capacity=CAPACITY):
-    """An empty memory on the card, and fresh weights."""
+    """A ``LearningReplay`` of the kernel with ``learner`` on ``card``: its memory is empty, and its
+    weights are random numbers from ``rng``."""
     path = kernel(learner, capacity) / "kernel.json"
     buffer = LearningReplay(card.load(path), capacity=capacity)
     buffer.initialize(random_weights(learner, rng))
@@ -148,8 +161,12 @@ def buffer_of(card, learner, rng, capacity=CAPACITY):
 
 
 def acting_cycles(buffer, counts, rng):
-    """``{observations: (launch, command)}`` in clocks: ``launch`` has one ACT, from the card's
-    start to its end, and ``command`` is what a second ACT adds."""
+    """``{observations: (launch, command)}`` for each of ``counts``, numbers of observations.
+
+    ``launch`` is the clocks of a launch with one ACT, from its start to its end, and ``command``
+    the clocks that a second ACT adds to it. ``buffer`` is a ``LearningReplay``; the observations
+    are random numbers from ``rng``.
+    """
     learner, result = buffer.learner, {}
 
     def clocks(program, seen, size):
@@ -170,7 +187,8 @@ def acting_cycles(buffer, counts, rng):
 
 @cache
 def measure_acting(learner, counts=OBSERVATIONS):
-    """``acting_cycles`` on the simulated card."""
+    """``{observations: (launch, command)}`` of ``acting_cycles`` for each of ``counts``, on the
+    simulated card."""
     rng = np.random.default_rng(0)
     with open_card("sim") as card:
         return acting_cycles(buffer_of(card, learner, rng), counts, rng)
@@ -178,7 +196,8 @@ def measure_acting(learner, counts=OBSERVATIONS):
 
 @cache
 def measure(learner, batches, iterations=ITERATIONS):
-    """``{batch size: Measured}`` on the simulated card, without the first iteration."""
+    """``{batch size: Measured}`` of the kernel with ``learner``, for each of ``batches``, on the
+    simulated card. A launch has ``iterations`` iterations, of which the first does not count."""
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
         buffer = buffer_of(card, learner, rng)
@@ -194,8 +213,8 @@ def measure(learner, batches, iterations=ITERATIONS):
 
 
 def rows():
-    """multipliers, gradient_step_cycles, iteration_cycles, train_cycles and mac_utilization; of
-    ACT, act_latency_cycles and act_cycles."""
+    """The list of rows multipliers, gradient_step_cycles, iteration_cycles (of LEARN), train_cycles
+    (of TRAIN) and mac_utilization; and for ACT act_latency_cycles and act_cycles."""
     result = []
     # CF'22's own network first: with as many multipliers as CF'22 has in its two lanes of 32, with
     # half of them, and with its lanes.

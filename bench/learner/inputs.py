@@ -8,7 +8,8 @@ __all__ = ["adam_steps", "random_experiences", "random_weights"]
 
 
 def random_weights(learner, rng):
-    """Random weights for ``LearningReplay.initialize``."""
+    """``{network: [(weight [outputs, inputs], bias [outputs])]}``, as ``LearningReplay.initialize``
+    takes it: weights are random numbers from ``rng``, biases 0."""
     return {
         name: [
             (rng.normal(size=(x.outputs, x.inputs)) / np.sqrt(x.inputs), np.zeros(x.outputs))
@@ -19,7 +20,10 @@ def random_weights(learner, rng):
 
 
 def random_experiences(learner, rng, count):
-    """Random experiences for ``LearningReplay.add``; actions are the algorithm's."""
+    """``{field: array [count, ...]}`` of random experiences, as ``LearningReplay.add`` takes them.
+
+    Actions are integers if the learner's are discrete, else numbers between -1 and 1.
+    """
     size = (count, learner.observation)
     obs, next_obs = rng.normal(size=size), rng.normal(size=size)
     if learner.discrete:
@@ -36,7 +40,8 @@ def random_experiences(learner, rng, count):
 
 
 def adam_steps(count, batch):
-    """HYPERPARAMETERS [count] of gradient steps of ``batch`` samples."""
+    """An array of ``count`` HYPERPARAMETERS records, one for each gradient step of ``batch``
+    samples: Adam with a learning rate of 1e-3."""
     return hyperparameter_records(
         count,
         scale=1 / batch,

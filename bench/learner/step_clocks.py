@@ -66,8 +66,11 @@ def case_of(learner):
 
 @cache
 def measure(learner):
-    """``{(case, metric): (measured, by formula)}`` of a learner: gradient steps of a few samples
-    and of a whole batch, its iterations of LEARN and TRAIN, ACTs."""
+    """``{(case, metric): (measured clocks, clocks by formula)}`` of the kernel with ``learner``.
+
+    The cases are gradient steps and iterations of TRAIN with a few samples and with a whole batch,
+    iterations of LEARN without and with an insertion, and ACTs.
+    """
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
         buffer = buffer_of(card, learner, rng, _CAPACITY)
@@ -98,7 +101,8 @@ def _clocks(reports, *places):
 
 
 def rows():
-    """gradient_step_cycles, train_cycles, iteration_cycles and act_cycles, beside the formulas."""
+    """The list of rows gradient_step_cycles, train_cycles, iteration_cycles and act_cycles of all
+    LEARNERS, as measured on the simulated card, with the formula's clocks as reference."""
     source = "RTL on the simulated card, default memory, the median of a launch"
     return [
         row("learner", f"{case_of(learner)}, {part}", metric, measured, "cycles",

@@ -40,7 +40,8 @@ class _Random:
 
 
 def measure(config, episodes=EPISODES):
-    """Returns of random actions in the environment of a run's ``config``, as JSON values.
+    """``{mean, deviation, episodes, commit, date}``: the returns of random actions in the
+    environment of a run's ``config``, over so many ``episodes``.
 
     ValueError if the environment is not installed.
     """
@@ -59,7 +60,7 @@ def measure(config, episodes=EPISODES):
 
 
 def read(folder):
-    """``{environment: JSON values}`` of the environments that were measured."""
+    """``{environment's id: result of measure}`` from the file in ``folder``; empty without one."""
     path = Path(folder) / _FILE
     return json.loads(path.read_text()) if path.exists() else {}
 

@@ -31,7 +31,8 @@ class Change:
     where: dict = field(default_factory=dict)
 
     def is_after(self, record):
-        """Whether it came after the run of a record, and changes such runs."""
+        """Whether this change is newer than the run of ``record``, and changes runs with its
+        algorithm and fields."""
         config = record["asked"]["config"]
         values = config | config["agent"]
         return (

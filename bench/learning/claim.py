@@ -46,9 +46,9 @@ class Kind:
     seeds : int, optional
         Number of seeds, if it is smaller than the claim's.
     at_least, at_most : float, optional
-        Limits of this kind's gain over random actions, as a share of the gain of the claim's
-        ``reference``. The less favourable end of a 95 % interval must keep them. ``AS_GOOD`` is
-        "as good as".
+        Limits of this kind's gain in return over random actions, as a share of the gain of the
+        claim's ``reference``. Both ends of a 95 % interval must be within them. ``at_least`` of
+        ``AS_GOOD`` means "as good as".
     recovers : bool
         Whether returns of the second half of the steps must not stay below those of the first half
         for 20 evaluations.
@@ -147,18 +147,19 @@ class Claim:
                 check_range("seeds", kind.seeds, 1, self.seeds, " (the claim's)")
 
     def seeds_of(self, kind):
-        """Seeds of one of the kinds."""
+        """The range of seeds, from 0 on, with which ``kind``, one of the claim's kinds, is run."""
         return range(self.seeds if kind.seeds is None else kind.seeds)
 
     @property
     def solved_from(self):
-        """Mean return from which on a run counts as solved."""
+        """Mean return from which on a run counts as solved; None if the claim has ``falls``."""
         if self.falls:
             return None
         return reward_threshold(self.env) if self.threshold is None else self.threshold
 
     def solved(self, result):
-        """Whether a run's result counts as solved."""
+        """Whether ``result``, of a finished run, counts as solved: its mean return reaches
+        ``solved_from``, or with ``falls`` the number has fallen."""
         if self.falls:
             first, last = result["falls"]
             return last < first

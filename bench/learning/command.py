@@ -39,9 +39,11 @@ def hold(
     command=_child,
     console=None,
 ):
-    """Does the runs that the claims named by ``only`` need, and writes the claims' pages. Returns
-    the exit code: 0, or 1 if a run failed, or if one of these claims does not hold; with ``readme``
-    instead if README.md says something else than what was found.
+    """Does the runs that the claims named by ``only`` need, and writes the claims' pages.
+
+    Returns the exit code. It is 1 if a run failed. Without ``readme`` it is also 1 if one of these
+    claims does not hold or is not decided; with ``readme`` it is instead 1 if README.md says
+    something else than what was found. Otherwise it is 0.
 
     Parameters
     ----------

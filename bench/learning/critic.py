@@ -25,8 +25,11 @@ _SEED = 1 << 20
 
 
 def critic_losses(config, folder):
-    """``[before, after]``: means of ``(R - V)**2`` with the first weights of a run of ``config``,
-    and with those of its best policy. The best policy plays, with the exploration of training.
+    """``[before, after]``: a critic's mean loss ``(R - V)**2`` with the first weights of a run of
+    ``config``, and with those of the best policy in the run's ``folder``, on the same experiences.
+
+    V is the critic's value of a state. The experiences are those of the best policy with the
+    exploration of training.
 
     R is the discounted sum of rewards, clipped as in training, to the end of the episode or of the
     600 steps that are played. Of the last 100 steps, only those count whose episode ends within
@@ -55,8 +58,12 @@ def critic_losses(config, folder):
 
 
 def returns(rewards, ended, gamma):
-    """Discounted sums of rewards [steps, environments] to the end of each episode or, if it does
-    not end, of the steps; and whether the episode ends."""
+    """``(sums, known)``, both [steps, environments], of ``rewards`` of the same shape.
+
+    ``sums`` has the discounted sum of rewards from each step to the end of its episode, or to the
+    last step if the episode does not end. ``known`` says whether it ends. ``ended`` is true at the
+    last step of an episode.
+    """
     sums, known = np.zeros(rewards.shape), np.zeros(rewards.shape, bool)
     after, whole = np.zeros(rewards.shape[1]), np.zeros(rewards.shape[1], bool)
     for step in reversed(range(len(rewards))):

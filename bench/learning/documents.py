@@ -65,7 +65,11 @@ _UNTIL = (
 
 
 def write_claim(findings, folder, *, drawing=True):
-    """Writes the page of a claim that has a record, and its figure if a record has progress."""
+    """Writes the page and the figure of a claim into ``folder``; the claim must have a record.
+
+    ``findings`` is the claim's ``Findings``. The figure is drawn if a record has a curve; but if
+    not ``drawing``, an existing figure stays as it is.
+    """
     claim, folder = findings.claim, Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     picture = folder / f"{claim.name}.png"
@@ -76,7 +80,8 @@ def write_claim(findings, folder, *, drawing=True):
 
 
 def write_index(every, folder):
-    """Writes README.md, with a line for each of ``every`` Findings."""
+    """Writes the index README.md into ``folder``, with a line for each of ``every``, a list of
+    Findings."""
     seconds = sum(record["seconds"] or 0 for each in every for record in each.known)
     took = f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
     text = [_INDEX, summary(every), "", *_rows(every), ""]
@@ -86,7 +91,8 @@ def write_index(every, folder):
 
 
 def claimed(readme):
-    """The text between the marks of README.md, as one line; None without them."""
+    """What the file ``readme`` says between its marks about claims, as one line of text; None if it
+    has no marks."""
     found = _CLAIMED.search(Path(readme).read_text())
     return found and " ".join(found[1].split())
 

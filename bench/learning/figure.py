@@ -7,7 +7,11 @@ __all__ = ["draw"]
 
 
 def draw(claim, results, path):
-    """Draws returns over environment steps, a panel for each kind, a line for each seed."""
+    """Draws returns over environment steps into the PNG file ``path``, with a panel for each kind
+    of ``claim`` and a line for each seed.
+
+    ``results`` is ``{(kind's name, seed): result or None}``; a run without a curve has no line.
+    """
     drawn = Figure(figsize=(max(5, 1.2 + 2.2 * len(claim.kinds)), 2.8), layout="constrained")
     FigureCanvasAgg(drawn)
     (panels,) = drawn.subplots(1, len(claim.kinds), sharex=True, sharey=True, squeeze=False)

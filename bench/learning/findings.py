@@ -12,9 +12,12 @@ __all__ = ["Findings", "find", "summary"]
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings of a Claim: its ``jobs`` and their ``records``, each by (kind's name, seed),
-    None for no record; ``chance``, the environment's line of ``random.json``, or None; and the
-    ``judgement``."""
+    """What is known of a Claim.
+
+    ``jobs`` is ``{(kind's name, seed): Job}``, and ``records`` has the record of each job under the
+    same key, or None if there is none. ``chance`` is the result of random actions in the
+    environment (``bench.learning.chance.measure``), or None. ``judgement`` is the claim's.
+    """
 
     claim: Claim
     jobs: dict
@@ -24,12 +27,13 @@ class Findings:
 
     @property
     def known(self):
-        """The existing records."""
+        """The list of records that exist, also of unfinished runs."""
         return [record for record in self.records.values() if record]
 
     @property
     def before(self):
-        """``{text: titles of kinds}``: how runs differ from today's."""
+        """``{difference: list of titles of kinds}``: how recorded runs differ from the runs that
+        the claim would make today; empty if they do not."""
         found = {}
         for (name, seed), record in self.records.items():
             if record:
@@ -40,8 +44,11 @@ class Findings:
 
 
 def find(claims, docs, runs="runs/learning"):
-    """Findings of each of ``claims``, from the records and the returns of random actions below
-    ``docs`` alone."""
+    """The list of Findings of ``claims``, in their order.
+
+    They come from the records and the returns of random actions below the folder ``docs`` alone;
+    ``runs`` is only the folder that the jobs name.
+    """
     known, every = chance.read(docs), []
     for claim in claims:
         jobs = jobs_of(claim, runs)
@@ -53,8 +60,11 @@ def find(claims, docs, runs="runs/learning"):
 
 
 def summary(every, *, names=True):
-    """The sentence that says how many claims hold, fail and are undecided and, with ``names``,
-    which do not hold or are undecided. ``every``: the Findings of ``find``."""
+    """A sentence that says how many claims hold, do not hold, and are not decided.
+
+    If ``names``, the names of those that do not hold or are not decided are in brackets. ``every``
+    is a list of Findings.
+    """
     named = {
         verdict: [each.claim.name for each in every if each.judgement.verdict == verdict]
         for verdict in (HOLDS, FAILS, OPEN)

@@ -17,7 +17,11 @@ _T = (
 
 
 class Sample:
-    """Independent values: ``mean``, ``error``, the variance of the mean, and its ``freedom``."""
+    """The statistics of ``count`` independent values with ``mean`` and standard ``deviation``.
+
+    ``error`` is the variance of the mean, ``deviation**2 / count``; ``freedom`` is its degrees of
+    freedom, ``count - 1``.
+    """
 
     def __init__(self, mean, deviation, count):
         self.mean, self.error, self.freedom = mean, deviation**2 / count, count - 1

@@ -34,14 +34,28 @@ _ASKED, _RESULT = "asked.json", "result.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run; ``bench.learning.claim`` explains the other fields.
+    """One run of a claim.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Path of its folder below the folder of all runs.
     folder : str
         Where its files are.
+    algo, env : str
+        The algorithm, and the environment's id.
+    learner, preset : str
+        The defaults of its config, as for ``host.train.preset.preset``.
+    fields, kernel : dict
+        Fields of the run's config, and of the kernel's config, that differ from the defaults.
+    board : str
+        The board whose kernel and memory it has.
+    peer : str or None
+        The plan of another program that learns instead, a key of ``bench.learning.peers.PEERS``.
+    seed : int
+        The run's seed.
+    episodes, training, falls
+        How it is judged, as in ``bench.learning.claim.Claim``.
     """
 
     name: str
@@ -73,13 +87,14 @@ class Job:
 
     @property
     def plan(self):
-        """The peer's plan; None without a peer. ValueError if the peer has no plan for such a
-        run."""
+        """The ``Plan`` by which the peer learns; None if the run has no peer. ValueError if the
+        peer has no plan for such a run."""
         return PEERS[self.peer](self.config) if self.peer else None
 
     @cached_property
     def asked(self):
-        """The request, as JSON values."""
+        """The request of this run, a dict of JSON values: two runs with equal requests are the same
+        run."""
         values = {"config": self.config.in_run().to_dict(), "episodes": self.episodes}
         values |= {"training": True} if self.training else {}
         values |= {"falls": self.falls} if self.falls else {}
@@ -90,7 +105,7 @@ class Job:
         return json.loads(json.dumps(values))
 
     def check(self):
-        """ValueError as in ``config`` and ``plan``, before anything is run."""
+        """Raises the ValueError of ``config`` or ``plan``, if there is one, before a run begins."""
         _ = self.asked
 
     @property
@@ -102,12 +117,15 @@ class Job:
         return found if self.is_mine(found) else None
 
     def began(self, folder):
-        """Whether the run in another folder has the same request."""
+        """Whether ``folder``, another one than the job's own, has a run with the same request."""
         return self.is_mine(_read(Path(folder) / _ASKED))
 
     def is_mine(self, found):
-        """Whether ``found``, a file of a run's folder or its record, has the same request. Fields
-        that its config did not have yet count as their defaults."""
+        """Whether ``found`` has the request of this run; False for None.
+
+        ``found`` is the JSON value of a run's ``asked.json`` or ``result.json``, or its record.
+        Fields that its config did not have yet count as their defaults.
+        """
         if not found:
             return False
         asked = dict(found["asked"])
@@ -119,7 +137,8 @@ class Job:
 
     @property
     def stale(self):
-        """Whether other sources than today's made the folder's run; never for a peer."""
+        """Whether the run in the folder was made by other sources of rlfabric than today's; False
+        if there is no run, or if a peer made it."""
         found = _read(Path(self.folder) / _ASKED)
         return bool(found) and found["sources"] != self.sources
 
@@ -130,14 +149,15 @@ class Job:
 
     @property
     def cut(self):
-        """Whether the run has begun, and not ended."""
+        """Whether the folder has this run, begun but not finished."""
         found = _read(Path(self.folder) / _ASKED)
         return self.is_mine(found) and self.result is None
 
     @property
     def so_far(self):
-        """For an interrupted run that is judged by its training: a ``result`` up to there, with
-        ``unfinished``; None if nothing of it is known."""
+        """The result so far of an interrupted run, if it is judged by its training: a dict as
+        ``result`` gives, with ``unfinished`` True. None for other runs, or if no episode has ended
+        yet."""
         if not (self.training and self.cut and (Path(self.folder) / "progress.csv").exists()):
             return None
         rows = [row for row in read_progress(self.folder) if row["return_mean"] is not None]
@@ -155,19 +175,21 @@ class Job:
         }
 
     def forget(self):
-        """Makes the folder's run count no more, neither as finished nor as interrupted."""
+        """Removes ``asked.json`` and ``result.json``, so that the folder's run counts neither as
+        finished nor as interrupted."""
         for name in (_RESULT, _ASKED):
             (Path(self.folder) / name).unlink(missing_ok=True)
 
     def begin(self):
-        """Makes this run the next one of the folder."""
+        """Forgets the folder's old run, and writes this run's request as ``asked.json``."""
         self.forget()
         Path(self.folder).mkdir(parents=True, exist_ok=True)
         asked = {"asked": self.asked, "sources": self.sources, "commits": [commit()]}
         self._write(_ASKED, asked)
 
     def end(self, result):
-        """Writes the result of the finished run."""
+        """Writes ``result``, a dict of the finished run's numbers, as ``result.json``, together
+        with the request, versions, sources, commits and the date."""
         began = _read(Path(self.folder) / _ASKED)
         commits = list(dict.fromkeys([*began.get("commits", ()), commit()]))
         made = {"commits": commits, "date": now(), "versions": versions()}
@@ -178,7 +200,8 @@ class Job:
 
     @property
     def command(self):
-        """The command ``rlfabric train`` for this run, without the seed; None if there is none."""
+        """The text of the command ``rlfabric train`` that does this run, without the seed; None if
+        a peer learns, or if no command line has these fields."""
         if self.peer or "learner" in self.fields:
             return None
         fields = dict(self.fields)
@@ -195,7 +218,8 @@ class Job:
 
 
 def jobs_of(claim, runs):
-    """``{(kind's name, seed): Job}`` of a Claim, below the folder ``runs``."""
+    """``{(kind's name, seed): Job}``: all runs of ``claim``, with their folders below the folder
+    ``runs``."""
     shared = {}
     if claim.until_solved:  # else the run does not need the threshold
         shared = {"until_solved": True}

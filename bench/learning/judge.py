@@ -23,8 +23,12 @@ _LASTING = 20
 
 @dataclass(frozen=True)
 class Judgement:
-    """``verdict``: HOLDS, FAILS or OPEN; ``solved``: kind's name -> (runs that solve the task,
-    finished runs); ``sentences``: the reasons, a sentence for each comparison."""
+    """The verdict on a claim.
+
+    ``verdict`` is HOLDS, FAILS or OPEN (not decided). ``solved`` is ``{kind's name: (runs that
+    solve the task, finished runs)}``. ``sentences`` has one sentence for each comparison, with its
+    reason.
+    """
 
     verdict: str
     solved: dict
@@ -32,12 +36,17 @@ class Judgement:
 
 
 def judge(claim, results, chance=None):
-    """A Claim's Judgement.
+    """The ``Judgement`` of ``claim`` from the results of its runs.
+
+    It fails if one of its conditions fails; else it is not decided if one of them is not decided;
+    else it holds.
 
     Parameters
     ----------
+    claim : Claim
+        The claim.
     results : dict
-        ``(kind's name, seed)`` -> result, or None if there is no such run.
+        ``{(kind's name, seed): result}``; the result is None if there is no such run.
     chance : Sample, optional
         Returns of random actions, if they are known.
     """
@@ -60,7 +69,7 @@ def judge(claim, results, chance=None):
 
 
 def finished(claim, kind, results):
-    """Results of a kind's runs that are finished."""
+    """The list of those ``results`` that are of finished runs of ``kind``, by seed."""
     runs = (results.get((kind.name, seed)) for seed in claim.seeds_of(kind))
     return [result for result in runs if result and not result.get("unfinished")]
 
@@ -119,8 +128,12 @@ def _sample(claim, kind, results):
 
 
 def late_mean(result):
-    """Mean of the returns of a run's curve in the last fifth of its steps; None if there is no
-    point. For some early runs only this mean was kept."""
+    """Mean of the returns of the run's curve in the last fifth of its steps; None if the curve has
+    no point there.
+
+    ``result`` is a run's. If its curve was not kept (None), the mean that was kept instead, or
+    None.
+    """
     curve = result["curve"]
     if curve is None:
         return result.get("late_mean")
@@ -142,9 +155,12 @@ def _recovers(claim, kind, runs):
 
 
 def longest_drop(result):
-    """Evaluations in a row in the second half of a run's steps that are more than a fifth below the
-    mean of the last ones of the first half; None if there is no curve. For some early runs only
-    this number was kept."""
+    """The most evaluations in a row, in the second half of a run's steps, that are more than a
+    fifth below the mean of the last 20 evaluations of the first half.
+
+    ``result`` is a run's. If its curve was not kept or is empty, the number that was kept instead,
+    or None.
+    """
     curve = result["curve"]
     if not curve:
         return result.get("longest_drop")

@@ -40,10 +40,13 @@ _NOISES = {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckA
 
 
 def library_run(job, *, resume, console, stop):
-    """Performs a peer's run, and returns what ``bench.learning.job.Job.end`` takes:
-    ``mean_return``, ``steps``, ``updates``, ``seconds`` and ``curve``. It returns None if the list
-    ``stop`` is not empty when a rollout begins: the run is saved, and the same call with ``resume``
-    continues it."""
+    """Performs the run of ``job`` by stable-baselines3, and returns its result.
+
+    The result is a dict that ``bench.learning.job.Job.end`` takes: ``mean_return``, ``steps``,
+    ``updates``, ``seconds`` and ``curve``. It is None if the list ``stop`` is not empty when a
+    rollout begins: then the run is saved, and the same call with ``resume`` continues it. Progress
+    is shown on ``console``.
+    """
     torch.set_num_threads(1)
     config, plan, folder = job.config, job.plan, Path(job.folder)
     model, state = _model(config, plan, folder, resume)

@@ -103,7 +103,8 @@ _ZOO = {
 
 
 def zoo(config):
-    """The Plan of rl-baselines3-zoo for the run's algorithm and environment."""
+    """The ``Plan`` with rl-baselines3-zoo's hyperparameters for the algorithm and the environment
+    of the run's ``config``; ValueError if it has none for them."""
     known = _ZOO.get((config.algo, config.env))
     if known is None:
         raise UsageError(
@@ -120,7 +121,7 @@ def _rate(agent, steps):
 
 
 def ppo(config):
-    """The Plan of PPO with the run's own hyperparameters."""
+    """The ``Plan`` of stable-baselines3's PPO with the hyperparameters of the run's ``config``."""
     config = config.in_run()
     agent = config.agent
     return Plan(
@@ -158,8 +159,11 @@ _DQN = dict(
 
 
 def dqn(config):
-    """The Plan of DQN with the run's own hyperparameters, as far as stable-baselines3 has them: its
-    DQN draws uniformly and is not double, so it has no ``alpha``, ``beta`` and ``double``."""
+    """The ``Plan`` of stable-baselines3's DQN with the hyperparameters of the run's ``config``.
+
+    That DQN draws uniformly and is not double, so ``alpha``, ``beta`` and ``double`` are left out.
+    ValueError for another value that it cannot have, such as another loss.
+    """
     config = config.in_run()
     agent, updates = config.agent, config.steps_per_launch * config.env_count
     for name, wanted in _DQN.items():

@@ -22,14 +22,18 @@ def _path(folder, job):
 
 
 def read(folder, job):
-    """A job's record below ``docs/learning``, or None."""
+    """The record of ``job`` below ``folder``, which is docs/learning, as a dict; None without
+    one."""
     path = _path(folder, job)
     return json.loads(path.read_text()) if path.exists() else None
 
 
 def keep(folder, job, result):
-    """Writes the record of ``result``, from ``job.result`` or ``job.so_far``, if it differs from
-    the existing record. An unfinished run never replaces a finished one."""
+    """Writes the record of ``job`` below ``folder``, if it differs from the existing record.
+
+    ``result`` is ``job.result`` or ``job.so_far``. Its curve is thinned to about 2000 points. The
+    record of an unfinished run never replaces that of a finished one.
+    """
     before = read(folder, job)
     if before and result.get("unfinished") and not before.get("unfinished"):
         return
@@ -52,14 +56,18 @@ def _thinned(curve):
 
 
 def lines(values):
-    """JSON, a line for each name."""
+    """The JSON text of the dict ``values``, with a line for each of its names."""
     each = (f" {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
     return "{\n" + ",\n".join(each) + "\n}\n"
 
 
 def differences(record, job):
-    """Texts that say how a record's run differs from ``job``, today's: fields whose defaults or
-    values have changed since, and ``CHANGES`` that no field shows."""
+    """A list of texts that say how the run of ``record`` differs from ``job``, the same run as it
+    would be made today.
+
+    They name the fields whose values have changed since then, and those of ``CHANGES`` that no
+    field shows. Fields that are new since then are not named.
+    """
     then, today = _flat(record["asked"]), _flat(job.asked)
     found = [
         f"`{name}` was {_shown(then[name])}, and is {_shown(today[name])}"

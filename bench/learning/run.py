@@ -23,8 +23,12 @@ __all__ = ["perform"]
 
 
 def perform(job, console):
-    """Begins or continues the run of ``job``; returns the exit code: 0, 130 if it was interrupted,
-    or 1 if one of its files could not be written. RuntimeError if another process runs it."""
+    """Begins or continues the run of ``job``, and returns the exit code.
+
+    It is 0 after the end, also if the run was finished before; 130 if the run was interrupted; 1 if
+    one of its files could not be written. RuntimeError if another process runs it. Progress is
+    shown on ``console``.
+    """
     Path(job.folder).parent.mkdir(parents=True, exist_ok=True)
     with locked(Path(f"{job.folder}.lock")):
         return _perform(job, console)

@@ -19,8 +19,11 @@ _LEFT_OUT = shutil.ignore_patterns("*.lock", "partial-*", "*.partial")
 
 
 def take(jobs, folder):
-    """Copies the state of each job from below ``folder`` to the job's own folder, if it has the
-    same request and is further; returns the names of these jobs."""
+    """Copies the state of each of ``jobs`` from below ``folder`` to the job's own folder, if the
+    run there has the same request and more environment steps, and the job is not finished.
+
+    Returns the list of names of the jobs that were copied.
+    """
     taken = []
     for job in jobs:
         there = Path(folder) / job.name
@@ -31,8 +34,8 @@ def take(jobs, folder):
 
 
 def put(jobs, folder):
-    """Copies the folder of each interrupted job to below ``folder``, and removes finished jobs from
-    there; returns the names of the copied ones."""
+    """Copies the folder of each interrupted job of ``jobs`` to below ``folder``, and removes the
+    folders of finished ones from there; returns the list of names of the jobs that were copied."""
     copied = []
     for job in jobs:
         there = Path(folder) / job.name

@@ -33,18 +33,22 @@ _ONE_THREAD = (
 
 
 def work(jobs, command, *, workers, console):
-    """Runs ``command(job)``, a list of words, for each job; ``{job's name: exit code}`` of those
-    that failed.
+    """Runs a process for each job, and returns ``{job's name: exit code}`` of those that failed.
 
-    Their output is in ``<job.folder>.log``. Its last line is shown, and its end if a job failed.
-    KeyboardInterrupt after a signal, when all have ended.
+    The output of a job is added to ``<job.folder>.log``. Its last line is shown while the job runs,
+    and its last five lines if the job failed. After a signal no job begins, those under way are
+    asked to end, and KeyboardInterrupt is raised when all have ended.
 
     Parameters
     ----------
     jobs : list
         Objects with ``name`` and ``folder``, such as ``bench.learning.job.Job``.
+    command : callable
+        ``command(job)`` gives the list of words of the job's process.
     workers : int
         Jobs at a time.
+    console : rich.console.Console
+        Where progress is shown.
     """
     waiting, running, failed, asked = list(jobs), {}, {}, False
     with stop_requests() as stop, _board(console, len(waiting)) as board:

@@ -7,6 +7,7 @@ __all__ = ["rows"]
 
 
 def rows(area=False):
-    """All rows; ``area`` adds synthesis, some minutes."""
+    """The list of all rows of this bench. If ``area``, also those of synthesis, which take some
+    minutes."""
     cycles = manager.rows()
     return [*cycles, *kernel.rows(), *peers.rows(cycles), *(area_rows.rows() if area else [])]

@@ -16,7 +16,8 @@ _LIMITS = {16: {"lut": 26_000, "ff": 26_000, "uram": 200}, 64: {"lut": 50_000}}
 
 
 def rows():
-    """lut, ff, uram, bram36, dsp of the manager at N = 2^20 with 24-bit leaves; ecp5_fmax_mhz."""
+    """The list of rows lut, ff, uram, bram36 and dsp of the whole kernel and of the manager with
+    2^20 leaves of 24 bits, and of ecp5_fmax_mhz of the ULX3S's manager."""
     result = [*_kernel(), *_routed()]
     for fanout, limits in _LIMITS.items():
         config = ReplayConfig(capacity=1 << 20, fanout=fanout)

@@ -36,10 +36,11 @@ _FIELDS = {
 def sample_bound(batch, beats, memory, *, status_beats):
     """Clocks that memory alone needs for a launch with one SAMPLE of ``batch`` experiences.
 
-    Four accesses must follow each other: the program's read, the experiences' reads (one beat in a
-    clock, the first after the read latency), the batch's last write, the status block's write:
-    ``read + (read + batch * beats / bandwidth) + write + (status beats + write)``. The tree, the
-    draw and every engine count as 0.
+    ``beats`` are those of an experience, ``memory`` is a ``MemoryConfig``, and ``status_beats`` are
+    the beats of the status block. Four accesses must follow each other: the program's read, the
+    experiences' reads (one beat in a clock, the first after the read latency), the batch's last
+    write, the status block's write: ``read + (read + batch * beats / bandwidth) + write + (status
+    beats + write)``. The tree, the draw and every engine count as 0.
     """
     return round(
         memory.read_latency
@@ -68,7 +69,8 @@ def _filled(kernel):
 
 
 def rows():
-    """kernel_sample_cycles and its parts, beside the bound; sim_cycles_per_second."""
+    """The list of rows generate_seconds; kernel_sample_cycles and its three parts, with the bound
+    of ``sample_bound``; and sim_cycles_per_second and sim_speedup of the simulated card."""
     result = []
     for fanout in (16, 64):
         start = time.perf_counter()

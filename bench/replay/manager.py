@@ -37,7 +37,8 @@ def _reference(config, operations):
 
 
 def rows():
-    """sample_cycles, set_cycles, get_cycles, mixed_cycles for every fanout and batch."""
+    """The list of rows sample_cycles, set_cycles, get_cycles and mixed_cycles (all three operations
+    at random), for each of FANOUTS and each of BATCHES."""
     result = []
     for fanout in FANOUTS:
         config = ReplayConfig(capacity=CAPACITY, fanout=fanout)

@@ -54,8 +54,12 @@ def _median_ns(function, batch):
 
 
 def rows(cycles):
-    """Nanoseconds of a drawn index: the kernel's from ``cycles``, the rows of
-    ``bench.replay.manager``, at CLOCK; and the time of software over the kernel's (K = 16)."""
+    """The list of rows of the time to draw one index.
+
+    clocks_per_index and modelled_sample_ns are the kernel's, from ``cycles``, the rows of
+    ``bench.replay.manager``, at CLOCK. peer_sample_ns is that of a program, and peer_over_card is
+    the program's time over the kernel's with 16 children a node.
+    """
     result, ours = [], {}
     for measured in cycles:
         if measured["metric"] == "sample_cycles":

@@ -61,14 +61,19 @@ def _uart_config(board, banks):
 
 
 def whole(description, board, banks):
-    """Verilog of everything on the part except its PLL, and the name of its topmost module."""
+    """``(verilog, top)``: the text of everything on the part except its PLL, and the name of its
+    topmost module.
+
+    ``description`` is the kernel's; ``banks`` has one bank for each of its masters.
+    """
     design, config = configured(description)
     system = System(design.kernel(config), _uart_config(board, banks))
     return to_verilog(system, name=SYSTEM), SYSTEM
 
 
 def files(description, board, banks, mapped):
-    """``system.v``, ``uart.json``, amaranth's plan for the top, ``README.md``."""
+    """``{file: text}`` of ``system.v``, ``uart.json``, amaranth's plan for the top (RTLIL, pins,
+    scripts) and ``README.md``. ``mapped`` is not used."""
     config, name = _uart_config(board, banks), board.name
     platform, top = _platform(board), Top(config.clock_hz)
     platform.add_file(f"{SYSTEM}.v", whole(description, board, banks)[0])
@@ -99,7 +104,10 @@ def files(description, board, banks, mapped):
 
 
 def achieved(report, board):
-    """The kernel's clock from nextpnr's report; BuildFailed unless every clock is met."""
+    """The kernel's ``AchievedClock``, from the text of nextpnr's ``report`` (JSON).
+
+    Its MHz are those of the slowest clock. BuildFailed unless every clock is met.
+    """
     clocks = json.loads(report)["fmax"]
     for name, clock in clocks.items():
         if clock["achieved"] < clock["constraint"]:
@@ -113,7 +121,11 @@ def achieved(report, board):
 
 
 def run(folder, description, board, *, target, platform):
-    """Runs ``build_<board>.sh`` in ``folder``, which takes some minutes."""
+    """Runs ``build_<board>.sh`` in ``folder``, which takes some minutes; returns an ``Outcome``.
+
+    ``target`` and ``platform`` have one value on this board. ToolsMissing if a tool is missing,
+    BuildFailed if a tool fails or a clock is not met.
+    """
     scripts = Path(sysconfig.get_path("scripts"))
     environment = []
     for variable, program in _TOOLS.items():

@@ -17,7 +17,11 @@ _VCO_BEST = 600_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Divisors:
-    """Parameters CLKI_DIV, CLKFB_DIV and CLKOP_DIV of an EHXPLLL."""
+    """Parameters CLKI_DIV, CLKFB_DIV and CLKOP_DIV of an EHXPLLL, in this order.
+
+    The clock out is clock in * ``feedback`` / ``reference``; the VCO runs at clock out *
+    ``output``.
+    """
 
     reference: int
     feedback: int
@@ -25,7 +29,11 @@ class Divisors:
 
 
 def divide(source_hz, target_hz):
-    """The smallest ``Divisors`` that make ``target_hz`` exactly; ValueError if there are none."""
+    """The ``Divisors`` that make ``target_hz`` from ``source_hz`` exactly.
+
+    They have the smallest possible ``reference``, and a VCO near 600 MHz. ValueError if there are
+    none.
+    """
     low, high = _PHASE_DETECTOR
     for reference in range(1, 129):
         feedback, rest = divmod(target_hz * reference, source_hz)

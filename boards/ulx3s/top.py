@@ -23,8 +23,10 @@ _CLK25_HZ = 25_000_000
 
 
 class Top(Elaboratable):
-    """For ``amaranth_boards.ulx3s``: clk25, the line's pins, and LED 0, which shows that the PLL is
-    locked.
+    """The design that a ULX3S of ``amaranth_boards`` gets: the module SYSTEM, its PLL and its pins.
+
+    The PLL makes the system's clock from the pin clk25. The system is connected to the pins rx and
+    tx of the serial line, and is in reset until the PLL is locked; LED 0 is on while it is locked.
 
     Parameters
     ----------

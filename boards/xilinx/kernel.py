@@ -28,7 +28,8 @@ def _interface(config, master):
 
 
 def common(description, board, *, vitis):
-    """``{file: text}``: ``ip.tcl``, which packs the Verilog as an IP; kernel.xml for Vitis."""
+    """``{file: text}``: ``ip.tcl``, which packs the Verilog as an IP of Vivado, and if ``vitis``
+    also ``kernel.xml``, which describes the kernel to Vitis."""
     _, config = configured(description)
     values = dict(
         heading=heading(description, board),

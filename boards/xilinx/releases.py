@@ -28,7 +28,7 @@ XRT = {
 
 
 def fitting(board):
-    """The releases of ``XRT`` that know the board's platform."""
+    """The list of releases of the table ``XRT`` that know the board's platform, oldest first."""
     first, last = board.releases
     # Releases have four digits, a point and one digit, so they compare as texts.
     return [release for release in XRT if first <= release and (last is None or release <= last)]
@@ -44,9 +44,11 @@ def release_of(text):
 
 
 def check_release(program, option, board):
-    """The release of ``program``, a path; WrongVersion unless it knows the board's platform.
+    """The release, such as "2022.2", of the tool at the path ``program``.
 
-    A release that is newer than the table passes if the platform has not been dropped.
+    ``option`` makes the tool print its version. WrongVersion unless the release knows the board's
+    platform; a release that is newer than the table passes if the platform has not been dropped.
+    BuildFailed if the tool cannot run or names no release.
     """
     name = program.rsplit("/", 1)[-1]
     try:

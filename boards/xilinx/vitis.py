@@ -52,7 +52,12 @@ def _memory(bank):
 
 
 def files(description, board, banks, mapped):
-    """``package.tcl``, ``ip.tcl``, ``kernel.xml``, ``link.cfg``, ``Makefile``, ``README.md``."""
+    """``{file: text}`` of ``package.tcl``, ``ip.tcl``, ``kernel.xml``, ``link.cfg``, ``Makefile``
+    and ``README.md``.
+
+    ``banks`` has one bank for each master; ``mapped`` is ``{resource: count}`` of the kernel, by
+    which its die is chosen, or None.
+    """
     values = dict(
         heading=heading(description, board),
         kernel=description,
@@ -77,9 +82,10 @@ def files(description, board, banks, mapped):
 
 
 def achieved(text, asked_mhz):
-    """The kernel's clock from what ``xclbinutil --info`` printed; BuildFailed if it is not there.
+    """The kernel's ``AchievedClock``, from ``text``, which ``xclbinutil --info`` printed.
 
-    A scalable clock that was not met has been lowered, so the one that was asked for says nothing.
+    BuildFailed if the clock is not in it. The tools lower a scalable clock that is not met, so only
+    the text tells its frequency; ``asked_mhz`` is copied into the result.
     """
     table = re.search(r"^Scalable Clocks\n-+\n(.*?)(?:^System Clocks|\Z)", text, re.M | re.S)
     for entry in (table[1] if table else "").split("\n\n"):
@@ -101,7 +107,12 @@ def _check_platform(folder, options, advice):
 
 
 def run(folder, description, board, *, target, platform):
-    """Runs ``make`` in ``folder`` if v++ and the other tools are found in a release that fits."""
+    """Runs ``make`` in ``folder`` for ``target`` ("hw" or "hw_emu"); returns an ``Outcome``.
+
+    ``platform`` is a name or a path of an .xpfm file that replaces the board's; with None, the
+    release of v++ must know the board's platform. Raises ToolsMissing, WrongVersion, BuildFailed.
+    An emulation has no clocks.
+    """
     advice = (
         f"all its inputs are written: copy the folder to a machine with Vitis "
         f"{fitting(board)[0]} to {fitting(board)[-1]} and run make there (README.md has the steps)"

@@ -24,7 +24,7 @@ def _groups(masters, ports):
 
 
 def files(description, board, banks, mapped):
-    """``ip.tcl``, ``build.tcl``, ``README.md``."""
+    """``{file: text}`` of ``ip.tcl``, ``build.tcl`` and ``README.md``; ``mapped`` is not used."""
     (first, *_) = banks
     shared = first if first == board.shared else None
     # Memory on chip has one port for the kernel, the processor's memory has several.
@@ -52,10 +52,11 @@ def files(description, board, banks, mapped):
 
 
 def achieved(text):
-    """The clock that ``build.tcl`` wrote; BuildFailed if the design is too slow for it.
+    """The kernel's ``AchievedClock``, from ``text``, which ``build.tcl`` wrote.
 
-    Name, MHz asked for, MHz that the processor's dividers give, slack in ns. The clock is not
-    scalable: with a negative slack the bitstream must not be used.
+    The text has the clock's name, the MHz asked for, the MHz that the processor's dividers give,
+    and the slack in ns. BuildFailed if the slack is negative: the clock is not lowered, so such a
+    bitstream must not be used.
     """
     found = re.fullmatch(r"(\S+) ([\d.]+) ([\d.]+) (-?[\d.]+)\s*", text)
     if not found:
@@ -71,9 +72,10 @@ def achieved(text):
 
 
 def run(folder, description, board, *, target, platform):
-    """Runs ``build.tcl`` in ``folder`` if Vivado is found in a release that fits.
+    """Runs ``build.tcl`` in ``folder`` with Vivado; returns an ``Outcome``.
 
-    The board files are the newest that Vivado has: ``platform`` must be None.
+    ``platform`` must be None, because the board files are the newest that Vivado has. Raises
+    ValueError for another, ToolsMissing, WrongVersion, BuildFailed.
     """
     if platform is not None:
         raise UsageError(f"platform must be none on {board.title}, not {platform!r}")

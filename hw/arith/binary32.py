@@ -20,7 +20,12 @@ __all__ = ["Binary32"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Binary32(Arithmetic):
-    """IEEE binary32: a sum is rounded at every step, in the order that a unit's docstring gives."""
+    """IEEE binary32 as the arithmetic of a tensor unit; ``Arithmetic`` describes the operations.
+
+    Each product and each sum of two numbers is rounded to nearest even. A longer sum is rounded
+    after each addition, in the order that the unit's docstring gives. The formats of ``weight``,
+    ``activation`` and ``gradient`` are not used.
+    """
 
     kind: str = "float32"
 
@@ -111,7 +116,7 @@ class Binary32(Arithmetic):
         return positive
 
     def scaled_down(self, value, places):
-        """As ``Float32Multiply`` rounds it."""
+        """``value * 2**-places``, with the bits that ``Float32Multiply`` would give."""
         x = data.View(FIELDS, value)
         ones = x.fraction.all()
         less = (x.exponent - places)[:8]

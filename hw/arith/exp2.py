@@ -26,7 +26,10 @@ _INDEX_WIDTH = 8
 
 @cache
 def exp2_table():
-    """``2**(k / 256)`` in units of 2^-24; decimal exponentials are correctly rounded."""
+    """The ``Table`` of ``Exp2``: ``2**(k / 256)`` for k = 0..256, in units of 2^-24.
+
+    The points are rounded correctly from decimal exponentials.
+    """
     context = Context(prec=40)
     ln2 = context.ln(Decimal(2))
     unit = 1 << MANTISSA_FORMAT.fraction
@@ -40,7 +43,11 @@ def exp2_table():
 
 @dataclass(frozen=True, kw_only=True)
 class Exp2Config(ConfigBase):
-    """Width of a tag that travels beside the operand, such as the integer part."""
+    """Config of ``Exp2``.
+
+    tag_width : bits of a tag that travels beside the operand, such as the integer part of an
+        exponent; 0 for none.
+    """
 
     tag_width: int = 0
 
@@ -73,7 +80,9 @@ class Exp2(wiring.Component):
     Members
     -------
     i : In(stream.Signature({fraction: 20, tag}))
+        One operand an item, and a tag, which comes out unchanged beside the operand's result.
     o : Out(stream.Signature({mantissa: 25, tag}))
+        One result for each operand, in order.
     """
 
     INTERVAL = Interpolate.INTERVAL

@@ -97,9 +97,12 @@ def UQ(integer, fraction):
 
 
 def requantize(m, value, fraction, target, *, name):
-    """``(result, saturated)`` of the ``value`` of ``REQUANTIZE_LATENCY`` clocks ago, which has
-    ``fraction`` fraction bits: ``floor(value * 2**(target.fraction - fraction) + 1/2)``, clipped to
-    the limits of ``target``.
+    """``floor(value * 2**(target.fraction - fraction) + 1/2)``, clipped to the format ``target``.
+
+    ``value`` is a raw number with ``fraction`` fraction bits. Returns the signals ``(result,
+    saturated)``: the raw number of the ``value`` of ``REQUANTIZE_LATENCY`` clocks ago, and whether
+    it was clipped. The registers are in ``m`` and begin with ``name``; a new value may come every
+    clock.
     """
     shift = fraction - target.fraction
     rounded = (value + (1 << (shift - 1))) >> shift if shift > 0 else value << -shift

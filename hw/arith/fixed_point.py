@@ -24,10 +24,11 @@ __all__ = ["DualPrecision", "FixedPoint"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FixedPoint(Arithmetic):
-    """Products and sums are exact, and rounded (half up, saturating) once at their end.
+    """Fixed point as the arithmetic of a tensor unit; ``Arithmetic`` describes the operations.
 
-    For the derivative of tanh, a gradient is multiplied with ``1 - x**2`` cut to 25 fraction bits,
-    so that each product is one DSP block.
+    Products and sums are exact. A sum is rounded (half up, saturating) once, by ``requantize``. For
+    the derivative of tanh, x is cut to at most 17 fraction bits, and a gradient is multiplied with
+    ``1 - x**2`` cut to at most 25 fraction bits, so that each product is one DSP block.
     """
 
     kind: str = "fixed"
@@ -147,13 +148,16 @@ class FixedPoint(Arithmetic):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DualPrecision(FixedPoint):
-    """Formats of an array whose operands are wide, or half as wide and twice as many.
+    """Fixed point for an array that multiplies in two precisions: with wide operands, or with
+    operands of half the width, of which it takes two in place of one.
 
-    operand : SQ format of the array's weights: a weight without some of its fraction bits.
+    operand : SQ format of a weight as the array multiplies it: a stored ``weight`` without some of
+        its fraction bits, and with the same integer bits.
 
-    The sum of a gradient is cut to 48 bits, as many as an optimizer takes, by 8 fraction bits. tanh
-    is that of SQ(4, 14), beyond which it is 1; its derivative has 16 fraction bits, as the gradient
-    is the wide operand of a DSP block.
+    The gradient of a weight, summed over a batch, loses its lowest 8 fraction bits, so that it has
+    the 48 bits that an optimizer takes. tanh is computed in SQ(4, 14), with an activation clipped
+    to that format, because beyond it tanh is 1. For its derivative, x and ``1 - x**2`` are cut to
+    16 fraction bits, as the gradient is the wide operand of a DSP block.
     """
 
     kind: str = "dual"
@@ -192,7 +196,7 @@ class DualPrecision(FixedPoint):
 
     @property
     def tanh_cut(self):
-        """How many fraction bits of an activation this format lacks."""
+        """The number of fraction bits that an activation has beyond those of ``tanh_format``."""
         return self.activation.fraction - self.tanh_format.fraction
 
     def tanh(self, m, value, *, name):

@@ -26,6 +26,10 @@ class Table(ConfigBase):
     ``x = index * 2**remainder_width + remainder`` lies between ``points[index]`` and the next;
     ``value = floor((points[index] * 2**remainder_width + slope * remainder) / 2**drop + 1/2)``
     with ``slope = points[index + 1] - points[index]``.
+
+    points : integers that rise or stay equal, the first at least 0.
+    remainder_width : bits of the remainder, 1 to 17.
+    drop : bits by which the interpolated value is shifted down, with rounding half up, 1 to 48.
     """
 
     points: tuple
@@ -72,7 +76,8 @@ class Table(ConfigBase):
 
 
 class Interpolate(wiring.Component):
-    """``value = table(x)``, see ``Table``; ``tag`` travels beside it.
+    """The function of ``table`` at ``x``, linear between the table's points, as the formula of
+    ``Table`` rounds it.
 
     The table is an ``amaranth.lib.memory`` ROM: it needs its initial contents, is a few hundred
     words, converts in milliseconds, and every synthesizer finds either LUTs or a block RAM for it.
@@ -86,7 +91,9 @@ class Interpolate(wiring.Component):
     Members
     -------
     i : In(stream.Signature({x: table.x_width, tag}))
+        One operand an item, unsigned, and a tag, which comes out unchanged beside its value.
     o : Out(stream.Signature({value: table.value_width, tag}))
+        One value for each operand, in order, unsigned.
     """
 
     INTERVAL = 1

@@ -28,7 +28,10 @@ _INDEX_WIDTH = 8
 
 @cache
 def log2_table():
-    """``log2(1 + k / 256)`` in units of 2^-24; decimal logarithms are correctly rounded."""
+    """The ``Table`` of ``Log2``: ``log2(1 + k / 256)`` for k = 0..256, in units of 2^-24.
+
+    The points are rounded correctly from decimal logarithms.
+    """
     context = Context(prec=40)
     unit = Decimal(1 << _MANTISSA_WIDTH) / context.ln(Decimal(2))
     points = tuple(
@@ -42,7 +45,11 @@ def log2_table():
 
 @dataclass(frozen=True, kw_only=True)
 class Log2Config(ConfigBase):
-    """Width of the operand, and of a tag that travels beside it."""
+    """Config of ``Log2``.
+
+    width : bits of the operand, 1 to 64.
+    tag_width : bits of a tag that travels beside the operand; 0 for none.
+    """
 
     width: int = 64
     tag_width: int = 0
@@ -75,8 +82,8 @@ class Log2Config(ConfigBase):
 class Log2(wiring.Component):
     """``log2 = log2(x)`` in UQ(6, 20) with an error of at most 2^-18; exact at powers of two.
 
-    ``x = 0`` gives 0 with ``zero`` set. The result never falls as ``x`` rises. The chords of 256
-    segments give an error in [-2^-18.47, 0], rounding adds 2^-21.
+    ``x`` is an unsigned integer. ``x = 0`` gives 0 with ``zero`` set. The result never falls as
+    ``x`` rises. The chords of 256 segments give an error in [-2^-18.47, 0], rounding adds 2^-21.
 
     Parameters
     ----------
@@ -85,7 +92,9 @@ class Log2(wiring.Component):
     Members
     -------
     i : In(stream.Signature({x: config.width, tag}))
+        One operand an item, and a tag, which comes out unchanged beside its logarithm.
     o : Out(stream.Signature({log2: 26, zero: 1, tag}))
+        One logarithm for each operand, in order; ``zero`` is 1 if the operand was 0.
     """
 
     INTERVAL = 1

@@ -84,7 +84,7 @@ class Multiply(wiring.Component):
 
     @classmethod
     def estimate(cls, a_width, b_width):
-        """Clocks and resources. ValueError names a width that is out of range."""
+        """The ``Estimate`` of clocks and resources; ValueError for a width outside 1..256."""
         check_range("a_width", a_width, 1, 256)
         check_range("b_width", b_width, 1, 256)
         products = _rows(a_width, b_width)

@@ -24,32 +24,40 @@ _CLASSES = {}
 class Arithmetic(ConfigBase):
     """Formats of the three kinds of numbers that a tensor unit moves, and their operations.
 
-    kind : "float32", "fixed" or "dual": the class, whichever of the classes is asked for it.
-    weight, activation, gradient : SQ formats, read in fixed point.
+    kind : "float32", "fixed" or "dual". It chooses the class of the object that is made, whichever
+        of the classes is called.
+    weight, activation, gradient : SQ formats of the three kinds of numbers, used in fixed point
+        only.
 
-    An operation takes ``m``, which gets its registers, and ``name`` for them; its result is of
-    ``<operation>_latency`` clocks ago.
+    An operation with ``m`` adds its registers to this module, under the keyword ``name``; its
+    result belongs to the operands of ``<operation>_latency`` clocks ago, and new operands may come
+    every clock. An operation without ``m``, and ``positive``, is combinational.
 
-    multiply(m, a, b), add(m, a, b, shape=None) : product, and sum, in ``shape`` or wide enough.
-    times_one(value) : its product with an activation of 1, at once: a bias among products.
-    requantize(m, value, *source, kind) : a sum of products of the ``source`` kinds as a number of
-        ``kind``, and whether it was clipped.
+    multiply(m, a, b) : the product.
+    add(m, a, b, shape=None) : the sum; fixed point gives it ``shape``, or if None enough bits.
+    times_one(value) : the product of ``value`` and an activation of 1, so that a bias can be added
+        to products.
+    requantize(m, value, *source, kind) : ``value`` is a sum of products of one number of each
+        ``source`` kind. Gives it as a number of ``kind``, and whether it was clipped.
     quantize(m, bits, kind) : binary32 as a number of ``kind``, and whether it was clipped.
-    to_float(m, value, kind) : the binary32 bits of a number.
-    stream_to_float(m, source, sink) : wires (activation, tag, valid) to (bits, tag, valid, ready),
-        with back-pressure; returns the ready of the source.
-    tanh(m, value) : of an activation.
-    derived_by_tanh(m, dx, x) : gradient times ``1 - x**2``, where tanh gave the activation ``x``.
-    positive(m, x) : whether an activation is above zero, at once.
-    scaled_down(value, places) : ``value * 2**-places`` at once, rounded, in fixed point half up.
-    order_key(value) : signed integer in the order of the numbers; NaN aside, -0 below +0.
-    weight_words(x), weights_of(words) : real numbers as weights in a parameter image, uint32, and
-        how many were clipped; and back, float32.
+    to_float(m, value, kind) : the binary32 bits of a number of ``kind``.
+    stream_to_float(m, source, sink) : wires the signals (activation, tag, valid) to (binary32 bits,
+        tag, valid, ready) as a stream with back-pressure; returns the ready of the source.
+    tanh(m, value) : tanh of an activation, as an activation.
+    derived_by_tanh(m, dx, x) : gradient ``dx`` times ``1 - x**2``, where the activation ``x`` is a
+        result of tanh.
+    positive(m, x) : whether an activation is above zero.
+    scaled_down(value, places) : ``value * 2**-places``, rounded; in fixed point half up.
+    order_key(value) : a signed integer that is in the order of the numbers; -0 is below +0, and a
+        NaN has no defined place.
+    weight_words(x) : an array of real numbers as weights of a parameter image (uint32), and how
+        many of them were clipped.
+    weights_of(words) : the words of a parameter image back as float32.
 
-    ``zero`` leaves every number as it is when added; ``minus_one`` is a gradient. ``saturates``:
-    numbers are clipped, which is counted. ``<operation>_estimate`` is the Estimate of an operation,
-    as yosys maps it to UltraScale+ with DSP blocks packed; ``product_dsp`` and ``tanh_dsp`` are
-    blocks of a product and of tanh.
+    ``zero`` leaves every number as it is when added; ``minus_one`` is -1 as a gradient.
+    ``saturates`` is whether numbers are clipped, which units then count. ``<operation>_estimate``
+    is the Estimate of one operation, as yosys maps it to UltraScale+ with registers packed into DSP
+    blocks; ``product_dsp`` and ``tanh_dsp`` are the DSP blocks of a product and of tanh.
     """
 
     kind: str = "float32"
@@ -95,17 +103,19 @@ class Arithmetic(ConfigBase):
         return sum(getattr(self, kind).fraction for kind in kinds)
 
     def sum_shape(self, *kinds, count):
-        """Shape that holds every sum of ``count`` numbers of a kind, or products of two kinds."""
+        """A shape that holds every sum of ``count`` terms: numbers of the one kind that is given,
+        or products of the two kinds."""
         width = sum(getattr(self, kind).width for kind in kinds) - (len(kinds) - 1)
         return signed(width + count.bit_length())
 
     def gradient_sum_shape(self, batch):
-        """Shape of the sum over a batch that an optimizer takes as a weight's gradient."""
+        """The shape of a weight's gradient, summed over ``batch`` samples, as an optimizer takes
+        it."""
         return self.sum_shape("activation", "gradient", count=batch)
 
     @property
     def gradient_sum_fraction(self):
-        """Fraction bits of that sum."""
+        """Fraction bits of the sum of ``gradient_sum_shape``."""
         return self.fraction("activation", "gradient")
 
 

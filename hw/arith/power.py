@@ -28,7 +28,10 @@ EXPONENT_WIDTH = LOG_FORMAT.integer + SCALE_FORMAT.integer
 
 @dataclass(frozen=True, kw_only=True)
 class PowerConfig(ConfigBase):
-    """Width of a tag that travels beside the operand."""
+    """Config of ``Power``.
+
+    tag_width : bits of a tag that travels beside the operand; 0 for none.
+    """
 
     tag_width: int = 0
 
@@ -66,9 +69,11 @@ class Power(wiring.Component):
     Members
     -------
     i : In(stream.Signature({log: SQ(7, 20), tag}))
+        One base-2 logarithm an item, and a tag, which comes out unchanged beside its power.
     scale : In(16)
-        UQ(1, 15); stable while operands are on their way.
+        The factor of all logarithms, UQ(1, 15); steady while an operand is between ``i`` and ``o``.
     o : Out(stream.Signature({mantissa: UQ(1, 24), exponent: signed(8), tag}))
+        One power for each logarithm, in order.
     """
 
     INTERVAL = 1

@@ -20,7 +20,11 @@ __all__ = ["Quantize", "QuantizeConfig", "quantize"]
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizeConfig(ConfigBase):
-    """Format of the result, and width of a tag that travels beside."""
+    """Config of ``Quantize``.
+
+    target : SQ format of the result, of at most 32 bits.
+    tag_width : bits of a tag that travels beside the operand; 0 for none.
+    """
 
     target: FixedFormat
     tag_width: int = 0
@@ -35,7 +39,8 @@ class QuantizeConfig(ConfigBase):
 class Quantize(Float32Unit):
     """``value = clip(floor(x * 2**fraction + 1/2), low, high)``, raw of ``config.target``.
 
-    ``saturated`` tells of a value that was clipped. A NaN gives 0, and counts as saturated.
+    ``fraction``, ``low`` and ``high`` are those of the format. ``saturated`` is 1 if the value was
+    clipped. A NaN gives 0, and counts as saturated; a subnormal counts as 0.
 
     Parameters
     ----------
@@ -44,7 +49,9 @@ class Quantize(Float32Unit):
     Members
     -------
     i : In(stream.Signature({x: 32, tag}))
+        One binary32 number an item, and a tag, which comes out unchanged beside its value.
     o : Out(stream.Signature({value: config.target.shape, saturated: 1, tag}))
+        One value for each number, in order.
     """
 
     OPERANDS = ("x",)
@@ -115,7 +122,11 @@ class Quantize(Float32Unit):
 
 
 def quantize(m, x, target, *, name):
-    """``(value, saturated)`` of the bits ``x``, ``Quantize.LATENCY`` clocks ago: free-running."""
+    """A ``Quantize`` without handshake in ``m``, for a new number every clock.
+
+    Returns its outputs ``(value, saturated)``, which belong to the binary32 bits ``x`` of
+    ``Quantize.LATENCY`` clocks ago. ``target`` is the format of the value.
+    """
     m.submodules[f"{name}_unit"] = unit = SharedModule(Quantize, QuantizeConfig(target=target))
     value = Signal(target.shape, name=name)
     saturated = Signal(name=f"{name}_saturated")

@@ -15,21 +15,24 @@ STATE_LAYOUT = data.StructLayout({"a": 64, "b": 64, "c": 64, "counter": 64})
 
 
 class Sfc64(wiring.Component):
-    """``number = a + b + counter``; then at the same time ``a = b ^ (b >> 11)``,
-    ``b = c + (c << 3)``, ``c = rotl(c, 24) + number`` and ``counter = counter + 1``.
+    """``number = a + b + counter``; a step then replaces all four words of the state at once:
+    ``a`` by ``b ^ (b >> 11)``, ``b`` by ``c + (c << 3)``, ``c`` by ``rotl(c, 24) + number``, and
+    ``counter`` by ``counter + 1``, all modulo 2^64.
 
     ``number`` is a register computed a step ahead, so no path holds two additions in a row.
 
     Members
     -------
     number : Out(64)
-        The next random number. Not valid in the clock after ``load``.
+        The next random number; it stays until it is taken. Not valid in the clock after ``load``.
     next : In(1)
-        Takes ``number``; the number after it shows in the next clock.
+        Takes ``number``, one in each clock in which it is high; the number after it shows in the
+        next clock. It must be low in the clock after ``load``.
     load : In(1), seed : In(STATE_LAYOUT)
-        ``load`` replaces the state by ``seed``, and wins over ``next``.
+        ``load`` replaces the state by ``seed``. If ``next`` is high in the same clock, it has no
+        effect.
     state : Out(STATE_LAYOUT)
-        The state of which ``number`` is made.
+        The state from which ``number`` is computed.
     """
 
     def __init__(self):

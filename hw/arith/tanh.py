@@ -40,10 +40,12 @@ _NARROW = 18
 
 @dataclass(frozen=True)
 class TanhTable:
-    """``(base - slope * t + curve * t**2) * 2**-guard`` in segment ``index``, raw of VALUE_FORMAT.
+    """``tanh(x) / x`` for 0 <= x < 8, as a parabola in each of 512 segments of equal length.
 
-    ``x = index * 2**rest_width + rest`` and ``t = rest * 2**-rest_width``: parabolas through both
-    ends and the middle of each of 512 segments. int64 arrays.
+    In segment ``index`` the ratio is ``(base - slope * t + curve * t**2) * 2**-guard``, raw of
+    VALUE_FORMAT, where ``x`` is raw of X_FORMAT, ``x = index * 2**rest_width + rest`` and
+    ``t = rest * 2**-rest_width``. Each parabola goes through both ends and the middle of its
+    segment. ``base``, ``slope`` and ``curve`` are int64 arrays of 512.
     """
 
     base: np.ndarray
@@ -54,7 +56,7 @@ class TanhTable:
 
     @property
     def layout(self):
-        """Of a word; a slope less its curve has one bit more."""
+        """The layout of the three numbers of a segment, in one word of the ROM."""
         return data.StructLayout(
             {
                 name: Shape.cast(range(int(values.min()), int(values.max()) + 1))
@@ -69,7 +71,7 @@ class TanhTable:
 
 @cache
 def tanh_table():
-    """The table; decimal exponentials are correctly rounded."""
+    """The ``TanhTable`` that all units share; its points are correctly rounded."""
     context = Context(prec=40)
     unit = 1 << (VALUE_FORMAT.fraction + _GUARD)
     halves = 2 << _INDEX_WIDTH
@@ -126,9 +128,10 @@ def _ratio(m, x, advance):
 
 
 class Tanh(Float32Unit):
-    """``result = tanh(x)`` in binary32, relative error at most 2^-21; see ``format`` for NaN.
+    """``result = tanh(x)`` in binary32, with a relative error of at most 2^-21.
 
-    Odd, and exactly ``x`` below 2^-23; ±1 from 8 on. A subnormal gives a zero of its sign.
+    The function is odd: exactly ``x`` for ``|x|`` below 2^-23, and ±1 from 8 on. A subnormal gives
+    a zero of its sign, every NaN gives 0x7fc00000.
 
     Parameters
     ----------
@@ -137,7 +140,9 @@ class Tanh(Float32Unit):
     Members
     -------
     i : In(stream.Signature({x: 32, tag}))
+        One operand an item, and a tag, which comes out unchanged beside its result.
     o : Out(stream.Signature({result: 32, tag}))
+        One result for each operand, in order.
     """
 
     OPERANDS = ("x",)
@@ -220,7 +225,9 @@ class TanhFixed(wiring.Component):
     Members
     -------
     i : In(stream.Signature(target.shape))
+        One raw operand an item.
     o : Out(stream.Signature(target.shape))
+        One raw result for each operand, in order.
     """
 
     INTERVAL = 1

@@ -21,7 +21,12 @@ __all__ = ["ToFixed", "ToFixedConfig"]
 
 @dataclass(frozen=True, kw_only=True)
 class ToFixedConfig(ConfigBase):
-    """Format of the result, width of the signed exponent, and of a tag that travels beside."""
+    """Config of ``ToFixed``.
+
+    target : UQ format of the result, of at most 38 bits.
+    exponent_width : bits of the signed exponent, 2 to 16.
+    tag_width : bits of a tag that travels beside the operand; 0 for none.
+    """
 
     target: FixedFormat
     exponent_width: int = 8
@@ -54,7 +59,9 @@ class ToFixedConfig(ConfigBase):
 
 
 class ToFixed(wiring.Component):
-    """``value = mantissa * 2**exponent`` in the target format, round half up, saturating.
+    """``value = mantissa * 2**exponent`` in the target format, rounded half up.
+
+    A value above the format's largest number becomes that number, and has ``saturated`` set.
 
     Parameters
     ----------
@@ -63,8 +70,10 @@ class ToFixed(wiring.Component):
     Members
     -------
     i : In(stream.Signature({mantissa: UQ(1, 24), exponent: signed, tag}))
-        The leading bit of the mantissa is set.
+        One operand an item, and a tag, which comes out unchanged beside its value. The leading bit
+        of the mantissa is 1, so 1 <= mantissa < 2.
     o : Out(stream.Signature({value: config.target.shape, saturated: 1, tag}))
+        One raw value for each operand, in order.
     """
 
     INTERVAL = 1

@@ -22,7 +22,11 @@ __all__ = ["ToFloat", "ToFloatConfig", "to_float", "to_float_stream"]
 
 @dataclass(frozen=True, kw_only=True)
 class ToFloatConfig(ConfigBase):
-    """Format of the operand, and width of a tag that travels beside."""
+    """Config of ``ToFloat``.
+
+    source : SQ or UQ format of the operand.
+    tag_width : bits of a tag that travels beside the operand; 0 for none.
+    """
 
     source: FixedFormat
     tag_width: int = 0
@@ -51,7 +55,10 @@ class ToFloat(wiring.Component):
     Members
     -------
     i : In(stream.Signature({raw: config.source.shape, tag}))
+        One raw number of ``config.source`` an item, and a tag, which comes out unchanged beside its
+        result. ``fraction`` is that of the format.
     o : Out(stream.Signature({result: 32, tag}))
+        One result for each number, in order.
     """
 
     INTERVAL = 1
@@ -122,7 +129,11 @@ class ToFloat(wiring.Component):
 
 
 def to_float(m, raw, fraction, *, name):
-    """The 32 bits of ``raw * 2**-fraction``, ``ToFloat.LATENCY`` clocks ago: free-running."""
+    """The binary32 bits of ``raw * 2**-fraction``, by a ``ToFloat`` without handshake in ``m``.
+
+    ``raw`` is a value of any integer shape, a new one every clock. The bits belong to the ``raw``
+    of ``ToFloat.LATENCY`` clocks ago.
+    """
     shape = raw.shape()
     source = FixedFormat(signed=shape.signed, integer=shape.width - fraction, fraction=fraction)
     m.submodules[f"{name}_unit"] = unit = SharedModule(ToFloat, ToFloatConfig(source=source))
@@ -137,8 +148,11 @@ def to_float(m, raw, fraction, *, name):
 
 
 def to_float_stream(m, format, source, sink, *, name):
-    """A ``ToFloat`` between ``source``, (raw of ``format``, tag, valid), and ``sink``, (bits, tag,
-    valid, ready); returns the ready of the source."""
+    """Puts a ``ToFloat`` between two streams in ``m``, both given as tuples of signals.
+
+    ``source`` is (raw number of ``format``, tag, valid), ``sink`` is (binary32 bits, tag, valid,
+    ready). Returns the ready of ``source``.
+    """
     raw, tag, valid = source
     config = ToFloatConfig(source=format, tag_width=len(tag))
     m.submodules[name] = unit = SharedModule(ToFloat, config)

@@ -40,10 +40,11 @@ class Fa3cConfig(ConfigBase):
     units : the role of each compute unit, "infer", "train" or "any".
     batch : agents of one inference, at most.
     steps : samples of a training task, at most (t_max).
-    agents, snapshots : number of agents that have a rollout, and of local copies of theta.
+    agents : number of agents that have a rollout.
+    snapshots : number of local copies of theta.
     tasks : tasks of one ROUND, at most.
     rms_units : parameters that RMSProp updates at a time (RUs, FA3C 4.2.3).
-    drain_words : words of a row of outputs that leave a compute unit in a clock.
+    drain_words : words of outputs that a compute unit makes from its sums in a clock.
     parameter_rows : rows of a unit's parameter buffer; the largest convolution must fit.
     ultra_ram : whether memories of 2048 rows and more may be UltraRAM.
     engine : width and bursts of all masters.
@@ -162,7 +163,8 @@ class Fa3cConfig(ConfigBase):
 
     @property
     def partials(self):
-        """Partial sums of an output of a fully connected layer; its inputs go to them in turn."""
+        """Number of partial sums of each output of a fully connected layer, 1 or 2. Chunks of
+        ``lanes`` inputs go to them in turn."""
         return 2 if self.lanes < 8 else 1
 
     def units_for(self, work):
@@ -236,8 +238,8 @@ class Fa3cConfig(ConfigBase):
 
     @cached_property
     def map_bases(self):
-        """First row of each map (see ``map_rows``) of sample 0 in a feature buffer; the map of
-        sample b begins b times the map's rows later."""
+        """First row, in a feature buffer, of each map of sample 0: the observation, then the output
+        of each layer. The map of sample b begins b times the map's rows later."""
         return tuple(accumulate((self.samples * rows for rows in self.map_rows), initial=0))[:-1]
 
     @property
@@ -284,7 +286,7 @@ class Fa3cConfig(ConfigBase):
         return blocks * ROW * ROW_BYTES
 
     def rollout_row(self, agent, step):
-        """First row of a step of an agent's rollout in local memory."""
+        """First row of a step of an agent's rollout; rows count over both local masters."""
         return self.snapshots * self.theta_rows + (agent * self.steps + step) * self.step_rows
 
     @property

@@ -51,8 +51,8 @@ class A3cCore(CommandCore):
         return ComputeUnit(self.config, number)
 
     def attach(self, m, run):
-        """Connects commands and their outcome. The units share the host's master: see
-        ``execute``."""
+        """Connects the core's streams of commands and outcomes to ``run``. It leaves the host's
+        master to ``execute``, since the compute units use this master too."""
         connect(m, flipped(self.command), run.command)
         connect(m, run.outcome, flipped(self.outcome))
 

@@ -61,9 +61,8 @@ def _rounds(config):
 
 
 def suggest(config, fits):
-    """Changes with which ``config`` would fit, as texts of ``hw.suggest.suggest``.
-
-    ``fits(config)`` says whether a config fits.
+    """List of texts, each with a change of ``config`` that would make it fit. If no single change
+    would, one text with several changes, or no text. ``fits(config)`` says whether a config fits.
     """
 
     def halves(value):

@@ -18,8 +18,8 @@ class Layer:
     in_height, in_width : pixels of the input that the taps reach
     in_channels : channels of an input pixel, with padding; all inputs of a fully connected layer
     out_height, out_width : pixels of the output
-    filters : outputs of a pixel, without padding
-    per_row : inputs in a row of memory: 16 words, or 64 bytes
+    filters : channels of an output pixel, without padding; all outputs of a fully connected layer
+    per_row : inputs in a row of memory: 16 if each is a word, 64 if each is a byte
     """
 
     convolution: bool
@@ -60,7 +60,7 @@ class Layer:
 
     @cached_property
     def depth(self):
-        """Products of one output; a group of 16 outputs has as many rows of weights."""
+        """Number of products in one output; a group of 16 outputs has as many rows of weights."""
         return self.kernel * self.kernel * self.in_channels
 
     @cached_property

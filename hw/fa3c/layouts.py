@@ -14,7 +14,7 @@ def unit_task(config):
 
     train : 1 for a TRAIN
     count : agents of an INFER, steps of a TRAIN
-    step : step of the rollouts that an INFER extends
+    step : INFER: the step, from 0, that is added to the rollouts; ``config.steps``: none is added
     agents : numbers of the agents
     snapshot_row : first row of the snapshot in local memory
     operands, results : byte addresses of the task's data
@@ -33,15 +33,18 @@ def unit_task(config):
 
 
 def listed_task(config):
-    """A task of a list: its position there, and whether it is the last."""
+    """A task of the list of a ROUND: ``task``, as the list has it; ``position`` in the list, from
+    0; ``last``, 1 for the last task."""
     return data.StructLayout(
         {"task": TASK.shape, "position": range(max(2, config.tasks)), "last": 1}
     )
 
 
 def queued_task(config):
-    """An INFER or a TRAIN that waits for its unit: ``unit_task`` with the snapshot's number and
-    with offsets instead of addresses. ``waits``: it must wait for the SYNC of its snapshot."""
+    """An INFER or a TRAIN that waits for its unit. It has the fields of ``unit_task``, but
+    ``snapshot`` is the number of the snapshot instead of its row, and ``operands`` and ``results``
+    are byte offsets in their buffers. ``waits``: 1 if the task may begin only when the SYNC of
+    its snapshot in the same list is done."""
     unit = unit_task(config)
     return data.StructLayout(
         {
@@ -55,7 +58,8 @@ def queued_task(config):
 
 
 def updating_task(config):
-    """A TRAIN or a SYNC that waits for RMSProp: ``update`` without the layer."""
+    """A TRAIN or a SYNC of a list that waits for RMSProp. It has all fields of ``update`` except
+    ``layer``: a TRAIN becomes an UPDATE of each layer."""
     fields = dict(update(config))
     del fields["layer"]
     return data.StructLayout({name: field.shape for name, field in fields.items()})

@@ -49,7 +49,14 @@ class Masters:
         self.clients = {}
 
     def add(self, master, direction, name, port, depth=None):
-        """A port of rows with the master's own addresses. ``depth``: places in its queue."""
+        """Adds a port of 512-bit rows whose addresses are those of the master.
+
+        master : name of the master, one of ``MASTERS``
+        direction : "read" or "write"
+        name : name of the port, for its submodules
+        port : read port or write port of a part of ``a3c``
+        depth : places for beats in the queue of the port; None: the direction's usual depth
+        """
         width = engine_of(self.config, master).data_width
         if width != ROW_WIDTH:
             narrow = {"read": NarrowRead, "write": NarrowWrite}[direction](
@@ -61,12 +68,17 @@ class Masters:
         self.add_beats(master, direction, port, depth)
 
     def add_beats(self, master, direction, port, depth=None):
-        """A port of beats of the master's own width."""
+        """Adds a port whose beats have the width of the master; parameters as those of ``add``."""
         depth = depth or {"read": _READ, "write": _WRITE}[direction]
         self.clients.setdefault((master, direction), []).append((port, depth))
 
     def add_striped(self, direction, name, port, bases):
-        """A port of rows of the striped space; ``bases``: its address on each local master."""
+        """Adds a port of 512-bit rows in local memory, whose blocks of 16 rows lie on the local
+        masters in turn.
+
+        ``bases`` : byte address at which local memory begins on each local master; the other
+        parameters are those of ``add``.
+        """
         striped = {"read": StripedRead, "write": StripedWrite}[direction](
             ROW_WIDTH, STRIPES, _STRIPE_ROWS, _PIECES
         )
@@ -77,7 +89,10 @@ class Masters:
             self.add(f"local{number}", direction, f"{name}_{number}", part)
 
     def join(self, ends):
-        """Connects all ports. ``ends``: {(master, direction): port of the core}."""
+        """Connects all ports that were added, by an interconnect for each master and direction.
+
+        ``ends`` : {(master, direction): port of the core}; each must have a port that was added.
+        """
         for (master, direction), end in ends.items():
             clients = self.clients[master, direction]
             config = _interconnect(self.config, master, [depth for _, depth in clients])
@@ -99,7 +114,9 @@ def _interconnect(config, master, depths):
 
 
 def estimate(config):
-    """Resources of what joins and widens the ports of all parts of a Fa3cConfig, less engines."""
+    """Resources, for a Fa3cConfig, of the interconnects between the parts of ``a3c`` and the
+    masters, of the width converters and of the stripes. The engines of the masters are not
+    counted."""
     infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
     units = len(config.units)
     # Places in the queues of the ports that read and that write.

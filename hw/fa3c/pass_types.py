@@ -26,8 +26,12 @@ class Source(Enum):
 
 
 class Nest(NamedTuple):
-    """A loop nest: the turns of each loop, outermost first, and what a turn of each loop adds to an
-    address, which begins at ``base``."""
+    """A loop nest that makes addresses.
+
+    counts : turns of each loop, outermost first; 0 (``BATCH``) stands for the task's count
+    strides : what each further turn of a loop adds to the address
+    base : the address in the first turn of all loops
+    """
 
     counts: tuple
     strides: tuple
@@ -65,7 +69,8 @@ class Segments(NamedTuple):
     base, counts, strides : for each a < counts[0], for each b < counts[1], a run begins at row
         ``base + a * strides[0] + b * strides[1]``
     rows : rows of a run
-    resident : the pass reads the rows in any order and repeatedly; otherwise once, in order
+    resident : whether the pass reads the rows in any order and repeatedly; otherwise it reads each
+        row once, in order
     """
 
     base: int
@@ -77,19 +82,20 @@ class Segments(NamedTuple):
 
 class Pass(NamedTuple):
     """One pass: the words that it sweeps, the rows that it holds, the lines that it fills, the
-    outputs that it drains. Levels are those of ``hw.fa3c.plan``.
+    outputs that it drains. Loops have the levels 6 (outermost) to 0 of ``hw.fa3c.plan``; a slot
+    is the place of a sum in every PE.
 
     kind, layer : what is computed, and for which layer
     words : Nest of 7 levels: the address of a chunk in the line
-    slots : strides of the slot, 7 levels
+    slots : for each of the 7 levels, what a further turn adds to the number of the slot, from 0
     partials : chunk n of level 1 goes to partial sum n mod partials
     hold : a sweep takes at least so many clocks, so that its slots do not return too early
-    last_slots : turns of level 0 while level 4 is in its last turn; 0: as in the others
-    bias : only in GC: while levels 4 and 5 are in their last turns there is one slot more, for the
-        bias, whose words are 1
+    last_slots : turns of level 0 while level 4 is in its last turn; 0: as many as in its others
+    bias : true only in GC: while levels 4 and 5 are in their last turns there is one slot more,
+        for the bias, whose words are 1
     line_level : a new line begins at each turn of this level
     fill : Nest of 6 levels (6 to 2, then the rows of a line): a row of the feature buffer
-    last_rows : rows of a line while level 4 is in its last turn; 0: as in the others
+    last_rows : rows of a line while level 4 is in its last turn; 0: as many as in its others
     source : where the rows that the PEs hold come from
     rows : Nest of 7 levels (6 to 1, then the rows of the lanes): a row of the parameter buffer,
         counted from the first of the pass, or of the feature buffer. FW reads one row more, the

@@ -96,7 +96,11 @@ def _updates(config, tasks):
 
 
 def round_clocks(config, tasks, latency=64):
-    """Clocks of a ROUND from its start to its end; ``tasks`` are ``Work``."""
+    """Clocks of a ROUND from its start to its end.
+
+    tasks : list of ``Work``, in the order of the ROUND's list
+    latency : clocks of memory from a request to its first beat
+    """
     interconnect = InterconnectConfig(depth=SHALLOW)
     begin = 2 * (latency + _AROUND) + 4 * len(tasks)
     begin += (latency + _AROUND) * sum(work.kind == Task.TRAIN for work in tasks)

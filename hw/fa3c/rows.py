@@ -12,8 +12,9 @@ ROW_BYTES = ROW_WIDTH // 8
 
 
 def row_blocks(rows, ultra_ram):
-    """``lut``, ``bram36`` and ``uram`` of an ``Estimate``, for a memory of ``rows`` rows in the
-    style that ``style_of`` chooses."""
+    """Dict of the fields ``lut``, ``bram36`` and ``uram`` of an ``Estimate``, for a memory of
+    ``rows`` rows in the style that ``style_of`` chooses. ``ultra_ram``: whether it may be
+    UltraRAM."""
     style = style_of(rows, ultra_ram)
     blocks = memory_blocks(ROW_WIDTH, rows, style)
     return {

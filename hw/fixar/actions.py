@@ -33,7 +33,8 @@ _ONE = BIAS << FIELDS["exponent"].offset
 
 
 def read_layout(config):
-    """The address of a word in a core's memory of actions, version mu."""
+    """The address of a word in the memories of actions, of the policy's actions: the ``core``; the
+    sample, or pair of samples, ``t`` of this core; the ``tile``, which word of a sample it is."""
     return data.StructLayout(
         {
             "core": range(config.cores),
@@ -73,7 +74,7 @@ class Actions(wiring.Component):
     o : Out(stream.Signature(data_width))
         Each observation's actions, rounded up to granules; without gaps, zeros after the last.
     busy : Out(1)
-        High until the last beat is taken.
+        High from the clock after ``start`` until the last beat is taken.
     """
 
     # To the first number of the generator; through the units of ``_noisy``, and into a beat. The

@@ -65,7 +65,8 @@ FIXAR_STATUS = Layout(
 
 
 def shift_bytes(words):
-    """The shifts in the words of a field, in order: integers or Amaranth values."""
+    """List of the shifts in ``words``, four bytes from each word of 32 bits, the lowest byte first.
+    Words and shifts are integers or Amaranth values."""
     return [(word >> 8 * k) & 0xFF for word in words for k in range(4)]
 
 

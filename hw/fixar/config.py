@@ -70,11 +70,13 @@ class TileLayer(ConfigBase):
 
     @property
     def numbers(self):
-        """4-byte numbers of a section of the parameter image, whole 64 bytes."""
+        """How many 4-byte numbers the layer's section of the parameter image has, rounded up to
+        whole 64 bytes."""
         return -(-self.words * self.side // 16) * 16
 
     def pack(self, weights, biases):
-        """A section's numbers of weights [outputs, inputs] and biases [outputs]."""
+        """The array of a section's ``numbers``, made of weights [outputs, inputs] in the host's
+        order and biases [outputs]. Padding is 0."""
         rows = np.concatenate([np.roll(weights, self.last, axis=1), biases[:, None]], axis=1)
         padded = np.zeros((self.output_tiles * self.side, self.inputs + 1), rows.dtype)
         padded[: self.outputs] = rows
@@ -82,7 +84,7 @@ class TileLayer(ConfigBase):
         return np.concatenate([words, np.zeros(self.numbers - len(words), words.dtype)])
 
     def unpack(self, numbers):
-        """``(weights, biases)`` of a section's numbers; inverse of ``pack``."""
+        """``(weights, biases)`` of the array ``numbers`` of a section; the inverse of ``pack``."""
         words = numbers[: self.words * self.side].reshape(self.output_tiles, -1, self.side)
         rows = words.transpose(0, 2, 1).reshape(-1, self.inputs + 1)[: self.outputs]
         return np.roll(rows[:, :-1], -self.last, axis=1).copy(), rows[:, -1].copy()
@@ -92,14 +94,16 @@ class TileLayer(ConfigBase):
 class FixarConfig(ConfigBase):
     """A DDPG learner on ``cores`` arrays of ``side`` x ``side`` PEs (FIXAR V).
 
-    observation, action : sizes; an experience's action is in -1..1, its discount in 0..1.
+    observation : how many numbers an observation has.
+    action : how many numbers an action has; those of an experience are in -1..1, and the discount
+        of an experience is in 0..1.
     hidden : widths of 1 to 4 hidden layers, of both networks; relu behind each.
     batch : largest batch.
     cores : adaptive array cores, each with its share of the batch.
     side : rows and columns of an array: 4, 8 or 16.
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : formats of full precision; they must be ``DualPrecision``'s, because arrays, psum
-    and the host's plan of precision are made for them.
+        and the host's plan of precision are made for them.
     """
 
     observation: int = 17
@@ -150,7 +154,7 @@ class FixarConfig(ConfigBase):
 
     @property
     def parameter_sets(self):
-        """What LOAD and STORE can name, in the order of their bits."""
+        """Names of the parameter sets that LOAD and STORE can move, in the order of their bits."""
         return PARAMETER_SETS
 
     @cached_property
@@ -188,7 +192,8 @@ class FixarConfig(ConfigBase):
         return -(-self.batch // self.cores)
 
     def groups(self, batch, half):
-        """Words of the stream for ``batch`` samples: the samples of a core, or pairs of them."""
+        """Words that a core streams for each tile: its samples of a batch of ``batch``, or, if
+        ``half``, pairs of them, rounded up."""
         return -(-batch // (self.cores * (2 if half else 1)))
 
 

@@ -40,7 +40,9 @@ class FixarCore(LearnerCore):
         return run.selected.format
 
     def extend(self, m, run, learner):
-        """Wires precision and shifts of the last FORMAT, and the ranges."""
+        """Wires precision and shifts of the last FORMAT, the noise of an ACT, and the ranges.
+        Returns ``{field: value}`` of the fields that FIXAR's status block has besides the
+        learner's."""
         command = data.View(FIXAR[FixarOpcode.FORMAT].shape, run.raw)
         act = data.View(FIXAR[LearnOpcode.ACT].shape, run.raw)
         shifts = {

@@ -136,8 +136,9 @@ def estimate(config):
 
 
 def suggest(config, fits):
-    """Texts of what would fit, as ``hw.suggest.suggest`` gives them; ``fits(config)`` says whether
-    a config does."""
+    """List of texts, each with a change of ``config`` that would make it fit. If no single change
+    would, one text with several changes, or no text. ``fits(config)`` says whether a config fits.
+    """
     learner = config.learner
     smaller = {
         "cores": list(range(learner.cores - 1, 0, -1)),

@@ -53,24 +53,31 @@ class Layouts:
         samples``.
     action_lanes : int
         Cells in a word of actions.
-    PASS : steady while a pass runs, with the shifts that are in force
-        ``half_x``, ``half_e``: codes of pairs. ``words``: of a stream of X cells (samples, or
-        pairs); ``error_words``: of E cells. ``outer``, ``inner``: the loops; the result has
-        ``outer`` words a sample. ``columns``: blocks of a DW's stream. ``source`` ...
-        ``destination``: addresses. ``lanes``: those of the last result word that exist.
-        ``shift``: of what streams; ``error_shift``: of a DW's tiles; ``code_shift``: of the
-        result's cells. ``seed_shift``: of the cells of the errors that a VALUE begins.
-        ``frame_shift``: of the frame's cells, and so of the actions that a SLOPE reads.
-        ``range_slot``: of the result; activations first.
+    PASS : the pass, steady while it runs
+        ``kind``, ``result``, ``network``, ``target``, ``frame``: as in ``plan.Pass``; so is
+        ``version``, but in a TANH it is the version that is written. ``half_x``, ``half_e``: X
+        cells (activations), E cells (errors) hold codes of two samples. ``words``: words of a
+        stream of X cells (samples, or pairs); ``error_words``: of E cells. ``outer``, ``inner``:
+        turns of the loops over tiles; the result has ``outer`` words a sample. ``columns``: blocks
+        of a DW's stream. ``source``, ``errors``, ``mask``, ``destination``: addresses of the first
+        words in the cells. ``lanes``: a bit for each lane of a sample's last result word: it
+        exists. ``shift``: shift of the codes that stream; ``error_shift``: of a DW's tiles;
+        ``code_shift``: of the result's cells. ``seed_shift``: of the cells of the errors that a
+        VALUE begins. ``frame_shift``: of the frame's cells, and so of the actions that a SLOPE
+        reads. ``range_slot``: slot of the result's range; slots of activations come first.
     FETCH : a word of what streams
-        ``address``: of X cells, or in a DX of E cells. ``merged``: the lanes of the action come
-        from ``action_address`` instead, or are zeros where the pass has no version; ``whole``: they
-        are all lanes of this word. ``blank``: the word is zeros, whatever is stored.
+        ``address``: its address in X cells, or in a DX in E cells. ``merged``: the lanes of the
+        action come from ``action_address`` instead, or are zeros where the pass has no version;
+        ``whole``: they are all lanes of this word. ``blank``: the word is zeros, whatever is
+        stored.
     STEP : a word enters the array
-        ``swap``: the first of a tile. ``index``: of its sum. ``first``, ``last``: of the sum.
-        ``ones``: the number 1 takes the place of the word; there is no word.
-    TILE_READ : a row of a DW's tile
-        ``select``: of a cell with two codes, the upper. ``mask``: operands that it is for.
+        ``swap``: it is the first word of a tile. ``index``: number of the sum to which it is added.
+        ``first``, ``last``: it is the first, the last word of this sum. ``ones``: the number 1
+        takes the place of the word; there is no word.
+    TILE_READ : a row of a DW's tile is read from E cells
+        ``address``: of the word. ``row``: number of the row. ``select``: of a cell with two codes,
+        the upper one is taken. ``mask``: a bit for each of a PE's two operands that it is for.
+        ``blank``: the row is zeros, whatever is stored.
     """
 
     def __init__(self, config):

@@ -48,12 +48,13 @@ class FixarLearner(wiring.Component):
     noise : In(32), seed : In(64)
         Noise and seed of an ACT (``Actions``); steady while it is under way.
     half_activations, half_errors, activation_shifts, error_shifts : In
-        As of ``PassTable``. They change only between commands.
+        Whether activations, and errors, are codes of 16 bits; the shift of each slot's codes, 0 in
+        full precision. They change only between commands.
     clear : In(1)
-        Forget the ranges.
+        One clock: forget the ranges.
     low, high : Out(signed(32)).array(slots)
         The range of each slot, those of activations first.
-    For the others see ``LearnerSignature``.
+    All other members are those of ``hw.learner``'s ``LearnerSignature``: batches, steps, images.
     """
 
     def __init__(self, config, data_width, ultra_ram):

@@ -12,7 +12,8 @@ __all__ = ["LearnerRanges"]
 
 
 class LearnerRanges(wiring.Component):
-    """``Ranges`` of a learner, activations first.
+    """Joins the ranges of all units of a learner: lowest and highest number of each slot since the
+    last ``clear``, the slots of activations first.
 
     Parameters
     ----------
@@ -23,13 +24,17 @@ class LearnerRanges(wiring.Component):
     cores : In(stream of range_layout).array(cores)
         Ranges of passes, from each core.
     intake : In({valid, low, high})
-        Of a batch's numbers.
-    errors_begin : In(1), errors : In(of ``TdErrors``), update : In(1)
-        The TD errors of a batch begin; they count for a range only if the batch's update comes.
+        With ``valid``, one clock: the range of a batch's numbers, for slot 0.
+    errors_begin : In(1), errors : In(error_layout(config)), update : In(1)
+        ``errors_begin``, one clock: the TD errors of a batch begin. ``errors``: words of them.
+        ``update``, one clock: the batch is used for an update; only then do its TD errors count
+        for the range of the errors at the critic's output.
     seeds : In(1)
-        A pass has started with errors of -1.
-    clear : In(1), low, high : Out
-        As of ``Ranges``.
+        One clock: a pass of VALUE has written errors of -1, which count for the same slot.
+    clear : In(1)
+        One clock: no slot has seen a number.
+    low, high : Out(signed(32)).array(slots)
+        The range of each slot; where no number was seen, ``low`` is above ``high``.
     """
 
     def __init__(self, config):

@@ -36,9 +36,10 @@ class Noise(wiring.Component):
     Members
     -------
     load : In(1), seed : In(64)
-        Start again; numbers on their way are dropped.
+        ``load``, one clock: start again from ``seed``; numbers on their way are dropped.
     o : Out(stream.Signature(signed(20)))
-        Nothing before the first ``load``; then numbers without end.
+        The numbers g, in units of 2^-16. There is none before the first ``load``; then they come
+        without end.
     """
 
     # The state is loaded, the first number is there; after those that are dropped the last of three

@@ -35,7 +35,7 @@ _END = 4
 def pass_cycles(config, pass_, batch, precision):
     """Clocks of a ``Pass`` of ``plan(config)``, from its start to its end.
 
-    batch : int
+    batch : int, samples of the batch
     precision : Precision
     """
     side, layer, half = config.side, pass_.layer, precision.activations
@@ -86,7 +86,7 @@ def iteration_cycles(config, batch, precision):
     """Clocks from an iteration's start to the next one's, if the next batch is there by then: the
     batch into cells, all passes, and TD errors if they take longer than the passes beside them.
 
-    batch, precision : as of ``pass_cycles``
+    batch, precision : samples of the batch, and the Precision
     """
     intake = Intake(config, 512)  # no clock depends on the width
     clocks = intake.steps * batch + intake.LATENCY + _BEGIN + _END

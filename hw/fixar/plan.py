@@ -14,13 +14,16 @@ __all__ = ["Kind", "Pass", "Regions", "Result", "Version", "acting", "plan"]
 
 
 class Kind(enum.IntEnum):
-    """What a pass fetches: tiles of weights, forward or transposed, or tiles of errors."""
+    """What a pass computes, and so what its tiles are. FW: the layer's outputs, with tiles of
+    weights. DX: errors of the layer's inputs, with transposed tiles of weights. DW: gradients of
+    the weights, with tiles of errors."""
 
     FW, DX, DW = range(3)
 
 
 class Version(enum.IntEnum):
-    """Which actions stand in the action's lanes when the frame is read."""
+    """Which actions stand in the action's lanes when the frame is read. NONE: zeros. REPLAYED:
+    those of the experiences. TARGET: the target actor's, for s'. POLICY: the actor's, for s."""
 
     NONE, REPLAYED, TARGET, POLICY = range(4)
 
@@ -28,10 +31,11 @@ class Version(enum.IntEnum):
 class Result(enum.IntEnum):
     """Where a pass's numbers go.
 
-    HIDDEN: relu, cells of the next layer. TANH: actions. Q, NEXT_Q: of the TD error. VALUE: Q of
-    the policy's action, where backpropagation to the actor starts. ERROR: errors of the layer
-    below. SLOPE: errors of the actor, times the slope of tanh. UPDATE: gradients, to the
-    optimizers.
+    HIDDEN: through relu, to the X cells that the next layer reads. TANH: through tanh, to the
+    action's cells. Q, NEXT_Q: the critic's values of s and of s', for the TD errors. VALUE: the
+    critic's value of the policy's action, where backpropagation to the actor starts. ERROR: errors
+    at the outputs of the layer below, to E cells. SLOPE: errors of the actor's actions, times the
+    slope of tanh, to E cells. UPDATE: gradients, to the optimizers.
     """
 
     HIDDEN, TANH, Q, NEXT_Q, VALUE, ERROR, SLOPE, UPDATE = range(8)
@@ -39,19 +43,23 @@ class Result(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Pass:
-    """A row of the plan.
+    """A row of the plan. Words are those that a sample has in its cells, as in ``Regions``.
 
-    network : 0 critic, 1 actor; ``layer`` its TileLayer; ``target``: the target's weights.
-    source : first word of the stream, in X cells (FW, DW) or E cells (DX). With ``frame``, X cells
-    are merged with the action lanes of ``version``.
+    kind : Kind.
+    network, layer : 0 for the critic, 1 for the actor; its TileLayer.
+    target : whether the weights are those of the target network.
+    source : first word of the stream, in X cells (FW, DW) or E cells (DX).
+    frame, version : with ``frame``, X cells are merged with the action lanes of ``version``.
     errors : DW: first word of the E cells that tiles are made of.
     mask : DX: first word of the X cells whose relu masks the errors.
     destination : first word of the cells that are written; for TANH, the version.
-    result : Result. ``tiles`` : tiles of a SLOPE's result, which has the actions alone.
-    source_slot, error_slot : the slots whose shifts the stream (DX: errors) and DW's tiles have.
+    result : Result.
+    tiles : SLOPE: tiles of the result, which has the actions alone; else 0.
+    source_slot : the slot whose shift the stream has: of activations, or in a DX of errors.
+    error_slot : DW: the slot of errors whose shift the tiles have.
     result_slot : the slot of the result's shift and range.
-    observes : after this pass the TD errors begin. decides : after this pass the iteration waits
-    for ``update``.
+    observes : after this pass the TD errors begin.
+    decides : after this pass the iteration waits for ``update``.
     """
 
     kind: Kind

@@ -40,10 +40,11 @@ def error_slot(config, network, position):
 
 @dataclass(frozen=True, kw_only=True)
 class Precision(ConfigBase):
-    """
+    """Which numbers are codes of 16 bits, and the shift of each layer's codes: a FORMAT.
+
     activations, errors : whether these are codes of 16 bits; errors only if activations are.
     activation_shifts, error_shifts : the shifts of the ``slots``: value = code * 2^shift units of
-    full precision. They are ignored in full precision; () stands for all zeros.
+        full precision. They are ignored in full precision; () stands for all zeros.
     """
 
     activations: bool = False
@@ -57,7 +58,8 @@ class Precision(ConfigBase):
             raise UsageError("errors must be full where activations are, not half")
 
     def check(self, config):
-        """ValueError unless these are shifts for ``config``."""
+        """Raises ValueError unless the shifts fit the FixarConfig ``config``: one for each slot, or
+        none, each of 0 to its limit."""
         limits = shift_limits(config)
         for name, count, limit in zip(
             ("activation_shifts", "error_shifts"), slots(config), limits, strict=True
@@ -70,13 +72,14 @@ class Precision(ConfigBase):
 
 
 def code_limits(signed):
-    """Lowest and highest code; after a relu codes have no sign."""
+    """``(lowest, highest)`` code of 16 bits. ``signed``: whether codes have a sign; those of
+    activations after a relu have none."""
     form = SQ(CODE_WIDTH, 0) if signed else UQ(CODE_WIDTH, 0)
     return form.low, form.high
 
 
 def shift_limits(config):
-    """The largest shifts of activations and of errors, with which codes have the range of full
+    """``(activations, errors)``: the largest shift of each, with which codes have the range of full
     precision."""
     formats = config.arithmetic
     return formats.activation.width - CODE_WIDTH, formats.gradient.width - CODE_WIDTH

@@ -20,19 +20,20 @@ class GaeConfig(ConfigBase):
 
     The stack takes one slot more, for bootstraps alone, so that a rollout of ``depth`` steps may
     end with unfinished episodes.
+
+    rows : trajectories that are worked on at the same time, 1 to 256.
+    depth : slots of the stack, 2 to 65536.
+    lookahead : registers in a PE's loop (HEPPO III-B): 1, 2 or 3.
+    code_width : bits of a reward or value in the stack: 8 or 16, codes; 32, words.
+    result_width : bits of an advantage or reward-to-go: 8 or 16, codes; 32, words.
+    ultra_ram : whether a stack of 2048 slots and more may be UltraRAM.
     """
 
-    #: Trajectories that are worked on at the same time.
     rows: int = 64
-    #: Slots of the stack.
     depth: int = 1024
-    #: Registers in a PE's loop (HEPPO III-B): 1, 2 or 3.
     lookahead: int = 2
-    #: Bits of a reward or value in the stack: 8 or 16, codes; 32, words.
     code_width: int = 8
-    #: Bits of an advantage or reward-to-go: 8 or 16, codes; 32, words.
     result_width: int = 8
-    #: Whether a stack of 2048 slots and more may be UltraRAM.
     ultra_ram: bool = True
 
     def __post_init__(self):

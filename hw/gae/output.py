@@ -15,7 +15,8 @@ __all__ = ["Output"]
 
 
 class Output(wiring.Component):
-    """Turns slots into beats; each plane of a slot is padded with zeros to whole beats.
+    """Turns the results of slots, or two moments, into beats. Each plane of a slot (advantages,
+    rewards-to-go) is padded with zeros to whole beats.
 
     Parameters
     ----------
@@ -30,7 +31,8 @@ class Output(wiring.Component):
     pulling : In(1)
         1: the beats come from ``results``. 0: from ``moments``.
     beats : In(stream.Signature(unsigned(24)))
-        How many beats follow: a whole number of slots, or both moments. Taken with the last beat.
+        How many beats leave: those of a whole number of slots, or of both moments. The item is
+        taken with the last of these beats.
     o : Out(stream.Signature(unsigned(data_width)))
         Beats for memory.
     """

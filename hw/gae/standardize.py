@@ -49,24 +49,26 @@ class Standardize(wiring.Component):
     Members
     -------
     advance : In(1)
-        Moves every stage.
+        1: every stage moves at the end of this clock; 0: all stand still. Latencies count clocks
+        with ``advance``.
     i : In([32 bits], lanes)
-        binary32.
+        The numbers, in binary32.
     counts : In(lanes)
         Lanes that have a number; all results of the others are 0.
     values : In(1)
         The beat holds values, not rewards.
     rewards_scale, values_scale : In(SCALE), squares : In(1)
-        Steady. ``squares``: compute with mean 0 and factor x.
+        exponent, mean, factor and shift of the formulas, for rewards and for values. ``squares``:
+        compute with mean 0 and factor x instead, so that products are squares. All are steady.
     invalid : Out(lanes)
         In the clock of ``i``: the lane's number is infinite or NaN.
     x : Out([NUMBER], lanes)
-        X_LATENCY clocks later.
+        X_LATENCY clocks after ``i``: x of the formula.
     products : Out([54 bits, signed], lanes)
-        PRODUCT_LATENCY clocks later.
+        PRODUCT_LATENCY clocks after ``i``: (x - mean) * factor.
     codes : Out([code_width bits, signed], lanes), clipped : Out(lanes)
-        LATENCY clocks later. ``clipped``: the number was clipped, or (without ``squares``) its code
-        was.
+        LATENCY clocks after ``i``. ``clipped``: x was clipped to 27 bits, or (without ``squares``)
+        the code was clipped to +-``config.code_limit``.
     """
 
     INTERVAL = 1

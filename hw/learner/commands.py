@@ -25,7 +25,13 @@ __all__ = ["COMMANDS", "LEARNING", "LearnOpcode"]
 
 
 class LearnOpcode(enum.Enum, shape=8):
-    """The learner's commands, beside the opcodes of the replay core."""
+    """Opcodes of the learner's commands, which the replay core does not have.
+
+    LEARN : iterations on batches that the replay core draws.
+    TRAIN : iterations on batches that the host sends.
+    LOAD, STORE : move sets of parameters from operands, to results.
+    ACT : computes the network's outputs for observations.
+    """
 
     LEARN = 32
     LOAD = 33

@@ -24,16 +24,18 @@ class LearnerConfig(ConfigBase):
 
     algorithm : "dqn" (one network of Q values) or "ddpg" (a critic and an actor), or another of
     ``hw.learner.algorithms``.
-    observation, action : sizes; of discrete actions, as dqn's, their count.
+    observation, action : numbers of an observation and of an action. Where actions are discrete, as
+    of dqn, ``action`` is how many there are.
     hidden : widths of 1 to 4 hidden layers, for all networks.
     hidden_activation : the activation of those layers; the output layer's is the algorithm's.
     batch : largest batch, a multiple of lanes.
     lanes : DP, samples side by side in every stage (CF'22 3.2.2).
-    multipliers : multipliers of the largest layer, a lane (PEs of a tensor unit); the other layers
-    get what they need to be as fast.
-    update_units : the most PEs that are updated at the same time in every layer.
-    double : the online network chooses the next action (dqn).
+    multipliers : the most multipliers that a lane has for the largest layer (PEs of a tensor unit);
+    the other layers get only as many as they need to be as fast.
+    update_units : the most PEs that are updated at the same time, in each layer.
+    double : dqn alone: the online network chooses the next action (double DQN).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
+    arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
     """
 
     algorithm: str = "dqn"
@@ -86,7 +88,9 @@ class LearnerConfig(ConfigBase):
 
     @cached_property  # asked for in every launch
     def networks(self):
-        """name -> layers, first to last: {"q"} for dqn, {"critic", "actor"} for ddpg."""
+        """``{name: tuple of LayerShape}``, first layer to last, in the order of the parameter
+        image: "q" for dqn, "critic" and "actor" for ddpg. Each layer has the fewest multipliers
+        with which it is as fast as the largest layer can be."""
         plans = {}
         for name, network in self.graph.items():
             widths = (network.inputs, *self.hidden, network.outputs)
@@ -107,7 +111,7 @@ class LearnerConfig(ConfigBase):
 
     @cached_property
     def layer_config(self):
-        """What the layers of all networks have in common."""
+        """The ``LayerConfig``: what the layers of all networks have in common."""
         names = (field.name for field in fields(LayerConfig))
         return LayerConfig(**{name: getattr(self, name) for name in names})
 
@@ -118,15 +122,16 @@ class LearnerConfig(ConfigBase):
 
     @property
     def interval(self):
-        """Clocks from sample to sample: the slowest stage."""
+        """Clocks from one sample to the next of the same lane: those of the slowest layer."""
         return max(layer.cycles for layers in self.networks.values() for layer in layers)
 
     @property
     def acts(self):
-        """The network whose outputs decide what the agent does."""
+        """The name of the network whose outputs decide what the agent does."""
         return algorithm_of(self).acts
 
     @property
     def discrete(self):
-        """Whether an action is one of ``action`` numbers, else ``action`` numbers."""
+        """Whether an action is a choice, an integer in 0..action - 1. If not, an action is a vector
+        of ``action`` binary32 numbers."""
         return algorithm_of(self).discrete

@@ -21,7 +21,10 @@ __all__ = ["LearnerControl", "LearnerSignature", "count_saturations"]
 
 
 class LearnerControl(wiring.Signature):
-    """What the control of iterations tells a learner, waits for, and reports.
+    """What the control of iterations tells a learner (Out), and waits for or reports (In).
+
+    ``begin``, ``train`` and ``update`` are pulses of one clock. ``loaded``, ``bad``, ``trained``,
+    ``diverged`` and ``busy`` are levels.
 
     Members
     -------
@@ -29,27 +32,30 @@ class LearnerControl(wiring.Signature):
         A batch of experiences follows. The batch before it was given to ``train``, or is given up.
     loaded, bad : In(1), bad_index : In(32)
         ``loaded``: all of the batch has come. ``bad``: an experience has an infinite number, a NaN,
-        or an action that does not exist; ``bad_index`` is the index in the replay memory of the
-        first such experience. All are steady from ``loaded`` until the next ``begin``.
+        an action that does not exist or a wrong importance weight; ``bad_index`` is the index in
+        the replay memory of the first such experience. All are steady from ``loaded`` until the
+        next ``begin``.
     hyperparameters : Out(HYPERPARAMETERS)
         Steady from ``train`` until ``busy`` falls after ``update``.
     train : Out(1)
         Starts forward, loss and backward of the loaded batch; the parameters do not change yet.
     trained : In(1)
-        All gradients and sums are complete; ``train`` clears it.
+        All gradients of the batch and all its sums are complete. It stays high until the next
+        ``train``.
     diverged : In(1), diverged_index : In(32)
-        A TD error was infinite or NaN; ``diverged_index`` is the index of the first such
+        ``diverged``: a TD error of this batch was infinite or NaN; it stays high until the next
+        ``train``. ``diverged_index`` is the index in the replay memory of the first such
         experience.
     update : Out(1)
-        Update all parameters, those of each layer as soon as its gradients are complete. It comes
-        after the last TD error has left, because from then on no forward pass reads weights.
+        Update all parameters, those of each layer as soon as its gradients are complete. ``update``
+        comes after the last TD error has left, because from then on no forward pass reads weights.
     busy : In(1)
-        Parameters are changing or moving, or are about to.
+        Parameters are changing (after ``update``) or moving (in a LOAD or STORE), or are about to.
     loss, td_sum, value, weight : In(32)
         As in REPORT; valid once ``trained``, until the next ``train``.
     saturations : In([3] of 32)
-        How many weights, activations and gradients were clipped since reset; a counter stays at its
-        largest number.
+        How many weights, activations and gradients, in this order, were clipped since reset. A
+        counter stays at its largest number. An ACT counts nothing.
     """
 
     def __init__(self):
@@ -68,7 +74,7 @@ class LearnerControl(wiring.Signature):
 
 
 class LearnerSignature(wiring.Signature):
-    """A learner's members.
+    """A learner's members, as the learner sees them: In enters the learner.
 
     Parameters
     ----------
@@ -77,30 +83,33 @@ class LearnerSignature(wiring.Signature):
     data_width : int
         Bits of a beat.
     parameter_sets : int
-        Sets that LOAD and STORE can name.
+        How many sets LOAD and STORE can name.
 
     Members
     -------
     control : In(LearnerControl)
         The steps of an iteration.
     batch : In(range(batch + 1)), records : In(stream of beats)
-        ``batch`` experiences, HEADER and experience each, dense, follow ``control.begin``.
+        After ``control.begin``, ``batch`` experiences come in ``records``: a HEADER, then its
+        experience, and so on, without gaps between them.
     td : Out(stream of ITEM)
-        The TD error of each experience, in the order of the batch.
+        The index and the TD error of each experience, in the order of the batch.
     load, store : In(1), sets : In(parameter_sets)
-        Begin to move the image of ``sets``; ``control.busy`` is high until it has moved.
+        A pulse of ``load`` or ``store`` begins to move the image of ``sets``, one bit for each set;
+        ``control.busy`` is high until the image has moved.
     image_i, image_o : In, Out(stream of beats)
         The image that is loaded; the image that is stored.
     acting : In(1)
-        High from ``control.begin`` to the last of ``actions``: ``records`` are ``batch``
-        observations, any number, each rounded up to granules. ``control.bad_index`` is then the
-        position of an observation.
+        High in an ACT, from ``control.begin`` to the last beat of ``actions``. Then ``records`` are
+        ``batch`` observations without headers, each rounded up to granules; ``batch`` need not be a
+        multiple of the lanes. ``control.bad_index`` is the position of an observation in the batch.
     act : In(1)
-        Comes once they are ``loaded``: compute the outputs with the online parameters. No state
-        changes.
+        A pulse, once the observations are ``control.loaded``: compute the outputs with the online
+        parameters. No parameter and no counter changes.
     actions : Out(stream of beats)
-        The outputs for each observation, in order, binary32, rounded up to granules, dense; zeros
-        behind them.
+        The outputs for each observation, in order, as binary32. Those of an observation are padded
+        with zeros to granules, and follow those of the one before without a gap; zeros fill the
+        last beat.
     """
 
     def __init__(self, *, batch, data_width, parameter_sets):
@@ -124,11 +133,14 @@ class LearnerSignature(wiring.Signature):
 
 
 def count_saturations(m, saturations, counts, *, width=None):
-    """Adds the numbers that were clipped in each clock to ``LearnerControl.saturations``, two
-    clocks later.
+    """Counts clipped numbers: each clock's counts are added, two clocks later, to ``saturations``,
+    which stay at their largest number.
 
-    counts : three lists of values: for weights, activations and gradients.
-    width : bits of their sum; if None, as many as it may need.
+    m : Module, which gets the registers.
+    saturations : the three counters of ``LearnerControl.saturations``.
+    counts : three lists of values, for weights, activations and gradients. Each value says how many
+        numbers a unit clipped in this clock.
+    width : bits of the sum of a list; if None, as many as the sum may need.
     """
     for k, values in enumerate(counts):
         now = sum(values, Const(0, 1))

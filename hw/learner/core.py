@@ -28,11 +28,11 @@ __all__ = ["LearnerCore"]
 
 class LearnerCore(CommandCore):
     """The core of the kernels ``dqn`` and ``ddpg``. It executes LEARN, TRAIN, LOAD, STORE and ACT,
-    and passes all commands of the replay core to the one inside.
+    and passes all other commands to the replay core that it contains.
 
-    ``make_learner`` returns the learner, any component with ``LearnerSignature``. A parameter set
-    is missing until a LOAD of it has succeeded. LEARN and TRAIN need all sets, STORE the sets that
-    it names, ACT the online parameters.
+    A subclass may replace the method ``make_learner``, which returns the learner: any component
+    with ``LearnerSignature``. A parameter set is missing until a LOAD of it has succeeded. LEARN
+    and TRAIN need all sets, STORE the sets that it names, ACT the online parameters.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ class LearnerCore(CommandCore):
         return Trainer(self.config.learner, self.config.engine.data_width)
 
     def make_insert_check(self):
-        """``InsertCheck``, or None if experiences are checked only when they are drawn."""
+        """The ``InsertCheck`` of the replay core. Here it is None: experiences are checked only
+        when they are drawn."""
         return None
 
     @staticmethod
@@ -112,13 +113,15 @@ class LearnerCore(CommandCore):
         m.d.comb += self.status.eq(self.STATUS.encode(**status, **self.extend(m, run, learner)))
 
     def extend(self, m, run, learner):
-        """Hook for designs with more commands (FIXAR): wires them and returns further status
-        fields. A command for which ``at_once(run)`` is 1 finishes one clock after its start."""
+        """Hook for designs with more commands (FIXAR): wires these commands, and returns a dict of
+        further status fields. Here there are none. A command for which ``at_once(run)`` is 1
+        finishes one clock after its start."""
         return {}
 
     @staticmethod
     def at_once(run):
-        """Whether the command that starts finishes one clock after its start."""
+        """A Value that matters only in the clock in which a command starts: 1 if the command
+        finishes one clock later. Here it is 0; designs with such commands (FIXAR) replace it."""
         return Const(0)
 
     def _batches(self, m, run, replay, learner, iteration, td_errors, acting):

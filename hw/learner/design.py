@@ -85,15 +85,15 @@ def _check(algorithm, config):
 
 
 def storage(config):
-    """``(largest capacity, bytes of an experience)`` of storage, where an experience takes whole
-    beats."""
+    """``(largest capacity, bytes of an experience)`` of the buffer ``storage``. The bytes are
+    rounded up to whole beats, as experiences lie there."""
     size = record_granules(config.learner) * GRANULE_BYTES
     return config.replay.capacity, round_up(size, config.engine.beat_bytes)
 
 
 def identity(config):
-    """What the config hash covers: experiences and the parameter image, and all that the replay
-    memory's covers."""
+    """What the config hash covers, as a dict of JSON values: all that the hash of the replay memory
+    covers, and how the learner's experiences, observations, actions and parameter image lie."""
     learner = config.learner
     return {
         **replay_identity(config),
@@ -109,7 +109,8 @@ def identity(config):
 
 
 def settings(config):
-    """The fields of a run that a learner's kernel decides."""
+    """``{field: value}`` of the fields of a host's training run that the kernel's config decides,
+    such as its batch size."""
     learner = config.learner
     return {
         "capacity": config.replay.capacity,

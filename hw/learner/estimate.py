@@ -121,13 +121,13 @@ def _core(learner, width):
 
 @lru_cache(maxsize=1024)
 def estimate(config):
-    """Resources of the whole kernel of a LearnerKernelConfig."""
+    """``Estimate`` of the whole kernel of a LearnerKernelConfig: all five resources."""
     return together(parts(config).values())
 
 
 def suggest(config, fits):
-    """Texts of what would fit, as ``hw.suggest.suggest`` gives them; ``fits(config)`` says whether
-    a config does."""
+    """Texts of changes to ``config`` with which it would fit, as ``hw.suggest.suggest`` gives them;
+    none if no change helps. ``fits(config)`` says whether a config fits."""
     return changes_that_fit(
         _smaller(config.learner), lambda changes: fits(_changed(config, **changes))
     )

@@ -38,13 +38,18 @@ def clocks(config):
 
 
 def learn_clocks(config, batch, inserts=0, read=_READ, write=_WRITE):
-    """Clocks of an iteration of LEARN, as REPORT counts it, of a LearnerKernelConfig.
+    """Clocks of a whole iteration of LEARN, as its REPORT counts them, in a LEARN of many
+    iterations.
 
+    config : LearnerKernelConfig
+    batch : int
+        Experiences of the batch.
     inserts : int
-        Experiences that it stores. Of more than three, reads and writes overlap, and the formula is
-        up to 1 % too high.
+        Experiences that the iteration stores. With more than three, reads and writes overlap, and
+        the formula is up to 1 % too high.
     read, write : int
-        Latencies of memory, which moves a beat a clock.
+        Latencies of memory in clocks: from a read's request to its first beat, and from a write's
+        last beat to its answer. Memory moves a beat a clock.
     """
     learner = config.learner
     manager, granules = ReplayManager.latency_of(config.replay), record_granules(learner)
@@ -60,14 +65,15 @@ def learn_clocks(config, batch, inserts=0, read=_READ, write=_WRITE):
 
 
 def train_clocks(config, batch):
-    """Clocks of an iteration of TRAIN, as REPORT counts it, if memory brings the next batch in
-    less."""
+    """Clocks of a whole iteration of TRAIN on ``batch`` experiences, as its REPORT counts them. It
+    holds where the next batch is read from memory while the gradient step runs; if memory needs
+    longer than the step, an iteration takes longer."""
     return step_clocks(config.learner, batch).step + 2
 
 
 def act_clocks(config, count, read=_READ, write=_WRITE):
-    """Clocks of an ACT for ``count`` observations, in a launch with others; ``read`` and ``write``
-    as for ``learn_clocks``."""
+    """Clocks of an ACT for ``count`` observations, in a launch with other commands. ``read`` and
+    ``write`` are the latencies of memory in clocks, as for ``learn_clocks``."""
     learner = config.learner
     moved = _beats(config, count * observation_granules(learner))
     moved += _beats(config, count * action_granules(learner))

@@ -35,7 +35,9 @@ class LearnerKernelConfig(ConfigBase):
 
     @property
     def fields(self):
-        """``{name: (dtype, shape)}`` of an experience, in the order of ``record_words``."""
+        """``{name: (dtype, shape)}`` of the fields of an experience, in the order of
+        ``record_words``: "<u4" for a discrete action, "<f4" for all others; ``()`` for a single
+        number."""
         learner, fields = self.learner, {}
         for name, (_, count) in record_words(learner).items():
             discrete = name == "action" and learner.discrete

@@ -15,8 +15,14 @@ __all__ = ["LayerClocks"]
 
 
 class Chain:
-    """A chain takes the first word of a sample in a hop, in one of ``turns`` hops (``TokenIssue``).
-    A chain with nothing under way stays in a hop, so that every clock is a hop."""
+    """When a chain of PEs takes samples. A hop is the last clock of a macro-cycle of ``rows``
+    clocks. A chain takes the first word of a sample in a hop, and only in one of ``turns`` hops in
+    a row (``TokenIssue``). While no sample is under way, the chain waits in a hop, so that every
+    clock is one.
+
+    rows : clocks of a macro-cycle
+    turns : the layer's ``interleave`` for a forward chain, else 1
+    """
 
     def __init__(self, rows, turns=1):
         self.rows, self.turns = rows, turns
@@ -24,7 +30,8 @@ class Chain:
         self.first, self.free, self.left = None, 0, 0
 
     def take(self, ready):
-        """The clock in which a sample is taken that is there from ``ready`` on."""
+        """The clock in which the next sample is taken, if the sample is there from clock ``ready``
+        on. The chain keeps this clock in ``first``."""
         clock = ready = max(ready, self.free)
         if self.first is not None:
             hops = -(-max(0, self.left + 1 - self.first) // self.rows)
@@ -38,9 +45,9 @@ class Chain:
 
 
 class Words:
-    """A reader of ``ActivationBuffer`` fetches a word a clock while fewer than ``ahead`` words wait
-    for the chain. The count of these words shows a fetch two clocks later, and a word that the
-    chain takes one clock later."""
+    """When a reader of ``ActivationBuffer`` fetches words: a word a clock while fewer than
+    ``ahead`` words wait for the chain. The count of waiting words shows a fetch two clocks after
+    the fetch, and a word that the chain takes one clock after it was taken."""
 
     def __init__(self, layer, ahead):
         self.words, self.rows, self.ahead = layer.words, layer.rows, ahead
@@ -48,7 +55,8 @@ class Words:
         self.fetched, self.count = -2, 0  # the last fetch, and how many there were
 
     def fetch(self, ready):
-        """The clock in which the next word is fetched, which is there from ``ready`` on."""
+        """The clock in which the next word is fetched, if the word is in the buffer from clock
+        ``ready`` on. The word then counts as fetched."""
         clock, taken = max(self.fetched + 1, ready), self.count - self.ahead
         hidden = clock == self.fetched + 1  # the count does not show the fetch before
         if not (hidden and (taken < 1 or self._taken(taken - 1) < clock)) and taken >= 0:
@@ -62,7 +70,13 @@ class Words:
 
 
 class LayerClocks:
-    """A layer: its figures, and the clocks of the last samples in its parts."""
+    """A layer: its latencies and intervals, and the clocks in which its parts took and passed on
+    the samples so far. Samples must come in order.
+
+    config : LearnerConfig
+    stage : an item of ``hw.learner.stages.stages``
+    slots : slots of the layer's ``ActivationBuffer``
+    """
 
     def __init__(self, config, stage, slots):
         shared, (layer, groups, backward_groups, made_by) = config.layer_config, stage
@@ -86,15 +100,17 @@ class LayerClocks:
         self.words_behind = []  # clocks from the first output of the layer before to each word
 
     def slot(self, sample):
-        """The clock from which there is a slot for ``sample``."""
+        """The clock from which on the layer's buffer has a slot for sample number ``sample``."""
         return self.freed[sample - self.slots] + 1 if sample >= self.slots else 0
 
     def output(self, element):
-        """Clocks from the first output to ``element``: there is a bubble between any two PEs."""
+        """Clocks from a sample's output 0 to its output ``element``: an output a clock, and one
+        clock more between the outputs of two PEs."""
         return element + element // self.layer.rows
 
     def follow(self, before):
-        """The words come from the layer ``before``."""
+        """Says that the inputs of this layer are the outputs of the layer ``before``, a
+        LayerClocks. Sets ``words_behind``: clocks from that layer's first output to each word."""
         layer = self.layer
         ends = range(layer.vector, layer.inputs + layer.vector, layer.vector)
         self.words_behind = [before.output(min(end, layer.inputs) - 1) for end in ends]
@@ -102,7 +118,11 @@ class LayerClocks:
         self.words_behind += [self.words_behind[-1] + k for k in padding]
 
     def run(self, words, room):
-        """Forward; the clock of its first output. ``words``: the clocks in which they are there."""
+        """Forward of the next sample; returns the clock of its first output.
+
+        words : the clocks in which the words of the sample can leave the buffer
+        room : the clock from which on there is room behind this layer
+        """
         layer, turns = self.layer, self.layer.interleave
         groups = words[turns - 1 :: turns]  # those of a group leave the buffer together
         first, period = self.forward.take(max(groups[0], room)), turns * layer.rows
@@ -116,8 +136,9 @@ class LayerClocks:
         return first + self.figures.latency
 
     def run_back(self, sample, last_error):
-        """Backward. ``last_error``: the clock of the last error, if nothing is in its way; the
-        errors of a sample enter one a clock."""
+        """Backward of ``sample``. ``last_error`` is the clock in which the sample's last error
+        would enter this layer if nothing were in its way. Errors of a sample enter one a clock; the
+        clock of the last one is kept in ``entered``."""
         layer, again = self.layer, self.again
         banked = self.released[sample - 2] + 1 if sample > 1 else 0
         entered = max(banked, self.entered + 1 + self.pause)
@@ -135,8 +156,9 @@ class LayerClocks:
         self.freed.append(again.fetched)
 
     def last_error(self, first, count):
-        """The clock of the last of ``count`` errors that the delta buffer passes on, from input
-        ``first`` on, if nothing is in its way."""
+        """The clock in which the delta buffer passes the last error of a sample on to the layer
+        below, if that layer never waits. It passes on the errors of ``count`` inputs, from input
+        ``first`` on."""
         layer, last = self.layer, first + count - 1
         self.behind = layer.words * layer.vector - 1 - last  # it drops those behind, one a clock
         self.there = self.backward.first + self.back.latency + DeltaBuffer.latency_of(layer)
@@ -145,13 +167,14 @@ class LayerClocks:
         return max(begin + last, self.there + word * layer.rows + place)
 
     def pass_on(self, entered):
-        """The last error has ``entered`` the layer below."""
+        """Says in which clock the sample's last error ``entered`` the layer below, and notes when
+        the delta buffer has done with the sample."""
         layer = self.layer
         whole = self.there + (layer.words - 1) * layer.rows + layer.vector - 1
         self.passed.append(max(entered + self.behind, whole))
 
     def state(self):
-        """All clocks that decide about the samples to come."""
+        """A list of all clocks of past samples that decide about the samples to come."""
         clocks = [self.forward.first, self.read.firsts[-1], self.read.fetched, self.freed[-1]]
         if self.released:
             clocks += [self.entered, self.backward.first, self.again.fetched, *self.passed[-1:]]

@@ -14,24 +14,28 @@ READ_LATENCY = 2
 
 
 def weights_layout(config, vector):
-    """A memory word of the online network and, of the same address, of the target."""
+    """Two memory words of ``vector`` weights each, of the same address: of the online network and
+    of the target network."""
     word = vector_layout(config.arithmetic.shape("weight"), vector)
     return data.StructLayout({"online": word, "target": word})
 
 
 def bias_sum_shape(config):
-    """Shape of a bias gradient: the sum of a batch of gradients."""
+    """Shape of the gradient of a bias: a sum of ``config.batch`` numbers of kind "gradient"."""
     return config.arithmetic.sum_shape("gradient", count=config.batch)
 
 
 def gradient_write_layout(shape, depth, vector=None):
-    """A write of a gradient memory; ``vector`` None is a single number."""
+    """A write to a gradient memory of ``depth`` words: ``enable``, ``address``, and ``value``, a
+    word of ``vector`` numbers of ``shape``. If ``vector`` is None, a word is one number."""
     value = shape if vector is None else data.ArrayLayout(shape, vector)
     return data.StructLayout({"enable": 1, "address": range(depth), "value": value})
 
 
 def forward_signature(config, layer):
-    """Addresses out, weights and biases of both networks in, READ_LATENCY later."""
+    """Ports by which ``Forward`` reads parameters: it gives an address to the memory of each PE and
+    one to that of the biases. Weights and bias of that address, of the online and of the target
+    network, come READ_LATENCY clocks later. Directions are those of ``Forward``."""
     bias = config.arithmetic.shape("weight")
     return wiring.Signature(
         {
@@ -44,7 +48,10 @@ def forward_signature(config, layer):
 
 
 def backward_signature(config, layer):
-    """Addresses out, weights and gradients in, READ_LATENCY later; gradients out, to be written."""
+    """Ports by which ``Backward`` reads weights and adds to gradients: it gives an address to the
+    memory of each PE and one to that of the biases. Online weights and gradients of that address
+    come READ_LATENCY clocks later; ``gradient_write`` and ``bias_write`` write the new sums.
+    Directions are those of ``Backward``."""
     sums, bias_sums = config.arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
     weight = vector_layout(config.arithmetic.shape("weight"), layer.vector)
     write = gradient_write_layout(sums, layer.depth, layer.vector)

@@ -68,7 +68,8 @@ LEARNER_STATUS = Layout(
 
 
 class LearnError(enum.IntEnum):
-    """The learner's errors, behind those of the replay core; ``ERRORS`` explains them."""
+    """Numbers of the learner's errors, above those of the replay core's errors. The dict ``ERRORS``
+    explains each of them."""
 
     BATCH, RECORD, NUMBER, DIVERGED, IMAGE, UNLOADED = range(32, 38)
 
@@ -99,10 +100,12 @@ ERRORS = {
 
 
 def record_words(config):
-    """Words of an experience as the learner reads them: ``{name: (offset, count)}``.
+    """Where the fields of an experience lie, as the learner reads them: ``{name: (offset,
+    count)}``, both in words of 32 bits, the offset from the begin of the experience without its
+    header.
 
-    A discrete action is u32, all others are binary32. ``discount`` is gamma**n, or 0 if the episode
-    terminated.
+    A discrete action is one u32, all other words are binary32. ``discount`` is gamma**n for an
+    n-step return, or 0 if the episode terminated.
     """
     action = 1 if config.discrete else config.action
     words, offset = {}, 0
@@ -119,18 +122,19 @@ def record_words(config):
 
 
 class WordRule(NamedTuple):
-    """A rule for a word: its bits, as an integer, are at most ``largest``; with ``signed``, its
-    bits without bit 31."""
+    """A rule for a 32-bit word: its bits, read as an unsigned integer, must be at most ``largest``.
+    If ``signed``, bit 31 is left out, so that numbers of both signs are allowed."""
 
     signed: bool
     largest: int
 
 
 def word_rules(config):
-    """A WordRule for each word of an experience, in order.
+    """A list with a WordRule for each word of an experience, in the order of ``record_words``.
 
-    A number must be finite, and a discrete action must exist. If the learner's experiences are
-    ``bounded``, actions must be in -1..1 and discounts in 0..1, without -0.
+    A binary32 number must be finite; a discrete action must be below ``config.action``. If
+    ``config.bounded``, actions must be in -1..1 and discounts in 0..1; a discount of -0 breaks the
+    rule.
     """
     finite = WordRule(True, FINITE)
     rules = dict.fromkeys(record_words(config), finite)
@@ -142,18 +146,18 @@ def word_rules(config):
 
 
 def record_granules(config):
-    """Granules of an experience, which SETUP must give."""
+    """Granules (16 bytes) of an experience without its header, which SETUP must give."""
     offset, count = record_words(config)["discount"]
     return _granules(offset + count)
 
 
 def observation_granules(config):
-    """Granules of an observation, as ACT takes it."""
+    """Granules (16 bytes) of an observation as ACT takes it, the last one padded."""
     return _granules(config.observation)
 
 
 def action_granules(config):
-    """Granules of an observation's outputs, as ACT writes them."""
+    """Granules (16 bytes) of one observation's outputs as ACT writes them, the last one padded."""
     return _granules(config.action)
 
 

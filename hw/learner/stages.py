@@ -12,10 +12,14 @@ _SPARE = 3
 
 
 def stages(config):
-    """``(layer, groups, backward, activation of the inputs or None)`` of every layer.
+    """Yields ``(layer, groups, backward, made_by)`` for every layer, in the order of the parameter
+    image.
 
-    All groups have a forward pass, the first ``backward`` of them a backward pass. Gradients of
-    inputs are computed if another layer made the inputs.
+    layer : LayerShape
+    groups : a weight source, "online" or "target", for each forward pass of a sample
+    backward : how many of these groups, counted from the first, have a backward pass
+    made_by : the activation of the layer whose outputs are inputs of this one, so that gradients of
+        inputs are computed; None if experiences alone are
     """
     for name, layers in config.networks.items():
         network, join = config.graph[name], config.graph[name].join
@@ -26,8 +30,10 @@ def stages(config):
 
 
 def slots_of(config):
-    """``{network: tuple}``, the slots of each layer: samples between its inputs and the return of
-    their errors. A sample of experiences waits from the start, one of outputs from its layer."""
+    """``{network: tuple}`` with the slots of each layer: how many super-samples may be between the
+    layer's inputs and the return of their errors. The first layer of a network takes numbers of
+    experiences, which come as soon as a sample begins; so it has a slot for every sample that may
+    be in any layer. Other layers have fewer, the last of all the fewest."""
     ahead = total = sum(map(len, config.networks.values()))
     slots = {}
     for name in in_order(config.graph):
@@ -40,5 +46,5 @@ def slots_of(config):
 
 
 def scalars_ahead(config):
-    """Samples whose scalars may wait for the loss."""
+    """How many super-samples may have begun whose scalars the loss has not taken."""
     return sum(map(len, config.networks.values())) + _SPARE

@@ -31,10 +31,11 @@ _BETWEEN = 3
 
 
 class StepClocks(NamedTuple):
-    """Clocks from ``train`` on.
+    """Clocks of a gradient step, counted from ``train``.
 
     td : to the TD error of the first lane of the last super-sample.
-    step : until all parameters stand; REPORT has it as the clocks of the gradient step.
+    step : until the update of all parameters has ended; REPORT has this number as the clocks of the
+        gradient step.
     """
 
     td: int
@@ -42,9 +43,11 @@ class StepClocks(NamedTuple):
 
 
 def step_clocks(config, batch, wait=0):
-    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples.
+    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples, for a step that follows
+    others.
 
-    wait : the clocks from ``td`` to the next ``train``, at least; 0 where the next batch is there.
+    wait : the least number of clocks from ``td`` to the next ``train``; 0 if the next batch is
+        loaded by then.
     """
     walk, loss = _Walk(config, in_order(config.graph)), Loss.estimate(config)
     samples, turns = -(-batch // config.lanes), max(layer.forward.turns for layer in walk.layers)
@@ -62,8 +65,9 @@ def step_clocks(config, batch, wait=0):
 
 
 def acting_clocks(config, count):
-    """Clocks from ``act`` to the last beat of the actions for ``count`` observations. A chain with
-    ``interleave`` may add ``interleave - 1`` clocks."""
+    """Clocks from ``act`` to the last beat of the actions for ``count`` observations. Each chain
+    whose ``interleave`` is above 1 may add up to ``interleave - 1`` clocks, which are not counted
+    here."""
     walk, numbers = _Walk(config, (config.acts,), acting=True), Outputs.numbers_of(config.action)
     later = walk.go(0, -(-count // config.lanes), lambda sample: walk.act(sample, numbers))
     unused = -count % config.lanes  # lanes of the last sample

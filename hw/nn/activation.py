@@ -11,12 +11,13 @@ __all__ = ["ACTIVATIONS", "Activation"]
 
 
 class Activation:
-    """A function of numbers of the kind "activation", and its derivative: here the identity.
+    """An activation function and its derivative, for hardware in any arithmetic. This class is the
+    identity ("linear"); subclasses are other functions.
 
     Attributes
     ----------
     derivative_products : int
-        Products of numbers that ``derive`` computes.
+        How many products of two numbers ``derive`` computes.
     """
 
     derivative_products = 0
@@ -38,13 +39,14 @@ class Activation:
         return Estimate(lut=0, ff=0, dsp=0)
 
     def apply(self, m, arithmetic, value, *, name):
-        """The activation of ``value``. ``name`` is also the name of submodules."""
+        """The function of ``value``, a number of kind "activation", ``latency`` clocks later.
+        Registers and submodules go to ``m``; their names begin with ``name``."""
         return value
 
     def derive(self, m, arithmetic, dx, x, *, name):
-        """``dx`` times the derivative where the result of ``apply`` is ``x``.
-
-        ``dx`` is a gradient, ``x`` an activation of the same clock.
+        """``dx`` times the derivative of the function at the point where the function's result is
+        ``x``, ``derivative_latency`` clocks later. ``dx`` is a gradient, ``x`` an activation that
+        comes in the same clock.
         """
         return dx
 
@@ -55,7 +57,7 @@ def _width(arithmetic, kind):
 
 class Relu(Activation):
     """``max(value, 0)``: a NaN stays as it is, -0 becomes +0. The derivative is 1 where the result
-    is above 0, else 0: ``dx`` or +0.
+    is above 0, else 0, so that ``derive`` gives ``dx`` or +0.
     """
 
     def latency(self, arithmetic):
@@ -87,10 +89,10 @@ class Relu(Activation):
 
 
 class LeakyRelu(Activation):
-    """``value``, or ``value * 2**-PLACES`` if that is below 0. The derivative is 1 where the result
-    is above 0, else ``2**-PLACES``.
+    """``value`` if it is 0 or above, ``value * 2**-PLACES`` if it is below 0. The derivative is 1
+    where the result is above 0, else ``2**-PLACES``.
 
-    A negative value, or an error on its way back, may round to zero: in fixed point half up.
+    A product with ``2**-PLACES`` is rounded, in fixed point half up, so it may be zero.
     """
 
     #: The slope below 0 is 1/64.
@@ -124,8 +126,9 @@ class LeakyRelu(Activation):
 
 
 class Tanh(Activation):
-    """``tanh(value)``; the derivative is ``1 - x**2``. In fixed point, ``1 - x**2`` is cut so that
-    each product fits one DSP block, and the result is rounded half up.
+    """``tanh(value)``; the derivative is ``1 - x**2`` with the result x. In fixed point, x and ``1
+    - x**2`` lose low bits, so that each product fits one DSP block, and the result of ``derive`` is
+    rounded half up.
     """
 
     derivative_products = 2

@@ -15,7 +15,9 @@ __all__ += ["interleaved_sum_latency"]
 
 
 def adder_tree(m, arithmetic, values, *, name):
-    """Sum of ``values``, whose number is a power of two: neighbours first, then pairs of sums."""
+    """Sum of the list ``values``, whose length is a power of two: neighbours are added first, then
+    neighbouring sums, and so on. Its latency is ``log2(length)`` additions of ``arithmetic``.
+    Registers and adders go to ``m``; their names begin with ``name``."""
     while len(values) > 1:
         values = [
             arithmetic.add(m, *values[k : k + 2], name=f"{name}_{len(values)}_{k}")
@@ -60,28 +62,30 @@ def interleaved_sum_estimate(arithmetic, width, count, stride):
 
 
 def interleaved_sum(m, arithmetic, value, position, count, stride, *, name, shape=None):
-    """Sum of a window of ``count`` numbers v_0, v_1, ... that come ``stride`` clocks apart.
+    """Sum of a window of ``count`` numbers v_0, v_1, ... that come ``stride`` clocks apart, one
+    after the other at ``value``.
 
     The order of additions is that of a balanced tree over the window, padded with zeros in front
     of v_0 to a power of two. Level k + 1 is::
 
         s(q) at level k + 1 = s(q) at level k + (s(q - 2**k) at level k, or zero if q < 2**k)
 
-    so that ``s(count - 1)`` of the last level is the sum. ``stride`` windows may be interleaved,
-    each with a number in every ``stride``-th clock; any number of clocks may lie between windows.
+    where s(q) at level 0 is v_q, so that ``s(count - 1)`` of the last level is the sum. ``stride``
+    windows may be interleaved, each with a number in every ``stride``-th clock; any number of
+    clocks may lie between windows.
 
     m : Module, which gets the registers and adders (``<name>_...``)
     arithmetic : Arithmetic
     value : Value, a number of the arithmetic, or in fixed point any signed sum
-    position : Value, q of ``value``, 0..count - 1; ignored between two windows
-    count, stride : int
+    position : Value, the q of the v_q that ``value`` is in this clock; ignored between two windows
+    count, stride : int, numbers of a window, and clocks from one of them to the next
     shape : ShapeLike of the sums in fixed point; by default they get one bit more with every level
 
     Returns
     -------
     (Value, int)
-        Sum, and its latency in clocks. The sum is the sum of a window if the number of that many
-        clocks ago was the last of the window.
+        The sum, and its latency in clocks. The sum is that of a whole window in the clock that is
+        the latency after the window's last number; in other clocks it is a part of one.
     """
     for level in range(_levels(count)):
         reach = 1 << level

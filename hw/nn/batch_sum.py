@@ -53,14 +53,17 @@ class BatchSum(wiring.Component):
     Members
     -------
     clear : In(1)
-        Sets all partial sums to +0; the next term is x[0]. Not while terms are under way.
+        A pulse: sets all partial sums to +0; the next term is x[0]. Not in the ``LATENCY`` clocks
+        after a term, nor between ``fold`` and ``folded``.
     i : In({valid, value})
-        A term, binary32, if ``valid``.
+        A term, binary32, if ``valid``. It is added to partial sum k mod 8, if it is term number k
+        since ``clear``.
     fold : In(1)
-        No more terms come, and the last one came at least ``LATENCY`` clocks ago.
+        A pulse: add the partial sums up. The last term came at least ``LATENCY`` clocks ago, and
+        none comes before the next ``clear``.
     folded : Out(1), total : Out(32)
-        ``folded``: the sum is there, ``FOLD_LATENCY`` clocks after ``fold``. It stays until the
-        next ``clear``.
+        ``folded``, a pulse ``FOLD_LATENCY`` clocks after ``fold``: ``total`` is the sum, binary32.
+        ``total`` stays until the next ``clear``.
     """
 
     _ORDER, FOLD_LATENCY = _fold_order()

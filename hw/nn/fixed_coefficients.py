@@ -55,12 +55,16 @@ FIXED_COEFFICIENTS = data.StructLayout(
 
 
 def origins(config, sum_shape):
-    """``{coefficient: what is added to its exponent}``, for gains and rate; the sums are the
-    origins.
+    """``{coefficient: int}`` for "first_gain", "second_gain" and "rate": the number that is added
+    to the biased exponent of the coefficient. The sum is the coefficient's origin.
 
-    The origin of a gain is the biased exponent of its product with the largest gradient, at most
-    ``LARGEST_EXPONENT``. The origin of the rate, plus the exponent of the moment, less that of the
-    divisor, is the number of places by which the step moves to the left.
+    The origin of a gain is the biased exponent of its product with the largest gradient (for the
+    second gain, with the square of this gradient), at most ``LARGEST_EXPONENT``. The origin of the
+    rate, plus the exponent of the moment, less that of the divisor, is the number of places by
+    which the step moves to the left.
+
+    config : OptimizerConfig, or another with optimizer and arithmetic
+    sum_shape : Shape of a gradient, which is a sum over the batch
     """
     fraction = config.arithmetic.gradient_sum_fraction
     largest = Shape.cast(sum_shape).width - 1
@@ -86,14 +90,15 @@ class FixedCoefficients(wiring.Component):
     ----------
     config : OptimizerConfig
     sum_shape : Shape
-        Shape of a gradient.
+        Shape of a gradient, which is a sum over the batch.
 
     Members
     -------
     i : In(COEFFICIENTS)
-        No number is negative or a NaN; infinity counts as 2^128.
+        The binary32 coefficients. None may be negative or a NaN; infinity counts as 2^128.
     o : Out(FIXED_COEFFICIENTS)
-        The converted coefficients; their fields are explained at the layout.
+        The converted coefficients: mantissas, origins (``origins``), losses (1 - decay) and blend.
+        Fields of a moment that the optimizer lacks are 0, but for rmsprop's first gain.
     """
 
     LATENCY = 2 * Float32Multiply.LATENCY + 1

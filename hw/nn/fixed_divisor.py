@@ -25,10 +25,10 @@ _CONTEXT = Context(prec=40)
 
 @cache
 def root_table():
-    """Table of sqrt(v), rounded down to UQ(1, 19).
+    """The ``Table`` of sqrt(v) for v in 1..4, in UQ(1, 19), which is at most the true root.
 
-    In the first half of its argument v = 1 + x / 2^23. In the second half, where x begins at 0
-    again, v = 2 + x / 2^22.
+    Its argument has 24 bits: x, the lower 23 bits, and a top bit. If the top bit is 0, v = 1 + x /
+    2^23; if it is 1, v = 2 + x / 2^22.
     """
     half = 1 << (_ROOT_POINT - FLOOR_WIDTH)
     whole = _SEGMENTS // 2
@@ -44,7 +44,8 @@ def root_table():
 
 @cache
 def reciprocal_table():
-    """Table of 1 / d in UQ(0, 17), below 1. d falls while x rises: d = 2 - (x + 1) / 2^19."""
+    """The ``Table`` of 1 / d in UQ(0, 17), for d in 1..2; results are below 1. For the argument x,
+    which has 19 bits, d = 2 - (x + 1) / 2^19."""
     remainder_width = FLOOR_WIDTH - 1 - 9
     unit = 1 << (FLOOR_WIDTH - 1)
     points = [
@@ -57,7 +58,8 @@ def reciprocal_table():
 
 
 class FixedDivisor(wiring.Component):
-    """``1 / (sqrt(second) + floor)``, as ``reciprocal * 2**(127 - exponent - 17)``.
+    """``1 / (sqrt(second) + floor)``, which is ``reciprocal * 2**(127 - exponent - 17)``. A new
+    pair may enter in every clock; there is no back-pressure.
 
     Relative errors: of the root, -2^-18.5 to 0; of the sum, which drops bits below 2^-19 of its
     value, -2^-18 to 0; of the reciprocal, -2^-16.4 to +2^-16.9.
@@ -65,9 +67,9 @@ class FixedDivisor(wiring.Component):
     Members
     -------
     second : In(31)
-        A word of ``FixedMoment``, without sign.
+        The second moment: a word of ``FixedMoment`` (binary32) without its sign bit.
     floor : In(20), floor_exponent : In(8)
-        As in ``FIXED_COEFFICIENTS``.
+        Mantissa with its leading one, and biased exponent, of a binary32 floor above 0. Steady.
     reciprocal : Out(17)
         ``LATENCY`` clocks later: 2^17 / d, where d in [1, 2) is the mantissa of the sum. The top
         bit is set.

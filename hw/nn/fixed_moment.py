@@ -24,7 +24,8 @@ _LOSS_DROP = _LOSSY - GUARD
 
 
 class FixedMoment(wiring.Component):
-    """``new = old - loss * old + gained``, rounded to a word: half away from zero.
+    """``new = old - loss * old + gained``, rounded to a word, half away from zero. ``old`` is the
+    number in ``word``.
 
     ``loss * old`` uses the upper 16 bits of the mantissa of ``old``, with a 1 behind them: its
     relative error is at most 2^-16, of either sign. In the sum of the two numbers, bits of the
@@ -34,8 +35,8 @@ class FixedMoment(wiring.Component):
     Parameters
     ----------
     is_signed : bool
-        Whether the moment has a sign. If not, all numbers are positive, and decay is at least 1/2
-        if ``kept``.
+        Whether the moment has a sign. If not, no number is negative, and ``loss`` is at most 1/2 if
+        ``kept``.
 
     Members
     -------
@@ -44,13 +45,14 @@ class FixedMoment(wiring.Component):
     kept : In(1)
         If 0, the old word counts as 0.
     loss : In(24)
-        1 - decay, 24 fraction bits.
+        1 - decay, 24 fraction bits, below 1.
     shift : In(7), origin : In(signed(10))
         ``origin - shift`` is the biased exponent of the gained number, if its leading one is at the
         top of ``gained``. ``shift`` comes ``gained_clock - 1`` clocks after ``word``.
     gained : In(28), negative : In(1), nothing : In(1)
-        The gained number, ``gained_clock`` clocks after ``word``: magnitude, below 2^28 and, if not
-        0, at least 2^25; its sign; whether it is 0.
+        The gained number, ``gained_clock`` clocks after ``word``. ``gained``: its magnitude, which
+        is at least 2^25 unless it is 0. ``negative``: 1 if the number is below 0. ``nothing``: 1 if
+        it is 0.
     new : Out(32)
         ``latency`` clocks after ``word``.
     """

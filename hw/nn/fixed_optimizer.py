@@ -61,14 +61,15 @@ class FixedOptimizer(wiring.Component):
     gradient : In(sum_shape)
         Sum over the batch.
     first, second : In(32)
-        Old moments, words of ``FixedMoment``; ignored if the optimizer does not have the moment.
+        Old moments, words of ``FixedMoment``, in the clock of the gradient; ignored if the
+        optimizer does not have the moment.
     new_first, new_second : Out(32)
         New moments, ``timing.moments`` clocks after the gradient; 0 if the optimizer does not have
         the moment.
     weight, target : In
-        ``timing.weights`` clocks after the gradient.
+        Old weight and old target weight, ``timing.weights`` clocks after the gradient.
     new_weight, new_target : Out
-        ``timing.latency`` clocks after the gradient.
+        New weight and new target weight, ``timing.latency`` clocks after the gradient.
     saturated : Out(1)
         In the same clock: the new weight was clipped.
     """
@@ -87,7 +88,8 @@ class FixedOptimizer(wiring.Component):
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients):
-        """``coefficients`` as FIXED_COEFFICIENTS, ``FixedCoefficients.LATENCY`` clocks later."""
+        """Adds a ``FixedCoefficients`` to ``m``; returns its output, which is ``coefficients`` as
+        FIXED_COEFFICIENTS, ``FixedCoefficients.LATENCY`` clocks later."""
         unit = FixedCoefficients(config, sum_shape)
         m.submodules += unit
         m.d.comb += unit.i.eq(coefficients)
@@ -112,7 +114,8 @@ class FixedOptimizer(wiring.Component):
     @classmethod
     @lru_cache(maxsize=256)
     def estimate(cls, config):
-        """Latency and resources; the memory block is that of the divisor's tables."""
+        """``Estimate`` of one optimizer: latency and interval in clocks, and resources. The RAMB36
+        block is that of the divisor's tables."""
         lut, ff = _MAPPED[config.optimizer]
         first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
         # Multipliers: gain and rate; a loss; square, gain, loss, divisor and quotient.

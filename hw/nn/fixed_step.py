@@ -22,13 +22,16 @@ _LEAST_WIDTH = 30
 
 
 def step_width(weight_format):
-    """Bits of a step. A step that is not 0 has a one in its top four bits, so any shift to the left
-    takes it beyond the weight format, and the weight clips."""
+    """Bits of the mantissa of a step for weights of this FixedFormat. A mantissa that is not 0 has
+    a one in its top four bits, so any shift to the left takes the step beyond the weight format,
+    and the weight clips."""
     return max(_LEAST_WIDTH, weight_format.width + 3)
 
 
 class FixedStep(wiring.Component):
-    """Moves a weight by its step, clips it at its limits, and lets the target follow.
+    """``new_weight = clip(weight - step)``, at the limits of the weight's format, and ``new_target
+    = target + blend * (new_weight - target)``, rounded half up. A new step may enter in every
+    clock; there is no back-pressure.
 
     Parameters
     ----------
@@ -41,11 +44,11 @@ class FixedStep(wiring.Component):
         The step is ``step * 2**-right`` units of the weight, rounded half away from zero, and is
         below zero if ``negative``.
     weight, target : In(weight)
-        ``WEIGHTS`` clocks after the step.
+        Raw old weight and target, ``WEIGHTS`` clocks after the step.
     blend : In(BLEND_FORMAT.shape)
-        Steady.
+        0: the target stays; 1: it becomes a copy of the weight. Steady while parameters pass.
     new_weight, new_target : Out(weight)
-        ``LATENCY`` clocks after the step.
+        Raw new weight and target, ``LATENCY`` clocks after the step.
     saturated : Out(1)
         In the same clock: the new weight was clipped.
     """

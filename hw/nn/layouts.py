@@ -6,14 +6,16 @@ __all__ = ["element_layout", "feed_layout", "vector_layout"]
 
 
 def vector_layout(shape, *counts):
-    """Array of arrays of ``shape``, outermost count first."""
+    """An ArrayLayout of arrays of numbers of ``shape``. ``counts`` are the lengths, that of the
+    outermost array first; without counts it is ``shape`` itself."""
     for count in reversed(counts):
         shape = data.ArrayLayout(shape, count)
     return shape
 
 
 def element_layout(shape, outputs, groups, lanes):
-    """One output of a layer, as ``Forward`` sends it, without back-pressure.
+    """One output of a layer for all groups and lanes, as ``Forward`` sends it, without
+    back-pressure. ``shape`` is that of a number.
 
     valid : there is an output in this clock
     index : number of the output
@@ -24,16 +26,17 @@ def element_layout(shape, outputs, groups, lanes):
 
 
 def feed_layout(shape, inputs, groups, lanes, count=1):
-    """``count`` numbers of an experience, for several samples.
+    """What ``SampleReader`` sends to a network's first layer in a clock: ``count`` numbers of the
+    same places in the experiences of all lanes.
 
-    last : they are the last numbers of their experience
+    last : these are the last numbers of their experiences for this layer
     numbers : ``count`` structures:
 
-    - index : number of the input
-    - mask : a bit for each group: the number is for this group; it may be for none
-    - value : a value for each lane, the same for every group of ``mask``
+    - index : which input of the layer the number is
+    - mask : a bit for each group, which is 1 if the group takes the number; all may be 0
+    - value : the number, one for each lane
 
-    Those for one group are numbers of inputs that follow each other, in any order.
+    Of the numbers of one clock, those that a group takes are neighbouring inputs, in any order.
     """
     value = vector_layout(shape, lanes)
     number = data.StructLayout({"index": range(inputs), "mask": groups, "value": value})

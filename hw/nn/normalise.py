@@ -6,22 +6,26 @@ __all__ = ["leading", "normalise"]
 
 
 def leading(value, step):
-    """The number of blocks of ``step`` zeros at the top of ``value``, at most three: two bits."""
+    """How many blocks of ``step`` bits at the top of ``value`` are zeros before the first block
+    that has a one, at most three. The result is a Value of two bits."""
     empty = [~value[-count * step :].any() for count in range(1, 4)]
     return Cat((empty[0] & ~empty[1]) | empty[2], empty[1])
 
 
 def normalise(m, value, fill, *, steps, width, name):
-    """Shifts ``value`` to the left; returns ``(value, shift)``.
+    """Shifts ``value`` to the left until its leading one is at the top; returns ``(value,
+    shift)``.
 
-    The returned value is the upper ``width`` bits, with the leading one at the top, ``len(steps)``
-    clocks later. ``shift`` comes a clock before it, in units of ``steps[-1]``.
+    The returned value is the upper ``width`` bits of the shifted one, ``len(steps)`` clocks later.
+    The returned shift is the number of places in units of ``steps[-1]``; it comes a clock before
+    the value. If the steps do not reach the leading one, the shift is the largest possible, and the
+    top bit is 0.
 
     steps : each step takes a clock and shifts by 0 to 3 times its size; each is a quarter of the
         one before
     fill : the bit that enters from below. For a negative number x given as its complement, fill
         with ones: the result is |x|, less one unit of the lowest bit that was filled in.
-    name : prefix of the signals
+    m, name : the module that gets the registers, and the prefix of their names
     """
     reach, digits = 3 * sum(steps), []
     value = Cat(fill.replicate(max(0, width + reach - len(value))), value)

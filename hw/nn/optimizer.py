@@ -65,11 +65,11 @@ class Optimizer(wiring.Component):
         New moments, ``timing.moments`` clocks after the gradient; 0 if the optimizer does not have
         the moment.
     weight, target : In
-        ``timing.weights`` clocks after the gradient.
+        Old weight and old target weight, ``timing.weights`` clocks after the gradient.
     new_weight, new_target : Out
-        ``timing.latency`` clocks after the gradient.
+        New weight and new target weight, ``timing.latency`` clocks after the gradient.
     saturated : Out(1)
-        Always 0.
+        Always 0: binary32 weights are not clipped.
     """
 
     INTERVAL = 1
@@ -85,7 +85,8 @@ class Optimizer(wiring.Component):
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients):
-        """``coefficients`` as ``COEFFICIENTS`` of this class: unchanged."""
+        """``coefficients``, unchanged: this class takes binary32 coefficients. Other classes of
+        optimizers convert them here."""
         return coefficients
 
     @staticmethod
@@ -108,7 +109,7 @@ class Optimizer(wiring.Component):
     @classmethod
     @lru_cache(maxsize=256)
     def estimate(cls, config):
-        """Latency and resources."""
+        """``Estimate`` of one optimizer: latency and interval in clocks, and resources."""
         products, sums = {"sgd": (6, 3), "rmsprop": (9, 4), "adam": (11, 5)}[config.optimizer]
         parts = [
             times(products, _FLOAT.multiply_estimate()),

@@ -42,7 +42,11 @@ BLEND_FORMAT = UQ(1, 17)
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerConfig(ConfigBase):
-    """``optimizer``, one of ``OPTIMIZERS``, and the ``arithmetic`` of weights and gradients."""
+    """What all optimizers of a learner have in common.
+
+    optimizer : one of ``OPTIMIZERS``.
+    arithmetic : of weights and gradients.
+    """
 
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
@@ -55,8 +59,12 @@ class OptimizerConfig(ConfigBase):
 
 
 class Timing(NamedTuple):
-    """Clocks from the gradient of a parameter until its new moments leave (``moments``), its old
-    weight enters (``weights``) and its new weight leaves (``latency``)."""
+    """Clocks of an optimizer, each counted from the clock in which a parameter's gradient enters.
+
+    moments : until the parameter's new moments leave.
+    weights : until its old weight and target must enter.
+    latency : until its new weight and target leave.
+    """
 
     moments: int
     weights: int
@@ -64,7 +72,8 @@ class Timing(NamedTuple):
 
 
 def optimizer_ports(config, coefficients, sum_shape):
-    """Members of any optimizer, which ``hw.nn.optimizer`` describes.
+    """``{name: In or Out}``, the members of a component that is an optimizer. The class
+    ``hw.nn.optimizer.Optimizer`` describes them.
 
     config : OptimizerConfig
     coefficients : layout of the coefficients

@@ -27,7 +27,10 @@ _SIGN = 1 << (WIDTH - 1)
 
 
 class TdLoss(wiring.Component):
-    """TD error, gradient and loss of one sample, by the formulas of this module, and their sums.
+    """TD error, gradient and Huber loss of samples, one sample a clock, and sums over a batch::
+
+        td = q - (r + d * q');  w = p * inverse;  clipped = td limited to -c..c
+        gradient = clipped * w;  loss = clipped * (td - clipped / 2) * w
 
     Parameters
     ----------
@@ -38,23 +41,24 @@ class TdLoss(wiring.Component):
     Members
     -------
     i : In({valid, q, bootstrap, value, weight, reward, discount})
-        A sample if ``valid``: q, q', the number that ``value_sum`` adds up, p, r, d.
+        A sample if ``valid``: q, the bootstrap value q', the number that ``value_sum`` adds up, the
+        importance weight p, the reward r and the discount d.
     inverse : In(32)
-        Reciprocal of the largest weight.
+        Reciprocal of the batch's largest weight. Steady while samples are inside.
     clip : In(32)
-        Limit c of the TD error; infinity for no limit.
+        Limit c of the TD error; infinity for no limit. Steady while samples are inside.
     clear : In(1)
-        A batch begins: the sums begin at +0. Not while samples are inside.
+        A pulse: a batch begins, and the sums begin at +0. Not while samples are inside.
     fold : In(1), folded : Out(1)
-        ``fold``: the last sample of the batch is ``done``. ``folded``: the sums are there,
-        ``FOLD_LATENCY`` clocks later.
+        ``fold``, a pulse not before the last sample of the batch is ``done``: complete the sums.
+        ``folded``, a pulse ``FOLD_LATENCY`` clocks later: the sums are there.
     td : Out({valid, value})
         The TD error, ``td_latency`` clocks after ``i``.
     gradient : Out({valid, value, saturated})
         The gradient, and whether it was clipped to its format, ``gradient_latency`` clocks after
         ``i``.
     done : Out(1)
-        ``latency`` clocks after ``i``: this sample is in all partial sums.
+        A pulse for each sample, ``latency`` clocks after ``i``: this sample is in all partial sums.
     loss_sum, td_sum, value_sum : Out(32)
         From ``folded`` until the next ``clear``: the batch's sums of losses, of absolute TD
         errors, of values, in the order of ``BatchSum``.
@@ -97,7 +101,8 @@ class TdLoss(wiring.Component):
 
     @staticmethod
     def latencies_of(arithmetic):
-        """``(td_latency, gradient_latency)``."""
+        """``(td_latency, gradient_latency)``: clocks from a sample in ``i`` to its TD error and to
+        its gradient."""
         td = arithmetic.to_float_latency + _MULTIPLY + 2 * _ADD
         return td, td + 1 + _MULTIPLY + arithmetic.quantize_latency
 
@@ -183,5 +188,5 @@ class TdLoss(wiring.Component):
 
 
 def is_finite(number):
-    """Whether 32 bits are neither infinite nor a NaN."""
+    """1 if ``number``, a Value of 32 bits, is a finite binary32; 0 if it is infinite or a NaN."""
     return number[PRECISION - 1 : WIDTH - 1] != EXPONENT_MAX

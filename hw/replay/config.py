@@ -21,7 +21,8 @@ class LevelShape:
     """One level of the tree: ``nodes`` words of ``fanout - 1`` inclusive prefix sums.
 
     The last prefix sum of a node is the node's total. It is not stored, because the parent has it.
-    ``width`` is bits of a prefix sum, ``shift`` the index bits below this level's child number.
+    ``width`` is bits of a prefix sum, ``shift`` the index bits below this level's child number,
+    ``style`` the kind of memory: "distributed", "block" or "ultra".
     """
 
     nodes: int
@@ -46,7 +47,8 @@ class ReplayConfig(ConfigBase):
 
     capacity : leaves, 2..2**24; any number, not only powers of the fanout.
     fanout : children of a node K, a power of two in 2..64, so that a child is a slice of the index.
-    priority_width, priority_fraction : a priority is UQ(width - fraction, fraction).
+    priority_width : bits of a priority, which is unsigned.
+    priority_fraction : bits of a priority that are behind the binary point.
     ultra_ram : whether memories of 2048 words or more may be UltraRAM.
     """
 
@@ -100,7 +102,8 @@ class ReplayConfig(ConfigBase):
 
     @property
     def levels(self):
-        """Shapes from the root to the leaves' parents; widths grow by log2 K a level (CF'22)."""
+        """List of the ``LevelShape`` of each level, from the root to the leaves' parents. From
+        level to level towards the root, widths grow by log2 of the fanout (CF'22)."""
         shapes = []
         for level in range(self.depth):
             below = self.fanout ** (self.depth - 1 - level)  # leaves under one child
@@ -124,7 +127,8 @@ class ReplayConfig(ConfigBase):
 
     @property
     def table_lanes(self):
-        """Priorities in a row of the priority table, so that they fill the 72 bits of UltraRAM."""
+        """Priorities in a row of the priority table: as many as fit the 72 bits of an UltraRAM
+        word, or 1 if the table is not UltraRAM."""
         return max(1, 72 // self.priority_width) if self.table_style == "ultra" else 1
 
     @property

@@ -36,8 +36,9 @@ class ReplayCore(CommandCore):
     config : ReplayKernelConfig
     check : Component or None
         Checks the experiences of every INSERT: ``hw.learner.samples.insert_check``, or a component
-        with the same members and ``ERROR``. An INSERT that it calls bad ends like an INSERT that
-        memory fails.
+        with the same members and ``ERROR``. An INSERT that it calls bad ends with this error, and
+        otherwise like one during which memory failed: position and fill stay as they were, and the
+        places that it has written have priority 0.
     """
 
     COMMANDS = COMMANDS
@@ -86,9 +87,10 @@ class ReplayCore(CommandCore):
         self._status(m, work, flags, units)
 
     def work(self, m, run, gather):
-        """What is worked on: the command of ``run``, its fields and the members of ``Dispatcher``
-        by name; ``taken``: it comes in this clock; ``fetch``: request its priorities. A core that
-        has jobs too overrides this."""
+        """A namespace of the command that is executed: its fields, and those members of ``run``
+        that follow or drive it. ``taken``: the command comes in this clock. ``fetch``: request its
+        list of priorities. Also connects the beats of ``gather`` to the reply. A core that has jobs
+        besides commands overrides this method."""
         fields = ("opcode", "count", "given", "alpha", "epsilon", "stratum_width", "beta")
         followed = ("selected", "start", "running", "failed", "replied", "words")
         driven = ("reply", "finish", "error", "detail")

@@ -16,8 +16,9 @@ __all__ = ["DESIGN", "default_config", "identity"]
 
 
 def default_config(numbers):
-    """``numbers``: a board's, as of ``Design.default``. The capacity is the largest power of two up
-    to 2^20 whose tree fits the UltraRAM; without UltraRAM it is 4096."""
+    """The ReplayKernelConfig for a board of which ``numbers`` are the resources by name, as of
+    ``Design.default``. The capacity is the largest power of two from 2^20 down to 8192 whose tree
+    fits the UltraRAM; if none does, or if there is no UltraRAM, it is 4096."""
     engine = default_engine(numbers)
     blocks = numbers.get("uram") or 0
     capacity = 1 << 20

@@ -22,7 +22,8 @@ __all__ = ["Gather"]
 
 
 class Gather(wiring.Component):
-    """Record k of the batch is the header of answer k, then its experience.
+    """Makes a batch of the replay manager's answers: record k is the header of answer k, then the
+    experience that it names, read from storage.
 
     header = index, priority, weight, 0; weight = (fill * priority / total)**-beta.
 
@@ -37,13 +38,13 @@ class Gather(wiring.Component):
     Members
     -------
     start : In(1)
-        A batch begins; all inputs below are steady until the last word has left.
+        One clock: a batch begins. All inputs below are steady until the last word has left.
     count : In(16), granules, stride : In
         Records in the batch; granules and beats of an experience. With 0 granules the batch is
         headers alone.
     storage : In(64), total, fill, beta : In
-        Byte address of storage; for weights: the sum of all priorities, the experiences stored,
-        and the exponent.
+        Byte address of storage; for weights: the sum of all priorities, the number of experiences
+        stored, and the exponent as UQ(1, 15).
     response : In(stream of response_layout)
         The replay manager's answers, one a record.
     read : Out(read_port)
@@ -51,7 +52,9 @@ class Gather(wiring.Component):
     o : Out(stream.Signature(data_width))
         The batch, the last word padded with zeros.
     gathered, sent : Out(1)
-        The last experience of the batch has arrived; the last word of the batch has left.
+        ``gathered``: the last experience of the batch has been taken from ``read``. ``sent``: the
+        last word of the batch has been taken from ``o``. Both are low from the clock after
+        ``start`` until then, and then stay high.
     """
 
     def __init__(self, config, data_width, depth):

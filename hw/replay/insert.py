@@ -19,8 +19,8 @@ __all__ = ["Insert"]
 
 
 class Insert(wiring.Component):
-    """Place k of storage is at ``storage + k * stride`` beats; experience j goes to place
-    (position + j) mod capacity.
+    """Writes ``count`` experiences to storage: experience j goes to place (position + j) mod
+    capacity. Place k begins k * stride beats behind the byte address ``storage``.
 
     Parameters
     ----------
@@ -31,10 +31,11 @@ class Insert(wiring.Component):
     Members
     -------
     start : In(1)
-        Begin; all inputs below are steady until ``done``.
+        One clock: begin. All inputs below are steady until ``done``.
     storage : In(64), position, capacity : In, count : In(16), granules : In, stride : In
         Byte address of storage; place of the first experience; number of places; number of
-        experiences (at most ``capacity``); granules of an experience; beats of a place.
+        experiences (1 to ``capacity``); granules of 16 bytes of an experience (at least 1); beats
+        of a place.
     words : In(stream.Signature(data_width))
         The experiences, dense.
     write : Out(write_port)

@@ -32,7 +32,7 @@ _BESIDE = data.StructLayout({"item": 8 * ITEM.size, "absent": 1, "large": 1, "be
 
 
 class ItemReader(wiring.Component):
-    """Item k of ``words`` becomes request k.
+    """Makes a request of the replay manager from each item of a list: item k becomes request k.
 
     A bad item becomes a FIND past the total: the manager answers it with an error and changes
     nothing, so the answers stay in step. A bad item of an INSERT gives its place the priority 0,
@@ -48,14 +48,15 @@ class ItemReader(wiring.Component):
     Members
     -------
     opcode, given, fill, alpha, epsilon : In
-        Steady from ``count`` to the last request.
+        The command; for an INSERT what its list has (``Given``); the experiences stored; the
+        constants of priorities from TD errors. Steady from ``count`` to the last request.
     place : In
-        Of an INSERT: the place of the experience whose request leaves next.
+        For an INSERT: the place of the experience whose request leaves next.
     failed : In(1)
-        Memory has failed a beat that was taken from ``words``. A request that still waits becomes
-        bad too.
+        High from when memory has failed a beat of ``words`` to the end of the command. A request
+        that still waits becomes bad too.
     start : In(1)
-        Forget the error and the position of the last command.
+        One clock: forget the error and the position of the last command.
     count : In(stream.Signature(16))
         Items to take from ``words``.
     words : In(stream.Signature(data_width))
@@ -66,7 +67,7 @@ class ItemReader(wiring.Component):
         Code and number of the first bad item since ``start``; if memory has failed items, of the
         first failed one.
     saturated : Out(1)
-        1 for one clock for each priority that was clipped.
+        1 for one clock for each priority from a TD error that was clipped.
     """
 
     def __init__(self, config, data_width):

@@ -19,13 +19,15 @@ __all__ = ["JobReplayCore"]
 
 
 class JobReplayCore(ReplayCore):
-    """Also does jobs. No command may come while a job is under way, and no job while a command is.
+    """A replay core that executes jobs besides commands: a SAMPLE, UPDATE or INSERT from another
+    unit of the kernel. No command may come while a job is under way, and no job while a command is.
 
     Members
     -------
     Those of ``ReplayCore``, and
     job : In(stream of JOB), job_outcome : Out(stream of OUTCOME)
-        As of ``JobDispatcher``.
+        A job, and its outcome: an error (0 for none) and its detail. A job is taken when its
+        outcome is taken.
     items : In(stream of beats)
         The items of an UPDATE.
     batch : Out(stream of beats)

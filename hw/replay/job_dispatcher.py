@@ -46,7 +46,8 @@ _JOBS = {
 
 
 class JobDispatcher(wiring.Component):
-    """Takes one job at a time from ``job`` to ``outcome``, as ``Dispatcher`` does with commands.
+    """Takes one job at a time from ``job`` to ``outcome``, and brings its operands. The replay core
+    around this unit executes the job.
 
     A job is refused as its command would be, by limits, rules and storage; that its operands are
     inside their buffer, and that a batch has at most MAX_TRANSFER granules, is for its giver to
@@ -62,18 +63,29 @@ class JobDispatcher(wiring.Component):
     Members
     -------
     job : In(stream of JOB), outcome : Out(stream of OUTCOME)
+        A job, and then its error, 0 for none, with the error's detail.
     items : In(stream of beats)
-        Of an UPDATE: as a list of operands.
+        The items of an UPDATE, dense, as in a list of operands.
     state : In(state), storage_pages : In(32), operands : In(64)
+        What the rules read; pages of the buffer storage; byte address of the buffer operands.
     busy : Out(1)
-        A job is under way; ``selected`` says which.
+        A job is under way, from the clock after it came until its outcome is taken.
     selected : Out({sample, update, insert})
-    start, running, failed, fetch, fault, finish, error, detail
-        As of ``Dispatcher``; ``fetch`` requests the list at ``priorities``.
+        While ``busy``: the bit of the job's kind is 1.
+    start, running : Out(1)
+        ``start``: one clock, the core begins the job. ``running``: from the next clock to
+        ``finish``. A job that is refused has neither.
+    fetch : In(1)
+        One clock, while ``running``: request the list at ``priorities``.
+    fault : In(1), failed : Out(1)
+        ``fault``: memory has failed in this clock. ``failed``: it has, in an earlier clock while
+        ``running``; then the outcome's error is AXI.
+    finish : In(1), error : In(32), detail : In(32)
+        ``finish``: one clock, the core has executed the job, with this error and its detail.
     read : Out(read_port)
-        The port by which operands come.
+        The port by which operands come: the experiences of an INSERT, then its list.
     words : Out(stream of beats)
-        Operands, or ``items``.
+        For the core: ``items`` for an UPDATE, otherwise the beats of ``read``.
     """
 
     def __init__(self, config, state):

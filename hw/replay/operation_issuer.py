@@ -25,25 +25,28 @@ class OperationIssuer(wiring.Component):
     Members
     -------
     count, is_list, is_insert, is_batch, is_find : In
-        The command's count and kind; steady from ``start`` to ``complete``.
+        The command's count and kind: its requests come from ``items``; it is an INSERT; its answers
+        go to ``answer``; it is a FIND. Steady from ``start`` to ``complete``.
     start : In(1)
-        Starts the count of answers; comes before the first request.
+        One clock, before the first request: ``count`` answers are to come.
     begin : In(1)
-        Starts the requests of a draw, or of an insertion without a list.
+        One clock: begin the requests of a SAMPLE, or of an INSERT without a list.
     position, entry : In
-        Place and priority of the experience that enters now; ``advance`` says that they are taken.
+        For an INSERT: place and priority of the experience that enters with the next request.
     advance : Out(1)
         A request of an INSERT was taken in this clock: the next experience enters.
     items : In(stream of request_layout)
         Requests of a list, from ``ItemReader``.
-    request, response :
-        The replay manager's streams, as the manager's client has them.
+    request : Out(stream of request_layout), response : In(stream of response_layout)
+        Requests to the replay manager, and its answers.
     answer : Out(stream of response_layout)
-        Of a batch.
+        The answers, if ``is_batch``; otherwise they are dropped.
     answered, complete : Out(1)
-        An answer is taken in this clock; all answers have been taken.
+        ``answered``: an answer is taken in this clock. ``complete``: high when all ``count``
+        answers have been taken, until the next ``start``.
     missed, detail : Out
-        A FIND was at or past the total; ``detail`` is the number of the first one.
+        ``missed``: since ``start`` a FIND has had a target at or past the total. ``detail`` is the
+        number of the first such FIND, from 0.
     """
 
     def __init__(self, config):

@@ -29,7 +29,8 @@ _FLAGS = data.StructLayout({"invalid": 1, "saturated": 1, "zero": 1})
 
 @dataclass(frozen=True, kw_only=True)
 class PriorityConfig(ConfigBase):
-    """Format of a priority: that of a leaf of the sum tree, unsigned.
+    """Format of a priority, as in a leaf of the sum tree: unsigned, of ``priority_width`` bits, of
+    which ``priority_fraction`` are behind the binary point.
 
     Alpha and epsilon are run-time inputs: ``SCALE_FORMAT`` and ``EPSILON_FORMAT`` quantize them.
     """

@@ -16,7 +16,10 @@ __all__ = ["ReplayState", "state_shapes"]
 
 
 def state_shapes(config, beat_bytes):
-    """The members of a ``ReplayState`` that rules of commands read: ``{name: shape}``."""
+    """``{name: shape}`` of the members of a ``ReplayState`` that the rules of commands read.
+
+    ``beat_bytes``: bytes of a beat, as in ``ReplayState``.
+    """
     largest = round_up(MAX_GRANULES, beat_bytes // GRANULE_BYTES)
     return {
         "capacity": range(config.capacity + 1),
@@ -48,9 +51,9 @@ class ReplayState(wiring.Component):
         Pulses: take the fields of SETUP; take those of RESTORE; one experience more; one more
         clipped priority.
     transfer : In
-        Of SETUP: the granules of all places of storage together.
+        With ``setup``: the granules of all places of storage together.
     priority : In(priority_width)
-        Of an INSERT: the priority of its experiences, or 0.
+        While an INSERT is executed: the priority that it gives its experiences, or 0 for none.
     mark, rewind : In(1)
         Pulses: remember position and fill; return to the remembered ones.
     largest : In(priority_width)
@@ -60,8 +63,9 @@ class ReplayState(wiring.Component):
         the next. ``extent``: SETUP's ``transfer``. ``position``: place of the next experience.
         ``fill``: experiences stored.
     maximum, entry : Out(priority_width)
-        Largest priority since SETUP, or RESTORE's if that is larger; priority with which the next
-        experience enters if its INSERT has none.
+        ``maximum``: the largest priority since SETUP, or RESTORE's if that is larger. ``entry``:
+        the priority with which the next experience enters: ``priority`` if it is not 0, otherwise
+        ``maximum`` if it is not 0, otherwise SETUP's.
     saturations : Out(32)
         Clipped priorities since SETUP; it stays at its largest value.
     """

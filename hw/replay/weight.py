@@ -21,7 +21,8 @@ __all__ = ["WeightConfig", "WeightUnit"]
 
 @dataclass(frozen=True, kw_only=True)
 class WeightConfig(ConfigBase):
-    """Widths of the operands. Priority and total have the same binary point, so it cancels.
+    """Bits of the operands of a weight: a priority, the total of all priorities, and the count of
+    experiences. Priority and total have the same binary point, so it cancels.
 
     The bounds keep every weight a normal float32 for any ``beta`` below 2: its exponent stays
     between -126 and 96.

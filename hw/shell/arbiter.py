@@ -16,11 +16,12 @@ __all__ = ["Arbiter", "Owners"]
 
 
 class Arbiter(wiring.Component):
-    """Round robin over the ports whose next burst may go.
+    """Cuts the requests of several ports into bursts and sends them on one stream, in round robin
+    over the ports whose next burst may go.
 
     A burst may go when its port has a credit for each of its beats and, if it is the last of its
-    request, one for a token; it uses these credits up. A burst that may not go delays no port but
-    its own.
+    request, one for a token. When it goes, it uses these credits up. A burst that may not go delays
+    no port but its own.
 
     Parameters
     ----------
@@ -33,13 +34,14 @@ class Arbiter(wiring.Component):
     Members
     -------
     requests : In(stream.Signature(REQUEST)).array(ports)
-        Requests of each port, of any number of beats.
+        Requests of each port, of any number of beats; one of 0 beats is dropped.
     credit : In(ports)
         Bit p: a beat more for port p, from the next clock on.
     token : In(ports)
         Bit p: a token more for port p, from the next clock on. Ignored without ``tokens``.
     o : Out(stream.Signature({address: 64, beats: 1..burst_beats, last: 1, port}))
-        ``last`` marks the final burst of a request.
+        One burst an item: the byte address of its first beat, its beats, 1 in ``last`` if it is the
+        final burst of its request, and the number of the port that it comes from.
     """
 
     INTERVAL = 1
@@ -124,9 +126,10 @@ class Owners(wiring.Component):
     Members
     -------
     i : In(stream.Signature({port, beats: 1..burst_beats}))
-        Up to ``bursts`` bursts may wait.
+        One burst an item: its port and its beats, in the order in which the bursts' beats pass. Up
+        to ``bursts`` bursts may wait.
     o : Out(stream.Signature(port))
-        The port of each beat.
+        The port of the next beat. An item that is taken counts as one beat.
     """
 
     def __init__(self, config):

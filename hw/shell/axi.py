@@ -68,12 +68,13 @@ def write_beat(data_width):
 class EngineConfig(ConfigBase):
     """Sizes of a read or write engine.
 
-    data_width : bits of a beat.
-    depth : beats of data that may wait in the engine; as many as the memory's latency in clocks, or
-    more, keep it busy.
-    burst_beats : beats of the longest burst; bursts end on multiples of it.
-    bursts : write bursts that may wait for their response.
-    style : the style of the memory in which the beats wait.
+    data_width : bits of a beat: 32, 64, 128, 256 or 512.
+    depth : beats of data that may wait in the engine, at least ``burst_beats``; as many as the
+        memory's latency in clocks, or more, keep it busy.
+    burst_beats : beats of the longest burst, a power of two; a burst never crosses a multiple of
+        so many beats in memory.
+    bursts : write bursts that may wait for their response; a read engine does not use it.
+    style : the style of the memory in which the beats wait, one of ``RAM_STYLES``.
     """
 
     data_width: int = 512
@@ -100,12 +101,19 @@ class EngineConfig(ConfigBase):
 
 
 def engine_of(config, master):
-    """``EngineConfig`` of a master, by the kernel's config: ``<master>_engine``, or ``engine``."""
+    """The ``EngineConfig`` of ``master``, a short name as "host".
+
+    It is the field ``<master>_engine`` of the kernel's ``config``, or ``engine`` if there is no
+    such field.
+    """
     return getattr(config, f"{master}_engine", config.engine)
 
 
 def master_members(prefix, data_width):
-    """Members of an AXI4 master with 64-bit addresses and one ID, for ``wiring.Component``."""
+    """``{"<prefix>_<pin>": In or Out}`` of an AXI4 master with 64-bit addresses and a 1-bit ID.
+
+    They are members of a ``wiring.Component``; ``data_width`` is the bits of a beat.
+    """
     pins = {}
     for channel in ("aw", "ar"):
         pins |= {f"{channel}{name}": Out(width) for name, width in _ADDRESS_PINS.items()}
@@ -119,7 +127,10 @@ def master_members(prefix, data_width):
 
 
 def slave_members(prefix, address_width=12):
-    """Members of an AXI4-Lite slave with 32-bit data, for ``wiring.Component``."""
+    """``{"<prefix>_<pin>": In or Out}`` of an AXI4-Lite slave with 32-bit data.
+
+    They are members of a ``wiring.Component``; ``address_width`` is the bits of a byte address.
+    """
     pins = {"awaddr": In(address_width), "awvalid": In(1), "awready": Out(1)}
     pins |= {"wdata": In(32), "wstrb": In(4), "wvalid": In(1), "wready": Out(1)}
     pins |= {"bresp": Out(2), "bvalid": Out(1), "bready": In(1)}
@@ -129,10 +140,12 @@ def slave_members(prefix, address_width=12):
 
 
 def connect_master(m, component, prefix, read_engine=None, write_engine=None):
-    """Tie the pins ``prefix`` of ``component`` to an engine's ``ar, r`` and ``aw, w, b``.
+    """Connects the AXI4 pins ``<prefix>_*`` of ``component`` to its engines, in the module ``m``.
 
-    A direction without an engine stays silent. Every output is driven: one that nothing drives
-    would leave Amaranth as an input.
+    The streams ``ar`` and ``r`` of ``read_engine`` get the read channels, ``aw``, ``w`` and ``b``
+    of ``write_engine`` the write channels. A direction whose engine is None stays silent: its valid
+    and ready outputs are 0. Every output is driven, because Amaranth would turn an output that
+    nothing drives into an input.
     """
 
     def pin(name):

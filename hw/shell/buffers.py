@@ -61,7 +61,10 @@ HOST_BUFFERS = (
 
 
 def masters_of(buffers):
-    """``{master: access}`` of ``buffers``, in order; access is what any of its buffers needs."""
+    """``{master: access}`` of ``buffers``, in the order in which the masters first occur.
+
+    A master's access is "r", "w" or "rw": what its buffers need together.
+    """
     masters = {}
     for buffer in buffers:
         wanted = masters.get(buffer.master, "") + buffer.access

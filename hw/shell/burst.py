@@ -15,7 +15,7 @@ __all__ = ["BurstSplitter"]
 
 
 class BurstSplitter(wiring.Component):
-    """Cut a request at every multiple of ``burst_beats`` beats.
+    """Cuts a request into bursts at every address that is a multiple of ``burst_beats`` beats.
 
     A block of ``burst_beats`` beats lies inside one page of 4 KB, so no burst crosses one.
 
@@ -26,11 +26,12 @@ class BurstSplitter(wiring.Component):
     Members
     -------
     i : In(stream.Signature(REQUEST))
-        Requests, of any number of beats.
+        Requests, of any number of beats; one of 0 beats is dropped.
     o : Out(stream.Signature({address: 64, beats: 1..burst_beats, last: 1}))
-        ``last`` marks the final burst of a request.
+        One burst an item: the byte address of its first beat, its beats, and 1 in ``last`` if it is
+        the final burst of its request.
     busy : Out(1)
-        A request is being cut.
+        High while a burst of an accepted request has not been taken from ``o``.
     """
 
     INTERVAL = 1

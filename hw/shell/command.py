@@ -35,13 +35,20 @@ MAX_BEATS = (1 << 24) - 1
 
 
 def round_up(size, to):
-    """``size``, an Amaranth value or an integer, rounded up to ``to``, a power of two."""
+    """``size`` (an Amaranth value or an integer) rounded up to a multiple of ``to``.
+
+    ``to`` is an integer and a power of two.
+    """
     shift = to.bit_length() - 1
     return ((size + (to - 1)) >> shift) << shift
 
 
 def counted(high, doc="items"):
-    """The field ``count`` of a command that takes 1 to ``high`` items."""
+    """The field ``count`` of a command that takes 1 to ``high`` items.
+
+    ``high`` is a number, or a function of the kernel's config that gives one; ``doc`` says what is
+    counted. A command whose count is outside these limits is refused with COUNT.
+    """
     return Field("count", "u32", doc, low=1, high=high, error=ShellError.COUNT)
 
 
@@ -64,7 +71,8 @@ class Footprint:
     error : int
         The code for a footprint that is not inside the buffer.
     moved : bool
-        Of operands and results: whether the dispatcher requests it as a whole.
+        In operands and results: whether the dispatcher requests the whole footprint from memory
+        at once. It says nothing for other buffers.
     """
 
     buffer: str
@@ -81,20 +89,28 @@ class Footprint:
 
 
 def operands(size, doc, offset="source", moved=True):
-    """Footprint of ``size(c, s)`` bytes of operands."""
+    """The ``Footprint`` of ``size(c, s)`` bytes in the buffer ``operands``.
+
+    ``doc``, ``offset`` and ``moved`` are those of ``Footprint``; its error is OPERANDS.
+    """
     return Footprint("operands", size, doc, offset, ShellError.OPERANDS, moved)
 
 
 def results(size, doc, offset="destination", moved=True):
-    """Footprint of ``size(c, s)`` bytes of results."""
+    """The ``Footprint`` of ``size(c, s)`` bytes in the buffer ``results``.
+
+    ``doc``, ``offset`` and ``moved`` are those of ``Footprint``; its error is RESULTS.
+    """
     return Footprint("results", size, doc, offset, ShellError.RESULTS, moved)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: if ``broken(c, s)``, the command is refused with ``error``.
+    """A rule: if ``broken(c, s)`` is 1 or True, the command is refused with ``error``.
 
-    ``doc`` says what must hold. ``detail(c, s)`` is the position that the status then shows.
+    ``c`` has the command's fields, ``s`` the core's state. ``doc`` says what must hold.
+    ``detail(c, s)`` is the number of the item that breaks the rule, which the status block shows
+    if the command is refused.
     """
 
     error: int
@@ -105,6 +121,10 @@ class Rule:
 
 class Command(Layout):
     """One command of 64 bytes: the header, then ``fields``, then zeros.
+
+    The header is four u32: opcode, count, source and destination. The last two are the byte
+    offsets of the footprints with these names; count, source and destination must be 0 in a command
+    that has no use for them.
 
     Parameters
     ----------
@@ -153,8 +173,11 @@ class Command(Layout):
         return tuple((f, low, high) for f, low, high in limits if (low, high) != (None, None))
 
     def outside(self, c, config):
-        """``(condition, error, detail)`` for each limit: ``condition`` is whether a field of ``c``
-        is beyond it. An error FIELD says at which byte that field is."""
+        """Yields ``(condition, error, detail)`` for each limit of the command's fields.
+
+        ``condition`` is whether the field in ``c`` is below its lower or above its upper limit. The
+        detail of an error FIELD is the field's byte in the command, that of another error 0.
+        """
         for field, low, high in self.checked(config):
             value = getattr(c, field.name)
             why = (ShellError.FIELD, self.offsets[field.name])
@@ -166,7 +189,8 @@ class Command(Layout):
                 yield value > high, *why
 
     def broken(self, c, s):
-        """``(condition, error, detail)`` for each rule: ``condition`` is whether it is broken."""
+        """Yields ``(condition, error, detail)`` for each rule: whether ``c`` and ``s`` break it,
+        its error, and the number of the item that breaks it."""
         for rule in self.rules:
             yield rule.broken(c, s), rule.error, rule.detail(c, s)
 
@@ -185,8 +209,9 @@ class CommandTable(dict):
     commands : iterable of Command
         The commands, each with an opcode of its own.
     stages : dict of str to callable
-        Named functions of ``(c, s)`` that are the same for all commands, in order. Each is a
-        register in hardware, so a product is a stage of its own, and later stages may use it.
+        Named functions of ``(c, s)`` that are the same for all commands, in order of computation.
+        Each is a register in hardware, so a product is a stage of its own; later stages may read
+        earlier ones in ``c``.
     """
 
     def __init__(self, commands, stages=None):
@@ -196,10 +221,11 @@ class CommandTable(dict):
 
     @functools.cached_property
     def footprints(self):
-        """``{name: (buffer, offset)}`` of all places that the commands touch.
+        """``{footprint's name: (buffer, offset)}`` of all places that the commands touch.
 
-        ValueError if two commands use one name for different places, or have its field at different
-        bytes, since the decoder reads only one of them.
+        ``buffer`` is a buffer's name, ``offset`` the name of the field with the byte offset, or
+        None. ValueError if two commands use one name for different places, or have its field at
+        different bytes, since the decoder reads only one of them.
         """
         places, fields = {}, {}
         for command in self.values():
@@ -219,10 +245,11 @@ class CommandTable(dict):
         return places
 
     def field(self, name, raw):
-        """The field ``name`` of the command in ``raw``, whichever of those that have it this is.
+        """The field ``name`` of the command bits ``raw`` (512), read before its opcode is known.
 
-        ValueError if no command has the field, or two have it at different bytes or of different
-        kinds: then it must be read from the command's own layout.
+        All commands that have the field have it at the same bits; those of another command mean
+        something else there. ValueError if no command has the field, or two have it at different
+        bytes or of different kinds: then it must be read from the command's own layout.
         """
         places = {}
         for command in self.values():

@@ -31,7 +31,8 @@ class Control(wiring.Component):
     """Registers of one kernel; every access is answered OKAY, unmapped words read 0.
 
     ap_start stays 1 while the kernel runs: nothing is pipelined, so a launch is taken (ap_ready)
-    when it is done. A start written while it runs is lost, as in HLS kernels.
+    when it is done. A start written while it runs is lost, as in HLS kernels. If auto_restart is
+    set, the next launch starts one clock after ``done``.
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ class Control(wiring.Component):
     done : In(1)
         One clock, at least one after ``start``: the launch has ended.
     interrupt : Out(1)
-        High while an interrupt is pending and enabled.
+        High while GIER is 1 and a bit of IP_ISR is 1. The end of a launch sets those bits of IP_ISR
+        that are 1 in IP_IER.
     <argument name> : Out(64) for a pointer, Out(32) for a scalar
         As last written; the host leaves them alone between start and done.
 

@@ -15,7 +15,11 @@ ARGUMENTS = 0x10
 
 @dataclass(frozen=True, kw_only=True)
 class Bit:
-    """``toggles``: a written 1 inverts it."""
+    """A bit of a control register.
+
+    ``bit`` is its position, ``doc`` says what a 1 means, ``writable`` whether the host may write
+    it. If ``toggles``, a written 1 inverts the bit and a written 0 leaves it.
+    """
 
     name: str
     bit: int
@@ -26,7 +30,10 @@ class Bit:
 
 @dataclass(frozen=True, kw_only=True)
 class Register:
-    """32 bits; those that no entry of ``bits`` names read 0."""
+    """A control register of 32 bits, at byte ``offset`` of the control slave.
+
+    ``doc`` says what it is for. Bits that no entry of ``bits`` names read 0.
+    """
 
     name: str
     offset: int

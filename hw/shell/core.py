@@ -37,17 +37,20 @@ class CommandCore(wiring.Component):
     state_layout(config) : data.Layout
         What the rules of COMMANDS read in ``s``.
     execute(m, run) :
-        The design itself. ``run`` is the ``Dispatcher``: it drives ``run.state``, waits for
-        ``run.start``, and pulses ``run.finish``.
+        The design itself, added to the module ``m``. ``run`` is the ``Dispatcher``. ``execute``
+        drives ``run.state``, begins a command in the clock of ``run.start``, and pulses
+        ``run.finish`` when the command has ended.
 
     Members
     -------
     command : In(stream of 512 bits), outcome : Out(stream of OUTCOME)
-        A command as in memory; its error, 0 when done, and the item that failed.
+        A command as in memory. After it has ended, one outcome: its error, 0 if there was none,
+        and the number of the item that failed.
     status : Out
         The bits of STATUS; steady while no command runs.
     <buffer> : In(64), <size name> : In(32)
-        Of operands, results and BUFFERS: the launch's arguments.
+        For each of operands, results and BUFFERS: its byte address and its size (bytes, or pages
+        of a ``large`` one), as the launch gives them.
     <master>_read, <master>_write : ports
         Of the directions that a buffer of the master needs. Requests are whole beats of at least
         one; a write's ``done`` token must be taken.
@@ -71,7 +74,8 @@ class CommandCore(wiring.Component):
         )
 
     def own_members(self):
-        """Members beyond those of every core: what a core has for a core around it."""
+        """A dict of members beyond those of every core; empty unless a core that is part of
+        another core overrides it."""
         return {}
 
     @staticmethod
@@ -79,7 +83,8 @@ class CommandCore(wiring.Component):
         return data.StructLayout({})
 
     def faults(self):
-        """For each port to memory: an answer with an error is taken in this clock."""
+        """Yields one bit for each direction of each master: in this clock, the core takes a beat or
+        a token with an error from memory."""
         for master, access in masters_of(self.buffers).items():
             if "r" in access:
                 beat = getattr(self, f"{master}_read").data
@@ -117,17 +122,19 @@ class CommandCore(wiring.Component):
         return m
 
     def attach(self, m, run):
-        """Wires commands and the host's port to the dispatcher; a design that shares them overrides
-        this."""
+        """Wires commands, outcomes and the host's ports to the dispatcher ``run``, in ``m``.
+
+        A design whose dispatcher shares them with another unit overrides this method.
+        """
         connect(m, flipped(self.command), run.command)
         connect(m, run.outcome, flipped(self.outcome))
         connect(m, run.read, flipped(self.host_read))
         connect(m, run.write, flipped(self.host_write))
 
     def views(self, raw):
-        """``raw`` seen as each command, by opcode."""
+        """``{opcode: view}``: the 512 bits ``raw`` as the fields of each command of the design."""
         return {opcode: data.View(layout.shape, raw) for opcode, layout in self.COMMANDS.items()}
 
     def field(self, name, raw):
-        """A field of the command in ``raw``, whichever of those that have it this is."""
+        """The field ``name`` of the command bits ``raw``: ``CommandTable.field``."""
         return self.table.field(name, raw)

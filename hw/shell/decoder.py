@@ -31,7 +31,10 @@ class _State:
 
 
 class Decoder(wiring.Component):
-    """Decodes and checks a command; ``error`` and ``detail`` equal those of
+    """Decodes and checks a command, in ``LATENCY`` clocks.
+
+    All outputs are valid ``LATENCY`` clocks after ``raw``, ``state`` and the sizes, as long as
+    these stay the same. ``error`` and ``detail`` equal those of
     ``sim.model.command.CommandCheck``.
 
     Parameters
@@ -52,16 +55,17 @@ class Decoder(wiring.Component):
     state : In(state)
         The core's state, against which a command is checked.
     <size name> : In(32)
-        Size of each buffer, as the launch gives it.
+        Size of each buffer, as the launch gives it: bytes, or pages of a ``large`` buffer.
     selected : Out
-        A bit for each command, named as its opcode in lower case.
+        A bit for each command, named as its opcode in lower case: 1 if ``raw`` has this opcode. All
+        are 0 if the opcode is not in the table.
     stages : Out
-        The stages of the table, by name.
+        The values of the table's stages, by name.
     beats : Out
         Beats of each footprint, by name; 0 in a command without it.
     error, detail : Out(32)
-        Why the command is refused, and the position that the error is about; 0 if it is not
-        refused.
+        Error code of the first check that fails, and its detail: a byte of the command (FIELD),
+        what the rule's ``detail`` says, or else 0. Both are 0 if the command is not refused.
     """
 
     def __init__(self, table, config, state, buffers):

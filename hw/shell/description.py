@@ -27,10 +27,12 @@ HOST_MASTER = f"m_axi_{HOST}"
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """``kind``: "pointer" (64 bits, on ``master``) or "scalar" (32 bits).
+    """An argument of a kernel: a register that the host writes before a launch.
 
-    ``access`` of a pointer is "r", "w" or "rw". A scalar that is the size of a buffer names it in
-    ``buffer``, and counts ``unit`` bytes.
+    ``id`` is its position among the arguments, ``offset`` the register's byte in the control
+    slave. ``kind`` is "pointer" (64 bits) or "scalar" (32 bits). A pointer has a ``master``
+    (``m_axi_<name>``) and an ``access`` ("r", "w" or "rw"); both are None for a scalar. A scalar
+    that is the size of a buffer has the buffer's name in ``buffer``, and counts ``unit`` bytes.
     """
 
     id: int
@@ -50,10 +52,11 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class Master:
-    """An AXI4 master; ``arguments`` names the pointers that go through it.
+    """An AXI4 master of a kernel.
 
-    ``access``: "r", "w" or "rw": what the arguments need together; a direction that none needs
-    stays silent.
+    ``name`` is that of its pins (``m_axi_host``), ``data_width`` the bits of a beat, ``arguments``
+    the names of the pointers that go through it. ``access`` is "r", "w" or "rw": what these
+    arguments need together; a direction that none of them needs stays silent.
     """
 
     name: str
@@ -64,8 +67,12 @@ class Master:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelDescription:
-    """``config`` is the kernel config as a dict; ``config_hash`` is ``digest`` of it and of every
-    layout and number that host and kernel share."""
+    """What host, simulated card and packaging know of a kernel.
+
+    ``name`` is the design's, ``config`` the kernel's config as a dict. ``config_hash`` is
+    ``digest`` of it and of every layout and number that host and kernel share. ``arguments`` and
+    ``masters`` are in the kernel's order, and ``verilog`` is the name of its Verilog file.
+    """
 
     name: str
     config: dict
@@ -96,10 +103,11 @@ class KernelDescription:
 
 
 def standard_arguments(buffers=()):
-    """Arguments of every kernel with these buffers of its own: pointers, then scalars.
+    """The tuple of ``Argument`` of a kernel whose design declares ``buffers``.
 
-    program, operands, results, status and ``buffers``; command_count (commands) and the size of
-    each buffer, which the kernel never leaves.
+    First come the pointers: program, operands, results, status, then ``buffers``. The scalars
+    follow: command_count (the commands of the program), then the size of each buffer in the same
+    order. The kernel accesses no byte beyond these sizes.
     """
     arguments, offset = [], ARGUMENTS
     for buffer in (*HOST_BUFFERS, *buffers):
@@ -124,7 +132,10 @@ def standard_arguments(buffers=()):
 
 
 def master_descriptions(buffers, data_width):
-    """The masters of a kernel with these buffers of its own; ``data_width`` of a master's name."""
+    """The tuple of ``Master`` of a kernel whose design declares ``buffers``.
+
+    ``data_width`` is a function from a master's short name (as "host") to the bits of its beat.
+    """
     every = (*HOST_BUFFERS, *buffers)
     return tuple(
         Master(
@@ -140,9 +151,12 @@ def master_descriptions(buffers, data_width):
 def digest(config, arguments, layouts, errors, identity):
     """The hash that a kernel carries: 64 bits of SHA-256 over all that host and kernel share.
 
-    config : ConfigBase; arguments : of the kernel; layouts : commands, records, status; errors :
-    code to (name, meaning); identity : of ``Design.identity``. A kernel has another hash if an
-    opcode, field, limit, error code or layout differs.
+    It is an integer. A kernel has another hash if its config, an argument, an opcode, a field, a
+    limit, an error code or a layout differs; the meanings of errors do not count.
+
+    config : the kernel's; arguments : its ``Argument`` objects; layouts : ``Layout`` of commands,
+    records and status blocks; errors : ``{code: (name, meaning)}``; identity : what
+    ``Design.identity`` gives.
     """
     shared = {
         "config": [type(config).__name__, config.to_dict()],

@@ -21,14 +21,17 @@ class Training:
     """The training that a design's kernels are made for, as ``rlfabric train`` takes it.
 
     words : str
-        Algorithm and options.
+        Algorithm and options, as typed after ``rlfabric train``.
     settings : callable
-        ``{field of the run: value}`` that fit a kernel's config; None if no run fits it.
+        A function of the kernel's config that gives ``{field of the run: value}``, the settings of
+        a run that fits this config; None if no run fits it.
     task : str
-        What an environment must have, a text with braces for ``sizes``, a tuple from the config.
-        Empty: any environment fits.
+        What an environment must have, as a text with ``{}`` in place of each of ``sizes``. Empty:
+        any environment fits.
+    sizes : callable
+        A function of the kernel's config that gives the tuple of sizes for ``task``.
     environments : dict
-        ``{sizes: environment}`` of known environments.
+        ``{sizes: environment}``: known environments, by the tuple of sizes that they have.
     needs : str
         What must be installed for it, as a sentence.
     """
@@ -47,6 +50,7 @@ class Design:
     ``describe(config)`` what host, card and boards know of it, ``documents(config)`` its registers.
 
     name, summary : str
+        Its name on the command line and in Verilog; a sentence that says what it does.
     config_type : type
         Its config class.
     default : callable
@@ -58,6 +62,7 @@ class Design:
     core : type
         Its ``CommandCore``: commands, status and buffers are declared there.
     errors : dict of code to (name, meaning)
+        Its own errors and those of the shell.
     records : dict of str to sequence of Layout
         What lies in operands and results: sections of the register document.
     largest : str
@@ -84,7 +89,7 @@ class Design:
         which records and images lie in buffers, formats of raw numbers, limits that are no field's.
         It is in the kernel's hash, and best derived from what hardware and host compute with.
     check : callable
-        ValueError for a config that is another design's.
+        A function of the config that raises ValueError if the config is another design's.
     training : Training or None
         None: no host program is known.
     packed : bool
@@ -148,10 +153,11 @@ class Design:
 
 
 def default_engine(numbers):
-    """Bursts of 1 KB: a write waits until its burst is whole, so longer ones delay every batch.
+    """The ``EngineConfig`` for a board's ``numbers``: ``data_width`` (bits) and ``uram`` (blocks).
 
-    Without UltraRAM the queues are the shortest, made of lookup tables, because the memory of so
-    small a part is its own block RAM, which is scarce and answers at once.
+    Its bursts are of 1 KB: a write waits until its burst is whole, so longer ones delay every
+    batch. If ``uram`` is missing, None or 0, bursts have 8 beats and queues 16, which lookup tables
+    hold: the memory of so small a part is its own block RAM, which is scarce and answers at once.
     """
     width = numbers["data_width"]
     if not numbers.get("uram"):

@@ -20,10 +20,12 @@ __all__ = ["Dispatcher"]
 
 
 class Dispatcher(wiring.Component):
-    """Takes one command at a time from ``command`` to ``outcome``.
+    """Takes one command at a time from ``command``, and answers each with one item of ``outcome``.
 
     ``start`` comes ``START`` clocks after the command was taken, ``outcome`` is valid one clock
-    after ``finish``.
+    after ``finish``. A command that breaks a rule has no ``start``: its outcome is valid ``START``
+    + 1 clocks after the command was taken. If memory has failed while the command ran, its error is
+    AXI, whatever the core says.
 
     Parameters
     ----------
@@ -41,27 +43,30 @@ class Dispatcher(wiring.Component):
     operands, results : In(64)
         Addresses of these buffers.
     raw, selected, stages, beats : Out
-        The command under way, as of ``Decoder``.
+        The bits of the command under way, and what ``Decoder`` says of it; valid from ``start``
+        until its outcome is taken.
     start, running : Out(1)
         ``start`` is a pulse: the command breaks no rule and begins. ``running`` is high from the
-        next clock to ``finish``.
+        next clock to that of ``finish``.
     fetch : In
-        A bit for each footprint of operands but ``source``; a pulse requests it. It must have at
-        least one beat; a command may fetch one of them, once ``source`` was requested.
+        A bit for each moved footprint of operands but ``source``: a pulse requests this footprint,
+        of at least one beat, from memory. A command may fetch at most one, and only after memory
+        has taken the request of ``source``.
     reply : In(1)
-        Pulse: announce the footprint ``destination``, which must have at least one beat.
+        A pulse requests the write of the footprint ``destination``, of at least one beat.
     replied : Out(1)
-        Memory has answered this write.
+        High from the clock after memory has answered this write until that of the next ``start``.
     fault : In(1)
-        Memory answered the core with an error, in this clock.
+        The core takes a memory answer with an error in this clock; read while ``running``.
     failed : Out(1)
-        Memory has done so since ``start``, in an earlier clock.
+        High if ``fault`` was high in an earlier clock of this command.
     finish, error, detail : In
-        One clock: the command ends with this error, 0 for none.
+        ``finish`` is a pulse: the command ends with ``error`` (0: none) and ``detail`` of the same
+        clock.
     read : Out(read_port), write : Out(write_port)
-        The ports by which operands and results are moved.
+        The ports by which operands are read and results written.
     words : Out(stream), reply_words : In(stream)
-        Their beats.
+        The beats that were read, each with its error; the beats to write.
     """
 
     def __init__(self, table, config, state, buffers, data_width):

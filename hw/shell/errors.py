@@ -11,7 +11,10 @@ __all__ = ["ERRORS", "ShellError"]
 
 
 class ShellError(IntEnum):
-    """Errors of the shell, and of every design; a design's own begin at 16."""
+    """Error codes that every design has; a design's own codes begin at 16.
+
+    NONE (0) says that there was no error; ``ERRORS`` gives the meaning of each of the others.
+    """
 
     NONE, OPCODE, OPERANDS, RESULTS, AXI, COUNT, FIELD, BUFFER, PROGRAM, POINTER = range(10)
 

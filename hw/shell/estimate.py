@@ -34,9 +34,10 @@ _COMMAND = 8 * COMMAND_BYTES
 
 
 def parts(config, buffers, status):
-    """``{unit: Estimate}`` of all that is in a kernel beside its core.
+    """``{unit: Estimate}``, the resources of all that is in a kernel beside its core.
 
-    config : the kernel's; buffers, status : ``BUFFERS`` and ``STATUS`` of its core.
+    The units are control, sequencer and engines (those of all masters together). ``config`` is the
+    kernel's; ``buffers`` and ``status`` are ``BUFFERS`` and ``STATUS`` of its core.
     """
     width = engine_of(config, HOST).data_width
     engines = [

@@ -23,12 +23,17 @@ __all__ = ["InterconnectConfig", "ReadInterconnect", "WriteInterconnect"]
 
 @dataclass(frozen=True, kw_only=True)
 class InterconnectConfig(ConfigBase):
-    """Sizes of a read or write interconnect of ``ports`` ports.
+    """Sizes of a read or write interconnect.
 
-    ``depth`` beats of data wait for each port: a number, or one for each port. Requests are cut
-    at multiples of ``burst_beats`` beats; the engine's own keeps its bursts as they would be.
-    ``bursts`` of all ports together may be under way. ``tokens`` of finished writes wait for each
-    port; a write's place is reserved when its last burst is issued.
+    data_width : bits of a beat.
+    ports : ports that share the memory, 1 to 16.
+    depth : beats of data that may wait for a port: a number for all, or one for each port.
+    burst_beats : beats of the longest burst, a power of two. Requests are cut at addresses that are
+        multiples of so many beats; with the number of the engine behind, its bursts stay the same.
+    bursts : the most bursts of all ports together that memory has not yet finished.
+    tokens : the most tokens of finished writes that may wait for a port; a write has its place
+        from the issue of its last burst on.
+    style : style of the memory in which the beats wait, one of ``RAM_STYLES``.
     """
 
     data_width: int = 512
@@ -51,7 +56,7 @@ class InterconnectConfig(ConfigBase):
             self.port(port)
 
     def port(self, number):
-        """``EngineConfig`` of a port: its queue and its bursts obey the rules of an engine's."""
+        """The ``EngineConfig`` of port ``number``: its queue and bursts are as an engine's."""
         return EngineConfig(
             data_width=self.data_width,
             depth=self.depth[number] if isinstance(self.depth, tuple) else self.depth,
@@ -77,7 +82,8 @@ def _issue(m, burst, request, *queues):
 
 
 class ReadInterconnect(wiring.Component):
-    """Each of ``ports`` gets the beats that it asked for, as if it had ``memory`` to itself.
+    """Lets several read ports share one: each of ``ports`` gets the beats that it asked for, in
+    the order of its requests.
 
     A burst is asked for only when its port's queue has room for all of its beats, so
     ``memory.data`` never waits (if it comes two clocks after its request, or later).
@@ -105,12 +111,13 @@ class ReadInterconnect(wiring.Component):
 
     @classmethod
     def estimate(cls, config, beats, memory_latency, port=0):
-        """Clocks from the taking of one request to the transfer of its last beat to ``port``.
+        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats to the transfer
+        of its last beat to ``port``.
 
-        While the others are silent, for a memory that answers a request ``memory_latency`` clocks
-        after taking it, a beat a clock; with ``depth`` at least ``memory_latency`` +
-        ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``. For resources:
-        ``hw.shell.estimate``.
+        The other ports are silent. Memory brings the first beat of a burst ``memory_latency``
+        clocks after it takes the request, then a beat a clock. This holds with ``depth`` at least
+        ``memory_latency`` + ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``. For
+        resources: ``hw.shell.estimate``.
         """
         back = Queue.latency_of(config.port(port).depth)
         latency = cls.REQUEST_LATENCY + memory_latency + back + beats - 1
@@ -141,7 +148,8 @@ class ReadInterconnect(wiring.Component):
 
 
 class WriteInterconnect(wiring.Component):
-    """Each of ``ports`` writes, and has a token a request, as if it had ``memory`` to itself.
+    """Lets several write ports share one: each of ``ports`` has a token for each of its requests,
+    in their order.
 
     A burst is announced only when all of its beats stand in its port's queue, so data follows at
     once; the last burst of a request only when there is a place for its token as well, so
@@ -169,11 +177,12 @@ class WriteInterconnect(wiring.Component):
 
     @classmethod
     def estimate(cls, config, beats, memory_latency):
-        """Clocks from the taking of one request and its first beat to the transfer of its token.
+        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats, together with
+        its first beat, to the transfer of its token.
 
-        While the others are silent, for data that comes a beat a clock, an address on a multiple
-        of ``burst_beats`` beats, and a memory that takes a beat a clock and answers each burst
-        ``memory_latency`` clocks after its last beat; with ``depth`` at least ``burst_beats`` + 4
+        The other ports are silent, data comes a beat a clock, and the address is a multiple of
+        ``burst_beats`` beats. Memory takes a beat a clock and answers each burst ``memory_latency``
+        clocks after its last beat. This holds with ``depth`` at least ``burst_beats`` + 4
         and ``bursts`` above ``memory_latency`` + 2. For resources: ``hw.shell.estimate``.
         """
         first = max(cls.REQUEST_LATENCY, min(beats, config.burst_beats) + 1)

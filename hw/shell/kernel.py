@@ -21,7 +21,8 @@ __all__ = ["Kernel"]
 
 
 class Kernel(wiring.Component):
-    """``ap_clk``, ``ap_rst_n``, ``interrupt``, ``s_axi_control_*`` and ``m_axi_*`` around ``core``.
+    """A whole kernel around ``core``, with the pins ``ap_clk``, ``ap_rst_n``, ``interrupt``,
+    ``s_axi_control_*`` (AXI4-Lite slave) and ``m_axi_<master>_*`` (AXI4 masters).
 
     The host master serves the sequencer between commands and the core during one. A master
     ``m_axi_x`` other than the host's serves the core's ports ``x_read`` and ``x_write``, as far as

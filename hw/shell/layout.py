@@ -74,7 +74,7 @@ class Field:
         return (-half, half - 1) if one.signed else (0, 2 * half - 1)
 
     def limits(self, config):
-        """``(low, high)`` for ``config``; None if only the kind limits the number."""
+        """``(low, high)`` for ``config``, inclusive; each is None if only the kind limits it."""
         return tuple(limit(config) if callable(limit) else limit for limit in (self.low, self.high))
 
 
@@ -133,7 +133,11 @@ class Layout:
         )
 
     def encode(self, **values):
-        """In hardware: all bits, with these fields; each is cut or filled, others are 0."""
+        """The ``8 * size`` bits of a record in hardware; ``values`` are Amaranth values by field.
+
+        A value that is too wide loses its upper bits, one that is too narrow is filled with zeros;
+        fields that are not given are 0. ValueError for a name that is no field.
+        """
         words, end = [], 0
         for field in self.fields:
             start, width = 8 * self.offsets[field.name], 8 * field.size
@@ -145,15 +149,18 @@ class Layout:
         return Cat(*words, Const(0, 8 * self.size - end))
 
     def pack(self, numbers):
-        """The bytes of all fields' numbers in order, and the padding."""
+        """The ``size`` bytes of a record; ``numbers`` are those of all fields in order, arrays one
+        number after another."""
         return self._struct.pack(*numbers)
 
     def numbers(self, raw):
-        """All fields' numbers in order, of ``raw`` (bytes): what ``pack`` was given."""
+        """The tuple of all fields' numbers in order, of the record at the start of ``raw``
+        (bytes): what ``pack`` was given."""
         return self._struct.unpack_from(raw)
 
     def unpack(self, raw):
-        """Fields of ``raw`` (bytes) by name: Python numbers, and lists of them."""
+        """``{field: value}`` of the record at the start of ``raw`` (bytes): a Python number, or a
+        list of numbers for an array."""
         words, begin, values = self.numbers(raw), 0, {}
         if self._single:
             return dict(zip(self._names, words, strict=True))
@@ -164,7 +171,10 @@ class Layout:
         return values
 
     def markdown(self, config=None):
-        """The table of the register document; ``config``: the kernel's."""
+        """The record's section of the register document, with a table of the fields.
+
+        ``config`` is the kernel's; the limits of the fields may depend on it.
+        """
 
         def bounds(field):
             own = field.limits(config)

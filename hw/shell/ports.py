@@ -12,14 +12,17 @@ __all__ = ["core_members", "read_beats", "read_port", "mux_ports", "write_port"]
 
 
 def read_beats(data_width):
-    """What a read brings: a beat, and whether memory answered it with an error."""
+    """The layout of an item that a read brings: ``data``, the beat's bits, and ``error``, 1 if
+    memory could not read it."""
     return data.StructLayout({"data": data_width, "error": 1})
 
 
 def read_port(data_width):
-    """``request`` asks for a run of beats, ``data`` brings them in the order of the requests.
+    """The signature of a read port, as seen by the unit that reads.
 
-    A beat with ``error`` holds anything; it comes all the same, so that nothing waits for it.
+    A request on ``request`` asks for a run of beats; ``data`` brings the beats in the order of the
+    requests. If memory could not read a beat, it comes all the same, with any bits and with
+    ``error`` 1, so that nothing waits for it for ever.
     """
     return Signature(
         {
@@ -30,8 +33,12 @@ def read_port(data_width):
 
 
 def write_port(data_width):
-    """``request`` announces a run of beats, ``data`` holds them, ``done`` is a token a request
-    once memory has answered it: 1 if that was an error."""
+    """The signature of a write port, as seen by the unit that writes.
+
+    A request on ``request`` announces a run of beats; ``data`` carries the beats of all requests in
+    order. ``done`` brings one token for each request, in order, after memory has answered it: 0, or
+    1 if an answer was an error.
+    """
     return Signature(
         {
             "request": Out(stream.Signature(REQUEST)),
@@ -42,11 +49,11 @@ def write_port(data_width):
 
 
 def core_members(buffers, data_width, status):
-    """Members of every core (``docs/adding_a_design.md``): command, outcome, status, the launch's
-    buffers, and a port a direction to each master.
+    """The dict of members that every core has: command, outcome, status, address and size of each
+    of ``buffers``, and a port to each master for each direction that its buffers need.
 
-    buffers : all that the core sees, operands and results among them
-    data_width : callable, bits of a beat of a master
+    buffers : the ``Buffer`` of all that the core sees, operands and results among them
+    data_width : function from a master's short name to the bits of its beat
     status : Layout of the design's status block
     """
     members = {
@@ -64,10 +71,12 @@ def core_members(buffers, data_width, status):
 
 
 def mux_ports(m, end, claims):
-    """One engine or port ``end`` for several ports: ``claims`` are pairs of (owns, port).
+    """Connects one engine or port ``end`` to several ports, one at a time, in the module ``m``.
 
-    At most one owns ``end`` in a clock, and does so until its last word has moved: for units that
-    by their own structure take turns. Others need ``hw.shell.interconnect``.
+    ``claims`` are pairs (owns, port): while the bit ``owns`` is 1, ``port`` is connected to
+    ``end``; otherwise the port's streams stand still. At most one bit may be 1 in a clock, and it
+    must stay 1 until the port's last beat and token have been transferred. Units that do not take
+    turns by their own structure need ``hw.shell.interconnect``.
     """
     for name, member in claims[0][1].signature.members.items():
         outer = getattr(end, name)

@@ -19,7 +19,8 @@ __all__ = ["ReadEngine"]
 
 
 class ReadEngine(wiring.Component):
-    """``data`` is the memory's beats of request 0, then of request 1, and so on.
+    """Reads runs of beats over AXI4: ``data`` brings the beats of request 0, then of request 1, and
+    so on.
 
     A request leaves on ``ar`` ``ADDRESS_LATENCY`` clocks after it was taken; a beat leaves on
     ``data`` ``Queue.latency_of(depth)`` clocks after it came on ``r``. A failed read still
@@ -36,7 +37,7 @@ class ReadEngine(wiring.Component):
     data : Out(stream.Signature(read_beats(data_width)))
         ``error``: the ``rresp`` of this beat was not OKAY.
     busy : Out(1)
-        Beats of an accepted request have not left ``data`` yet.
+        High while beats of an accepted request have not been taken from ``data``.
     ar, r : streams of ADDRESS and ``read_beat(data_width)``
         For ``connect_master``.
     """
@@ -58,10 +59,12 @@ class ReadEngine(wiring.Component):
 
     @classmethod
     def estimate(cls, config, beats, memory_latency):
-        """Clocks from the taking of one request to the transfer of its last beat.
+        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats to the transfer
+        of its last beat.
 
-        For a memory that answers ``memory_latency`` clocks later, a beat a clock, with ``depth``
-        at least ``memory_latency`` + ``burst_beats`` + 4. For resources: ``hw.shell.estimate``.
+        For a memory that brings the first beat ``memory_latency`` clocks after the address and then
+        a beat a clock, if ``depth`` is at least ``memory_latency`` + ``burst_beats`` + 4. For
+        resources: ``hw.shell.estimate``.
         """
         fixed = cls.ADDRESS_LATENCY + memory_latency + Queue.latency_of(config.depth)
         return Estimate(latency=fixed + beats - 1, interval=cls.INTERVAL)

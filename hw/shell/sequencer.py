@@ -26,10 +26,11 @@ _FETCHED = data.StructLayout({"command": 8 * COMMAND_BYTES, "failed": 1})
 class Sequencer(wiring.Component):
     """Runs command 0, 1, ... of ``program`` until one fails, then writes STATUS and ``status``.
 
-    Nothing is executed where ``command_count`` commands are more than ``program_bytes`` (PROGRAM)
-    or a buffer does not begin on a multiple of 64 (POINTER); a command that could not be read is
-    not executed (AXI). A status buffer that is too small or not on a multiple of 64 cannot tell:
-    such a launch ends at once, and writes nothing.
+    Nothing is executed if ``command_count`` commands take more than ``program_bytes`` (PROGRAM),
+    or if a buffer does not begin on a multiple of 64 (POINTER, which comes first if both hold; the
+    detail is the first such argument's id). A command that could not be read is not executed (AXI).
+    If the status buffer is too small or not on a multiple of 64, the launch ends at once: nothing
+    is executed, and nothing is written.
 
     Parameters
     ----------
@@ -45,19 +46,21 @@ class Sequencer(wiring.Component):
     Members
     -------
     start, done : In(1), Out(1)
-        One clock each: a launch begins and ends.
+        Pulses of one clock: a launch begins; it has ended.
     program, status_address : In(64), command_count, program_bytes, status_room : In(32)
-        Arguments of the launch; ``status_room`` is the bytes of the status buffer.
+        Arguments of the launch: byte addresses of program and status buffer, the number of
+        commands, and the bytes of the program buffer and of the status buffer.
     misaligned : In
-        A bit for each of ``pointers``: it is not a multiple of 64.
+        A bit for each of ``pointers``: 1 if its address is not a multiple of 64.
     read, write : Out(read_port), Out(write_port)
-        Not used while ``running``, when they are the core's.
+        The host master's ports: program in, status out. They stand still while ``running``, so
+        that the core may use the master.
     running : Out(1)
-        The core executes a command.
+        High while the core has a command, from its offer on ``command`` to its outcome.
     command : Out(stream.Signature(512)), outcome : In(stream of OUTCOME)
-        A command for the core; how it has ended.
+        A command for the core; then one item that says how it has ended.
     status : In(8 * status_bytes)
-        The design's block.
+        The design's block, which must be steady while no command runs.
     """
 
     def __init__(self, *, data_width, status_bytes, config_hash, pointers):

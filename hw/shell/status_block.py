@@ -29,9 +29,10 @@ STATUS = Layout(
 
 
 def write_status(m, sequencer, header, cycles):
-    """The last states of the sequencer's FSM: STATUS, SEND, WAIT, then IDLE with ``done``.
+    """Adds the last states of the sequencer's FSM: STATUS, SEND, WAIT. They write the status block
+    to memory, wait for memory's answer, pulse ``done`` of the sequencer, and go to IDLE.
 
-    The block is sent from where it stands: it does not change, because no command runs any more.
+    The block is not copied first, because it does not change: no command runs any more.
 
     Parameters
     ----------

@@ -105,17 +105,22 @@ class _Striped(wiring.Component):
 class StripedRead(_Striped):
     """``port`` reads the striped space: beats in the order of its requests, from all ``masters``.
 
-    Requests run ahead: ``pieces`` of them, each in one block, may be under way. The beats of a
-    master wait for their turn in front of its port: a ``ReadInterconnect`` there has a queue.
+    Block b of the striped space is block b // ``stripes`` of master b % ``stripes``, counted from
+    the master's base.
+
+    A request is cut into pieces, each in one block. Pieces are requested before the beats of
+    earlier pieces have come, but at most ``pieces`` at a time. The beats of a master must be able
+    to wait for their turn, for example in the queue of a ``ReadInterconnect``.
 
     Parameters
     ----------
     data_width : int
         Bits of a beat.
     stripes : int
-        Masters: 1, 2, 4, 8 or 16. Of 1 its requests and beats pass as they are, in the same clock.
+        Masters: 1, 2, 4, 8 or 16. With one master, requests (plus the base) and beats pass in the
+        same clock.
     block_beats : int
-        A power of two; a block is at most 4096 bytes.
+        Beats of a block: a power of two, at most 256 beats and 4096 bytes.
     pieces : int
         The most pieces of requests that may be under way.
 
@@ -134,10 +139,12 @@ class StripedRead(_Striped):
 
     @classmethod
     def estimate(cls, stripes, pieces, beats, memory_latency):
-        """Clocks from the taking of a request to the transfer of its last beat.
+        """An ``Estimate``: clocks from the taking of a request of ``beats`` beats to the transfer
+        of its last beat.
 
-        For masters that bring the beats of a request from ``memory_latency`` clocks after it on,
-        with ``block_beats`` * ``pieces`` above that. For resources: ``hw.shell.estimate``.
+        For masters that bring the first beat ``memory_latency`` clocks after the request and then
+        a beat a clock, if ``block_beats`` * ``pieces`` is greater than ``memory_latency``. For
+        resources: ``hw.shell.estimate``.
         """
         latency = memory_latency
         if stripes > 1:
@@ -161,12 +168,20 @@ class StripedRead(_Striped):
 class StripedWrite(_Striped):
     """``port`` writes the striped space, and has a token a request: 1 if any piece of it failed.
 
-    Requests go ahead of their data. ``pieces`` of them, each in one block, may be under way until
-    their master's token has come.
+    Block b of the striped space is block b // ``stripes`` of master b % ``stripes``, counted from
+    the master's base. A request is cut into pieces, each in one block. A piece may be requested
+    before its data has come, but at most ``pieces`` may wait for their master's token.
 
     Parameters
     ----------
-    data_width, stripes, block_beats, pieces : as ``StripedRead``.
+    data_width : int
+        Bits of a beat.
+    stripes : int
+        Masters: 1, 2, 4, 8 or 16.
+    block_beats : int
+        Beats of a block: a power of two, at most 256 beats and 4096 bytes.
+    pieces : int
+        The most pieces of requests that may be under way.
 
     Members
     -------
@@ -175,7 +190,7 @@ class StripedWrite(_Striped):
     masters : Out(write_port(data_width)).array(stripes)
         The ports of the masters; a request lies in one block.
     bases : In(64).array(stripes)
-        As of ``StripedRead``.
+        Address at which each master's part of the space begins, on a multiple of a block.
     """
 
     def __init__(self, data_width, stripes, block_beats, pieces):
@@ -183,7 +198,8 @@ class StripedWrite(_Striped):
 
     @classmethod
     def estimate(cls, stripes, pieces, beats, memory_latency):
-        """Clocks from the taking of a request and its first beat to the transfer of its token.
+        """An ``Estimate``: clocks from the taking of a request of ``beats`` beats, together with
+        its first beat, to the transfer of its token.
 
         For masters that take a beat a clock and answer a request ``memory_latency`` clocks after
         its last beat. For resources: ``hw.shell.estimate``.

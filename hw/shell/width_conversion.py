@@ -26,7 +26,7 @@ def _ratio(wide, narrow):
 class Upsizer(wiring.Component):
     """Joins ``wide / narrow`` narrow beats to a wide word; the first beat has the lowest bits.
 
-    A word has an error if one of its beats has one. It leaves a clock after its last beat.
+    A word has an error if one of its beats has one. It leaves a clock after its last beat has come.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Upsizer(wiring.Component):
     Members
     -------
     i : In(stream of ``read_beats(narrow)``), o : Out(stream of ``read_beats(wide)``)
-        Narrow beats; wide words.
+        Narrow beats, each with its error; wide words, each with its error.
     """
 
     LATENCY = 1
@@ -78,7 +78,8 @@ class Downsizer(wiring.Component):
 
     Parameters
     ----------
-    wide, narrow : as of ``Upsizer``
+    wide, narrow : int
+        Bits of a word and of a beat. ValueError unless their ratio is a power of two.
 
     Members
     -------
@@ -133,16 +134,21 @@ def _pass(m, request, inner, ratio):
 class NarrowRead(wiring.Component):
     """A read port of ``wide`` bits on a memory of ``narrow`` bits.
 
+    A request has the same byte address on both ports; its length is counted in wide words on
+    ``port`` and in narrow beats on ``memory``. The lowest bits of a word are its first beat.
+
     Parameters
     ----------
-    wide, narrow : as of ``Upsizer``
+    wide, narrow : int
+        Bits of a word and of a beat. ValueError unless their ratio is a power of two.
     most : int
-        Words of the longest request to ``port``; ValueError if memory cannot count its beats.
+        Words of the longest request to ``port``. ValueError if they are more beats than a request
+        to memory can count (``MAX_BEATS``).
 
     Members
     -------
     port : In(read_port(wide)), memory : Out(read_port(narrow))
-        ``port`` counts wide words, ``memory`` narrow beats.
+        The port of the design, and that of memory.
     """
 
     def __init__(self, wide, narrow, most):
@@ -161,16 +167,21 @@ class NarrowRead(wiring.Component):
 class NarrowWrite(wiring.Component):
     """A write port of ``wide`` bits on a memory of ``narrow`` bits.
 
+    A request has the same byte address on both ports; its length is counted in wide words on
+    ``port`` and in narrow beats on ``memory``. The lowest bits of a word are its first beat.
+
     Parameters
     ----------
-    wide, narrow : as of ``Upsizer``
+    wide, narrow : int
+        Bits of a word and of a beat. ValueError unless their ratio is a power of two.
     most : int
-        Words of the longest request to ``port``; ValueError if memory cannot count its beats.
+        Words of the longest request to ``port``. ValueError if they are more beats than a request
+        to memory can count (``MAX_BEATS``).
 
     Members
     -------
     port : In(write_port(wide)), memory : Out(write_port(narrow))
-        ``port`` counts wide words, ``memory`` narrow beats.
+        The port of the design, and that of memory.
     """
 
     def __init__(self, wide, narrow, most):

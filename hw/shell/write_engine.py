@@ -24,7 +24,8 @@ __all__ = ["WriteEngine"]
 
 
 class WriteEngine(wiring.Component):
-    """The beats of ``data``, in order, fill request 0, then request 1, and so on.
+    """Writes runs of beats over AXI4: the beats of ``data``, in order, fill request 0, then request
+    1, and so on.
 
     Data may come before its request or after it.
 
@@ -35,14 +36,15 @@ class WriteEngine(wiring.Component):
     Members
     -------
     request : In(stream.Signature(REQUEST))
-        Runs of beats to write, which are cut into bursts.
+        Runs of beats to write, which are cut into bursts. A request of 0 beats is dropped, and has
+        no token.
     data : In(stream.Signature(unsigned(data_width)))
         The beats of all requests.
     done : Out(stream.Signature(1))
         A token a request, in order, when all of its bursts are answered; 1 if an answer was not
         OKAY. Tokens that are not taken hold up later answers.
     busy : Out(1)
-        A token of an accepted request has not been taken yet.
+        High while a token of an accepted request has not been taken from ``done``.
     aw, w, b : streams of ADDRESS, ``write_beat(data_width)`` and RESPONSE
         For ``connect_master``.
     """
@@ -65,7 +67,8 @@ class WriteEngine(wiring.Component):
 
     @classmethod
     def estimate(cls, config, beats, memory_latency):
-        """Clocks from the taking of one request and its first beat to the transfer of its token.
+        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats, together with
+        its first beat, to the transfer of its token.
 
         For data that comes a beat a clock, an address on a multiple of ``burst_beats`` beats, and
         a memory that answers ``memory_latency`` clocks after the last beat. For resources:

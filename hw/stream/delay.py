@@ -14,8 +14,9 @@ _SHIFT, _LONGEST = 3, 32
 def delay(m, value, clocks, *, name, enable=None, reset=False):
     """``value`` delayed by ``clocks`` registers; ``clocks`` = 0 gives ``value`` itself.
 
-    If the pipeline can stall, ``enable`` moves the registers. ``reset`` = True is for control bits,
-    which must be 0 after reset; data needs no reset.
+    If the pipeline can stall, the registers take a new value only in clocks in which ``enable`` is
+    1; None means every clock. ``reset`` = True is for control bits, which must be 0 after reset;
+    data needs no reset. The registers are in ``m`` and called ``<name>_1`` and so on.
     """
     for clock in range(1, clocks + 1):
         register = Signal(value.shape(), name=f"{name}_{clock}", reset_less=not reset)
@@ -26,7 +27,9 @@ def delay(m, value, clocks, *, name, enable=None, reset=False):
 
 
 def delay_estimate(width, clocks):
-    """Resources of ``delay`` without reset, of ``width`` bits that nothing reads on their way."""
+    """Resources of a ``delay`` of ``width`` bits by ``clocks`` clocks, without reset, if nothing
+    reads the registers but the last: three registers or more are then shift registers of lookup
+    tables."""
     if clocks < _SHIFT:
         return Estimate(lut=0, ff=width * clocks)
     return Estimate(lut=width * -(-clocks // _LONGEST), ff=0)

@@ -19,10 +19,11 @@ MAX_RECORD = 1 << 14
 
 
 class Pack(wiring.Component):
-    """Concatenate the first ``count`` granules of each ``i`` into dense words.
+    """Concatenates the first ``count`` granules of each input word into dense output words.
 
-    ``last`` flushes: the word that it leaves begun is padded with zeros, and the next granule
-    is granule 0 of a new word.
+    An output word leaves when it is full. After the granules of an input word with ``last``, a word
+    that is not full is padded with zeros and leaves too, and the next granule is granule 0 of a new
+    word.
 
     Parameters
     ----------
@@ -36,9 +37,11 @@ class Pack(wiring.Component):
     Members
     -------
     i : In(stream.Signature({data: input_granules * granule_width, count: 1.., last: 1}))
-        Granules, of which the first ``count`` are taken.
+        One input word an item, granule 0 in the lowest bits. Its first ``count`` granules are
+        taken, at most ``input_granules``; the others are ignored.
     o : Out(stream.Signature({data: output_granules * granule_width, last: 1}))
-        Dense words; ``last`` is on the word that a ``last`` flushed.
+        Dense words. ``last`` is 1 on the word with the final granule of an input word that has
+        ``last``.
     """
 
     INTERVAL = 1
@@ -161,10 +164,12 @@ class Pack(wiring.Component):
 
 
 class Unpack(wiring.Component):
-    """Cut dense words into records; each begins at granule 0 of an output word.
+    """Cuts dense words into records; each record begins at granule 0 of an output word.
 
-    A record's last word is padded with zeros. A ``count`` with ``last`` ends a batch: what
-    remains of its last input word is dropped, the next record begins with the next input word.
+    A record's last output word is padded with zeros. In the input, a record begins at the granule
+    after the one before it. But a ``count`` with ``last`` ends a batch: the granules that follow
+    its record in the same input word are dropped, and the next record begins with the next input
+    word.
 
     Parameters
     ----------
@@ -176,11 +181,11 @@ class Unpack(wiring.Component):
     Members
     -------
     i : In(stream.Signature(unsigned(word_granules * granule_width)))
-        Dense words.
+        Dense words, granule 0 in the lowest bits.
     count : In(stream.Signature({count: 1..MAX_RECORD granules of a record, last: 1}))
-        The size of each record.
+        One item for each record, in order: its granules, and 1 in ``last`` if it ends a batch.
     o : Out(stream.Signature({data: word_granules * granule_width, last: 1}))
-        ``last`` is on the last word of each record.
+        The words of the records; ``last`` is 1 on the last word of each record.
     """
 
     INTERVAL = 1

@@ -21,8 +21,9 @@ __all__ = ["Queue"]
 class Queue(wiring.Component):
     """Words leave ``o`` in the order in which they entered ``i``.
 
-    No combinational path between the two sides. ``depth`` 1 passes a word every other clock, all
-    others one a clock.
+    There is no combinational path between the two sides. A queue of ``depth`` 1 passes a word every
+    other clock, a deeper one a word a clock. A word that enters an empty queue is on ``o``
+    ``latency_of(depth)`` clocks later.
 
     Parameters
     ----------
@@ -36,7 +37,9 @@ class Queue(wiring.Component):
     Members
     -------
     i : In(stream.Signature(shape))
+        Words that enter; ready while the queue is not full.
     o : Out(stream.Signature(shape))
+        Words that leave.
     level : Out(range(depth + 1))
         Words held, the one that ``o`` shows included.
     """

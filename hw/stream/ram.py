@@ -31,10 +31,11 @@ _SHAPES = {
 
 
 def style_of(depth, ultra_ram=False):
-    """The style of a memory or queue of ``depth`` words, the same rule in every design.
+    """The ``ram_style`` of a memory or queue of ``depth`` words, the same rule in every design.
 
-    ``ultra_ram`` : whether memories of ``DEEP`` words or more are UltraRAM; the part must have it,
-    and the memory's collision rules must allow it.
+    It is "distributed" up to ``SHALLOW`` words. Above, it is "ultra" if ``ultra_ram`` and there are
+    ``DEEP`` words or more, else "block". For "ultra" the part must have UltraRAM, and the memory's
+    collision rules must allow it.
     """
     if depth <= SHALLOW:
         return "distributed"
@@ -42,7 +43,8 @@ def style_of(depth, ultra_ram=False):
 
 
 def memory_blocks(width, depth, style, *, dual=False):
-    """RAMB36 or URAM288 blocks of a ``Ram`` or ``RamDual``: the least over the block's shapes."""
+    """RAMB36 (style "block") or URAM288 ("ultra") blocks of a ``Ram``, or of a ``RamDual`` if
+    ``dual``: the least over the block's shapes; 0 for style "distributed"."""
     beside, behind = _shape(width, depth, style, dual)
     return beside * behind
 
@@ -125,6 +127,15 @@ class Ram(wiring.Component):
         Words, any number from 1.
     style : str
         One of ``RAM_STYLES``, the vendor's ``ram_style``.
+
+    Members
+    -------
+    write_enable : In(1), write_address : In, write_data : In(width)
+        In a clock with ``write_enable``, the word ``write_data`` is stored at ``write_address``.
+    read_enable : In(1), read_address : In
+        In a clock with ``read_enable``, ``memory[read_address]`` is read; 1 if left unconnected.
+    read_data : Out(width)
+        The word that was read last, from the clock after its ``read_enable`` on.
     """
 
     def __init__(self, *, width, depth, style="auto"):
@@ -173,15 +184,29 @@ class Ram(wiring.Component):
 
 
 class RamDual(wiring.Component):
-    """``a_read_data`` is ``memory[a_address]`` of the last clock; port b writes or reads.
+    """A memory of two ports: port a reads in every clock, port b writes or reads.
 
-    ``b_read_data`` is ``memory[b_address]`` of the last clock without ``b_write_enable``. As in
-    ``Ram``, a read by port a of an address that port b writes in the same clock is undefined, and
-    so are the contents after reset.
+    A read by port a of an address that port b writes in the same clock is undefined, and so are the
+    contents after reset.
 
     Parameters
     ----------
-    width, depth, style : as ``Ram``.
+    width : int
+        Bits a word.
+    depth : int
+        Words, any number from 1.
+    style : str
+        One of ``RAM_STYLES``, the vendor's ``ram_style``.
+
+    Members
+    -------
+    a_address : In, a_read_data : Out(width)
+        ``a_read_data`` is ``memory[a_address]`` of the clock before.
+    b_write_enable : In(1), b_address : In, b_write_data : In(width)
+        In a clock with ``b_write_enable``, ``b_write_data`` is stored at ``b_address``; in another,
+        ``memory[b_address]`` is read.
+    b_read_data : Out(width)
+        The word that port b read last, from the clock after that read on.
     """
 
     def __init__(self, *, width, depth, style="auto"):

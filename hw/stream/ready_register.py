@@ -13,9 +13,10 @@ __all__ = ["ReadyRegister"]
 
 
 class ReadyRegister(wiring.Component):
-    """``o`` repeats ``i``; no combinational path from ready to ready, one from valid to valid.
+    """``o`` repeats the words of ``i``, in the clock in which they come.
 
-    It is half of a ``SkidBuffer``, for streams whose ready comes from far and whose latency
+    There is no combinational path from the ready of ``o`` to that of ``i``, but one from valid to
+    valid. It is half of a ``SkidBuffer``, for streams whose ready comes from far and whose latency
     matters.
 
     Parameters
@@ -26,7 +27,9 @@ class ReadyRegister(wiring.Component):
     Members
     -------
     i : In(stream.Signature(shape))
+        Words that come.
     o : Out(stream.Signature(shape))
+        The same words, in order.
     """
 
     INTERVAL = 1

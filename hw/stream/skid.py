@@ -11,7 +11,9 @@ __all__ = ["SkidBuffer"]
 
 
 class SkidBuffer(wiring.Component):
-    """``o`` repeats ``i``; no combinational path from valid to valid or from ready to ready.
+    """``o`` repeats the words of ``i``, a clock later.
+
+    There is no combinational path from valid to valid, nor from ready to ready.
 
     Parameters
     ----------
@@ -21,7 +23,9 @@ class SkidBuffer(wiring.Component):
     Members
     -------
     i : In(stream.Signature(shape))
+        Words that come.
     o : Out(stream.Signature(shape))
+        The same words, in order.
     """
 
     INTERVAL = 1

@@ -14,7 +14,10 @@ __all__ = ["Split"]
 
 
 class Split(wiring.Component):
-    """Deliver ``count`` narrow words, lowest bits first; the rest of the last wide word is dropped.
+    """Splits wide words into lists of narrow words, the lowest bits of a wide word first.
+
+    Each item of ``count`` asks for one list of so many narrow words. What is left of the list's
+    last wide word is dropped, so the next list begins with a new wide word.
 
     Parameters
     ----------
@@ -30,9 +33,9 @@ class Split(wiring.Component):
     i : In(stream.Signature(unsigned(width * parts)))
         Wide words.
     count : In(stream.Signature(unsigned(count_width)))
-        At least 1. The next list begins with a new wide word.
+        One item for each list: its narrow words, at least 1.
     o : Out(stream.Signature({data: width, last: 1}))
-        ``last`` is on the last of ``count`` words.
+        Narrow words; ``last`` is 1 on the last word of each list.
     """
 
     INTERVAL = 1

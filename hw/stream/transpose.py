@@ -33,7 +33,7 @@ class Transpose(wiring.Component):
     Members
     -------
     i, o : In, Out(stream.Signature(data.ArrayLayout(width, size)))
-        The arriving words; the leaving words.
+        The arriving words, ``size`` a block; the leaving words, ``size`` for each whole block.
     """
 
     INTERVAL = 1

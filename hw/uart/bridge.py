@@ -31,10 +31,12 @@ _RESET = 16
 
 
 class Bridge(wiring.Component):
-    """Takes frames, makes accesses to ``port`` at ``target`` and ``address``, and sends frames.
+    """Executes the requests that come as frames on ``i``, and sends a reply frame for each.
 
-    After STALLED every READ and WRITE is STALLED at once, until RESET: an answer that comes late
-    must not be taken for that of another request.
+    Frames with a wrong CRC are ignored. Each byte of a READ or WRITE is one access of ``port``. If
+    an access is not answered within ``PATIENCE`` clocks, the request ends with STALLED. From then
+    on every READ and WRITE is STALLED at once, until a RESET: an answer that comes late must not be
+    taken for that of another request.
 
     Parameters
     ----------
@@ -44,13 +46,13 @@ class Bridge(wiring.Component):
     Members
     -------
     i : In(stream.Signature(8)), o : Out(stream.Signature(8))
-        The line's bytes.
+        Bytes that were received; bytes to send.
     target : Out(12)
-        Upper bits of the address of the port's request.
+        The upper 12 bits of the address of the access under way, which choose the target.
     port : Out(BYTE_PORT)
-        Accesses, a byte each.
+        Accesses of one byte each, with the lower 20 bits of the address.
     reset : Out(1)
-        RESET: the port's targets start anew.
+        High for 16 clocks when a RESET is executed, to reset all that ``port`` reaches.
     """
 
     def __init__(self, payload):

@@ -20,11 +20,12 @@ _TOLERANCE = 0.02
 class UartConfig(ConfigBase):
     """A kernel with block RAM behind its masters and a bridge from a serial line.
 
-    clock_hz : clock of the kernel and of everything around it.
-    baud : bits a second on the line; the clock over it rounds to ``divisor``, within 2 %.
-    banks : bytes of the memory behind each master, in the masters' order.
-    payload : largest count of bytes of one request.
-    backlog : received bytes that may wait while a reply is sent.
+    clock_hz : clock of the kernel and of everything around it, in Hz.
+    baud : bits a second on the line. ``clock_hz`` over ``baud``, rounded, is ``divisor``, the
+        clocks a bit; the rounding may change the rate by at most 2 %.
+    banks : bytes of the memory behind each master, in the masters' order; each 4096 to 1 MiB.
+    payload : the most bytes that one request may read or write.
+    backlog : received bytes that may wait at the board, for example while it sends a reply.
     """
 
     clock_hz: int

@@ -14,13 +14,13 @@ __all__ = ["FrameDecoder", "FrameEncoder"]
 
 
 class FrameEncoder(wiring.Component):
-    """Sends the bytes of a frame; at ``end``, whose ``data`` does not count, it sends the CRC and
-    END.
+    """Turns the bytes of a frame into bytes of the line, with stuffing, CRC and END.
 
     Members
     -------
     i : In(stream of data: 8, end: 1)
-        Bytes of the frame.
+        The bytes of a frame, one an item with ``end`` 0; then one item with ``end`` 1, whose
+        ``data`` is ignored and for which the CRC and END are sent.
     o : Out(stream.Signature(8))
         Bytes for the line.
     """
@@ -68,15 +68,16 @@ class FrameEncoder(wiring.Component):
 
 
 class FrameDecoder(wiring.Component):
-    """Gives the bytes of a frame with its CRC, then ``end`` with ``good``: whether the CRC was
-    right.
+    """Turns bytes of the line back into the bytes of frames, and checks their CRC.
 
     Members
     -------
     i : In(stream.Signature(8))
         Bytes of the line.
     o : Out(stream of data: 8, end: 1, good: 1)
-        ``good`` counts only with ``end``, and ``data`` only without.
+        The bytes of a frame and of its CRC, one an item with ``end`` 0; then one item with ``end``
+        1. ``good`` of this item is 1 if the CRC was right. ``data`` means nothing in it, and
+        ``good`` means nothing in the others.
     """
 
     INTERVAL = 1

@@ -11,7 +11,8 @@ __all__ = ["Identity"]
 
 
 class Identity(wiring.Component):
-    """Reads give ``record[address]``. Writes fail, and so do reads past the end.
+    """A target of the serial line that answers reads with ``record[address]``, a clock later.
+    Writes fail, and so do reads past the end of the record.
 
     Parameters
     ----------

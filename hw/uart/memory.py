@@ -22,9 +22,10 @@ _DECODE_ERROR = 0b11
 
 
 class AxiMemory(wiring.Component):
-    """Bytes ``base`` to ``base + size`` of an AXI4 master's address space, for INCR bursts.
+    """The bytes of an AXI4 master's address space from ``base`` to ``base + size - 1``.
 
-    A beat beyond them is answered DECERR, and not written. Contents after power-up are undefined.
+    Every burst is taken as INCR. A beat outside is answered DECERR, and not written. Contents after
+    power-up are undefined.
 
     Parameters
     ----------
@@ -38,9 +39,10 @@ class AxiMemory(wiring.Component):
     Members
     -------
     ar, r, aw, w, b : streams of ADDRESS, ``read_beat``, ADDRESS, ``write_beat``, RESPONSE
-        The kernel's master.
+        The channels of the kernel's master.
     port : In(BYTE_PORT)
-        Addresses count from ``base``; accesses at ``size`` or above fail.
+        Accesses of one byte each, which go before the bursts. Addresses count from ``base``; an
+        access at ``size`` or above fails.
     """
 
     READ_LATENCY = 3

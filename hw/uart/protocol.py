@@ -62,7 +62,12 @@ HEADER_BYTES = HEADER.size // 8
 
 
 class Status(IntEnum):
-    """How a request ended; ``STATUS_WORDS`` has the rule that was broken."""
+    """The last byte of a reply: how the request ended.
+
+    DONE: executed. OPCODE: the opcode is unknown. COUNT: the count does not fit the frame or is
+    above the largest payload. ADDRESS: at least one byte is outside control, identity and banks.
+    STALLED: the kernel or a memory did not answer. ``STATUS_WORDS`` says the same to a user.
+    """
 
     DONE, OPCODE, COUNT, ADDRESS, STALLED = range(5)
 

@@ -12,7 +12,9 @@ __all__ = ["Receiver"]
 
 
 class Receiver(wiring.Component):
-    """Samples every bit in its middle; a byte without its stop bit is dropped.
+    """Receives bytes from a serial line: start bit, eight data bits from the lowest, stop bit.
+
+    It samples every bit in its middle. A byte without its stop bit is dropped.
 
     Parameters
     ----------
@@ -24,7 +26,8 @@ class Receiver(wiring.Component):
     rx : In(1)
         The line, asynchronous; 1 while idle.
     o : Out(stream.Signature(8))
-        A byte that is not taken before the next one has come is lost, because the line cannot wait.
+        The received bytes. If a byte is not taken before the next one has come, the next one
+        replaces it, because the line cannot wait.
     """
 
     def __init__(self, divisor):

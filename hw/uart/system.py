@@ -32,7 +32,10 @@ __all__ = ["System", "identity"]
 
 
 def identity(config, description):
-    """The IDENTITY record of a ``System``, of its UartConfig and its kernel's description."""
+    """The bytes of the IDENTITY record of a ``System``.
+
+    ``config`` is its ``UartConfig``, ``description`` its kernel's ``KernelDescription``.
+    """
     record = np.zeros((), IDENTITY.dtype)
     values = {
         "magic": MAGIC,
@@ -62,7 +65,7 @@ class System(wiring.Component):
     Members
     -------
     rx : In(1), tx : Out(1)
-        The line; 1 while idle.
+        The serial line to the board and from it; 1 while idle.
     """
 
     def __init__(self, kernel, config):

@@ -11,7 +11,7 @@ __all__ = ["Transmitter"]
 
 
 class Transmitter(wiring.Component):
-    """Sends bytes. ``tx`` is a register, 1 while idle.
+    """Sends bytes on a serial line: start bit, eight data bits from the lowest, stop bit.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Transmitter(wiring.Component):
     i : In(stream.Signature(8))
         Bytes to send.
     tx : Out(1)
-        The line.
+        The line, a register; 1 while idle.
     """
 
     def __init__(self, divisor):

@@ -16,10 +16,13 @@ _TO_DEVICE = xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE
 
 
 class bo:
-    """``bo(device, size, flags, group)``, or ``bo(parent, size, offset)`` for a part of another.
+    """A buffer of ``size`` bytes: ``bo(device, size, flags, group)``, or a part of another buffer,
+    which shares its bytes: ``bo(parent, size, offset)``.
 
-    ``map``, ``write`` and ``read`` use the host's copy, the kernel uses the device's; ``sync``
-    copies.
+    ``group`` is the number of a bank. Each buffer has two copies of its bytes. ``map``, ``write``
+    and ``read`` use the host's copy, the kernel uses the device's. ``sync`` copies all bytes, or
+    ``size`` bytes from ``offset`` on, in the given direction. The bank's memory is free again when
+    the buffer is deleted.
     """
 
     normal, cacheable, device_only, host_only, p2p, svm = range(6)

@@ -20,30 +20,35 @@ WRITE_ORDERS = ("address", "together", "data")
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A fault: ``channel`` of ``master`` moves nothing ("stuck"), or its answers are SLVERR
-    ("error").
+    """A fault of the simulated memory: an AXI channel of a master moves nothing ("stuck"), or its
+    answers are SLVERR ("error").
 
     A beat of R with SLVERR brings random bits. A stuck AW, W or AR takes nothing. A stuck B or R
     shows no new answer. Errors are those of single answers, a write's B or a beat of R, decided in
     the clock in which the answer is first shown. Faults of one channel are independent: an answer
     fails if one of them says so, and each counts it.
+
+    master : the master's name, as ``m_axi_host``.
+    channel : one of ``CHANNELS``; an error has B or R.
+    cycle : first clock with the fault, counted from the end of the kernel's reset, over all
+        launches.
+    kind : "stuck" or "error".
+    until : first clock without the fault; None: it never ends.
+    skip : of an error, answers that are still right, counted from ``cycle`` on.
+    count : of an error, answers that then fail; all that follow are right. None: all fail to the
+        end.
+    address, size : of an error, the device's bytes that it is about; a size of None: to the last
+        one there is. An answer whose beat (R) or burst (B) touches none of them neither fails nor
+        counts.
     """
 
     master: str
-    #: Of ``CHANNELS``; an error has B or R.
     channel: str
-    #: First clock with the fault, counted from the end of the kernel's reset, over all launches.
     cycle: int = 0
-    #: "stuck" or "error".
     kind: str = "stuck"
-    #: First clock without the fault, None: it never ends.
     until: int | None = None
-    #: Of an error, answers that are still right, counted from ``cycle`` on.
     skip: int = 0
-    #: Of an error, answers that then fail; all that follow are right. None: all fail to the end.
     count: int | None = None
-    #: Of an error, the device's bytes that it is about, None: to the last one there is. An answer
-    #: whose beat (R) or burst (B) touches none of them neither fails nor counts.
     address: int = 0
     size: int | None = None
 
@@ -80,33 +85,40 @@ class MemoryConfig(ConfigBase):
 
     AXI lets a slave take the address or the data of a write first, or wait for both, so a kernel
     must work with each ``write_order``.
+
+    read_latency, write_latency : clocks, as above; the defaults are about what DDR4 behind an
+        interconnect takes at 250 MHz.
+    bandwidth : beats a clock, for reads and for writes each, above 0 and up to 1.
+    outstanding : bursts that may be in flight in each direction.
+    write_order : of a write, "address": its address is taken first, then its data; "together": its
+        address is taken only while its data is offered; "data": all data of the burst is taken,
+        then its address.
+    write_wait : clocks that a write's address, and the first beat of its data, must be offered
+        before they are taken.
+    stall : probability, below 1, that a channel stalls in a clock.
+    pause, period : in every ``period`` clocks each channel stands still for ``pause`` clocks in a
+        row, besides the random stalls; when, is drawn for each channel from ``seed``. A pause of
+        0: never.
+    noise : if true, the card is not kind: its memory, registers and RAM begin as noise, and a read
+        of a RAM that meets a write of the word brings noise. (A failed answer of memory always
+        does.)
+    seed : of the random stalls, of the pauses and of the noise.
+    max_idle : clocks without any AXI transfer after which a launch counts as standing still. There
+        are more than a million in an iteration of ``fixar`` with a large batch.
+    faults : faults of the memory, none by default.
     """
 
-    #: Clocks; about what DDR4 behind an interconnect takes at 250 MHz.
     read_latency: int = 64
     write_latency: int = 32
-    #: Beats a clock, for reads and for writes each, above 0 and up to 1.
     bandwidth: float = 1.0
-    #: Bursts that may be in flight in each direction.
     outstanding: int = 256
-    #: Of a write: "address", then its data; "together": its address only while its data is
-    #: offered; "data": all data of the burst, then its address.
     write_order: str = "address"
-    #: Clocks that a write's address, and the first beat of its data, must be offered to be taken.
     write_wait: int = 0
-    #: Probability, below 1, that a channel stalls in a clock.
     stall: float = 0.0
-    #: Of every ``period`` clocks each channel stands still for ``pause`` in a row, besides the
-    #: random stalls; when, is drawn for each channel from ``seed``. 0: never.
     pause: int = 0
     period: int = 1
-    #: The card is not kind: its memory, registers and RAM begin as noise, and a read of a RAM that
-    #: meets a write of the word brings noise. (A failed answer of memory always does.)
     noise: bool = False
-    #: Of the random stalls, of the pauses and of the noise.
     seed: int = 0
-    #: Clocks without any AXI transfer after which a launch counts as standing still. There are more
-    #: than a million in an iteration of ``fixar`` with a large batch.
     max_idle: int = 4_000_000
     faults: tuple[Fault, ...] = ()
 
@@ -138,13 +150,17 @@ BANKS = tuple(Bank(f"DDR[{index}]", 16 << 30) for index in range(4))
 
 
 class Allocator:
-    """First fit, on pages, in ``size`` bytes from ``base``."""
+    """Allocates memory in ``bank``, which begins at the address ``base``.
+
+    A block begins on a page of 4096 bytes, at the lowest address where it fits (first fit).
+    """
 
     def __init__(self, bank, base):
         self.bank, self.base, self.used = bank, base, []
 
     def mem(self, index):
-        """This memory as XRT's ``xclbin.mem`` shows it: getters."""
+        """This memory as an object like XRT's ``xclbin.mem``, which has the getters ``get_index``,
+        ``get_tag``, ``get_used``, ``get_base_address`` and ``get_size_kb``."""
         values = {
             "index": index,
             "tag": self.bank.name,
@@ -155,7 +171,8 @@ class Allocator:
         return SimpleNamespace(**{f"get_{key}": lambda v=v: v for key, v in values.items()})
 
     def allocate(self, size):
-        """Address of ``size`` bytes; MemoryError names the largest block that would fit."""
+        """Takes ``size`` bytes and returns their address. If there is no room: MemoryError, which
+        names the largest free block."""
         free, largest = self.base, 0
         for start, end in [*self.used, (self.base + self.bank.size, 0)]:
             if start - free >= size:
@@ -171,7 +188,11 @@ class Allocator:
 
 
 class Buffer(NamedTuple):
-    """Memory that a launch may use: bytes ``data`` at ``address``, through ``master``."""
+    """Memory that one launch may use through ``master``, the name of an AXI master.
+
+    ``data`` is a uint8 array of the bytes from ``address`` on; the kernel changes it in place.
+    ``readable`` and ``writable`` say what the kernel may do with them.
+    """
 
     master: str
     address: int
@@ -205,7 +226,10 @@ class Memory:
         raise IndexError(f"address must be inside a buffer with {size} bytes, not {address:#x}")
 
     def words(self, address, size):
-        """``view`` as uint32. The last places are kept, because programs repeat them."""
+        """The ``size`` bytes at ``address`` as uint32, writable; IndexError outside of the buffers.
+
+        The views of the last places are kept, because programs repeat them.
+        """
         found = self._words.get((address, size))
         if found is None:
             if len(self._words) >= _KEPT:
@@ -214,7 +238,8 @@ class Memory:
         return found
 
     def bytes(self, address, size):
-        """``view`` as a memoryview: several times faster for a few bytes."""
+        """The ``size`` bytes at ``address`` as a memoryview, writable; IndexError outside of the
+        buffers. For a few bytes it is several times faster than ``view``."""
         data = self._bytes.get(address)
         if data is not None and size <= len(data):
             return data[:size]

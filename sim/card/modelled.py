@@ -7,7 +7,11 @@ __all__ = ["ModelledKernel"]
 
 
 class ModelledKernel:
-    """``start`` runs the twin to its end; the caller gets an exception of the twin."""
+    """The twin of the described kernel, with the methods of ``VerilatedKernel``.
+
+    ``start`` runs the twin to the end of the launch, and passes on exceptions of the twin. ``wait``
+    returns DONE at once. There are no clocks: ``cycles`` is None.
+    """
 
     cycles = None
     outcome = Outcome.DONE

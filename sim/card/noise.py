@@ -60,14 +60,18 @@ _WRITTEN = re.compile(r"^ +(\\\S+ |\w+)\[[^;=]*\] <= ", re.M)
 
 
 def switched(verilog):
-    """``verilog`` with the switch."""
+    """The text ``verilog`` with a switch for noise, which is off at first."""
     text = collisions(verilog, _COLLISION, when=f"{_ON} && ")
     return _PACKAGE + _MODULE.sub(lambda module: _begun(module[0]), text)
 
 
 def collisions(verilog, word, when=""):
-    """``verilog`` in which a read that meets a write brings ``word``, a Verilog expression.
-    ``when``: a condition that ends in ``&& ``, if this is not to happen always."""
+    """The text ``verilog``, changed so that a read of a RAM returns ``word`` if the same address is
+    written in the same clock.
+
+    ``word`` is a Verilog expression. ``when`` is a further condition, which must end in ``&& ``;
+    empty: always. ValueError if a RAM in the text does not read as expected.
+    """
     for module, read, spoilt, _ in _READS:
         if verilog.count(read) != verilog.count(f"module {module} #"):
             raise UsageError(f"{module} must read by {read!r}, once")

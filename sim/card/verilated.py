@@ -16,7 +16,11 @@ _SLICE_S, _FIRST_SLICE = 0.05, 2000
 
 
 class Outcome(IntEnum):
-    """How a launch ended; ``STALLED``: no AXI transfer for ``MemoryConfig.max_idle`` clocks."""
+    """The state of a launch.
+
+    RUNNING: it has not ended. DONE: it has ended. STALLED: there was no AXI transfer for
+    ``MemoryConfig.max_idle`` clocks. VIOLATION: the kernel broke a rule of AXI.
+    """
 
     RUNNING = 0
     DONE = 1
@@ -122,7 +126,11 @@ class VerilatedKernel:
         self._check()
 
     def start(self, values, buffers):
-        """Begin a launch with ``values`` (argument name to int) on ``buffers``."""
+        """Begins a launch; RuntimeError unless the last one has ended with DONE.
+
+        ``values`` is ``{argument's name: int}`` of all arguments; ``buffers`` is a list of
+        ``sim.card.memory.Buffer``, the only memory that the kernel may use.
+        """
         if self.outcome is not Outcome.DONE:
             raise RuntimeError(
                 f"kernel must be idle, not {self.outcome.name} ({self.report()}): load it again"
@@ -169,7 +177,10 @@ class VerilatedKernel:
         self._registers |= changed
 
     def wait(self, seconds=None):
-        """Simulate until the launch ends or ``seconds`` of real time have passed."""
+        """Simulates until the launch ends, or until about ``seconds`` of real time have passed.
+
+        None waits without a limit. Returns the ``Outcome``, which is RUNNING after the limit.
+        """
         deadline = None if seconds is None else time.monotonic() + seconds
         while self.outcome is Outcome.RUNNING:
             began, self._simulating = time.monotonic(), True
@@ -191,10 +202,11 @@ class VerilatedKernel:
         return self._library.card_cycles(self._card)
 
     def channels(self):
-        """State by ``(master, channel)``: beats, idle, valid, ready and pending of each.
+        """``{(master, channel): state}`` of every AXI channel, after the last clock simulated.
 
-        ``idle`` counts the clocks since the last transfer, ``pending`` the beats (W, R) or answers
-        (B) that accepted bursts still owe.
+        A state has ``beats`` (transfers so far), ``idle`` (clocks since the last transfer),
+        ``valid`` and ``ready`` (the signals), and ``pending`` (the beats of W and R, or answers of
+        B, that accepted bursts still owe).
         """
         names = [(master, channel) for master in self._masters for channel in CHANNELS]
         states = (_Channel * len(names))()
@@ -202,7 +214,7 @@ class VerilatedKernel:
         return dict(zip(names, states, strict=True))
 
     def report(self):
-        """The broken rule, or the channels that wait, as text."""
+        """A text: the AXI rule that was broken; if there is none, the channels that wait."""
         violation = self._library.card_violation(self._card).decode()
         if violation:
             return violation

@@ -74,7 +74,7 @@ class uuid:
 
 
 class xclbin:
-    """A kernel description; ``get_mems`` shows the banks of the device that has loaded it."""
+    """The kernel described in the file ``path``; ``get_mems``: the banks of the device it is on."""
 
     def __init__(self, path):
         self._path = Path(path)
@@ -111,13 +111,13 @@ class device:
         "sim" (Verilated RTL) or "model" (twin).
     memory : MemoryConfig
         Timing, stalls, faults of memory ("sim" alone); noise where buffers begin (both).
-    banks : sequence of Bank
+    banks : sequence of Bank, by number
     connectivity : dict of str to int
         ``{master: bank}``; others have the bank of their own number, or the last bank.
     trace : path or None
         Waveform to write ("sim").
     trace_launches : int or None
-        Launches after which the waveform ends.
+        Launches after which the waveform ends; None: it never ends.
     """
 
     def __init__(self, index=0, *, backend="sim", memory=None, banks=BANKS, connectivity=None,
@@ -190,7 +190,7 @@ class hw_context:
 
 
 class kernel:
-    """``kernel(device, uuid, name, mode)`` or ``kernel(hw_context, name)``.
+    """A loaded kernel: ``kernel(device, uuid, name, mode)`` or ``kernel(hw_context, name)``.
 
     From XRT 2022.1 on ``mode`` may be left out; here it may not, as in older releases.
     """
@@ -216,7 +216,7 @@ class kernel:
         return self._device._groups[argument.name]
 
     def __call__(self, *arguments):
-        """Start a run. As in pyxrt, arguments that are neither buffer nor int32 stay unset."""
+        """Starts a run and returns it. As in pyxrt, arguments neither buffer nor int32 stay 0."""
         launched = run(self)
         for index, value in enumerate(arguments):
             try:
@@ -228,7 +228,7 @@ class kernel:
 
 
 class run:
-    """A launch and its arguments; after the end ``cycles`` is its simulated length, else None."""
+    """A launch and its arguments; ``cycles``: its clocks once ``wait`` saw its end, else None."""
 
     def __init__(self, of):
         self._kernel, self._device = of, of._device
@@ -272,7 +272,7 @@ class run:
         return list(buffers.values())
 
     def wait(self, timeout_ms=0):
-        """Simulate for at most ``timeout_ms`` of real time; 0: until the launch ends."""
+        """Simulates to the end, or for ``timeout_ms`` of real time (0: no limit); the state."""
         if self._state == _RUNNING:
             engine = self._device._kernel
             outcome = engine.wait(timeout_ms / 1000 if timeout_ms else None)

@@ -43,14 +43,15 @@ class _Asked:
 
 
 class CommandCheck:
-    """Checks the commands of one table for one config.
+    """Decodes commands of one table and checks them by its rules, as ``hw.shell.decoder`` does, for
+    one config. An object is called with the bytes of a command.
 
     Parameters
     ----------
     table : CommandTable
         The commands that may come.
-    config : the kernel's
-        What the table's functions read in ``s.config``.
+    config : the config of the kernel
+        Limits of fields depend on it.
     beat_bytes : callable
         Gives, for a buffer's name, the bytes of a beat of its master.
     """
@@ -62,7 +63,7 @@ class CommandCheck:
         self._seen = {}
 
     def __call__(self, raw, state, room):
-        """Decodes the command in ``raw``, and says why it is refused.
+        """Decodes the command in ``raw``, and says whether it is refused, and why.
 
         Parameters
         ----------
@@ -73,15 +74,18 @@ class CommandCheck:
         room : callable
             Gives, for a buffer's name, its bytes.
 
-        Returns ``(command, c, error, detail)``; ``c`` has fields, values, stages, and in
-        ``c.beats`` the beats of each footprint by name.
+        Returns ``(command, c, error, detail)``. ``command`` is the Command of the table, None if
+        no command has this opcode. ``error`` is ShellError.NONE if the command is not refused; then
+        ``c`` has the command's fields, values and stages as attributes, and in ``c.beats`` the
+        beats of each footprint by name. If the command is refused, some of these may be missing.
         """
         raw = bytes(raw)
         return self._examined(self._seen.get(raw) or self._remembered(raw), state, room)
 
     def job(self, opcode, fields, state, room, streams=()):
-        """The same of a command that is not in memory, but given as ``fields``; others are 0. What
-        it moves of the footprints ``streams`` is in no buffer."""
+        """Checks a command that is not in memory, and returns the same as ``__call__``. It is given
+        by its ``opcode`` and a dict of ``fields``; fields that are not named are 0. ``streams`` are
+        names of footprints that are in no buffer; they are not checked, and not in ``c.beats``."""
         command = self._table[opcode]
         fields = dict.fromkeys(command.offsets, 0) | fields
         decoded = self._meaning(command, fields, self._outside(command, fields), streams)

@@ -15,17 +15,18 @@ __all__ = ["KERNELS", "KernelTwin", "twin_of"]
 
 
 class KernelTwin(Protocol):
-    """A kernel's twin: it keeps the kernel's state between launches, and gives the same bytes as
-    the hardware for every program."""
+    """What a kernel's twin must have. A twin keeps the kernel's state between launches, and writes
+    the same bytes to memory as the hardware for every program; counts of clocks alone are 0."""
 
     def __init__(self, description):
         """``description``: the kernel's ``hw.shell.description.KernelDescription``."""
 
     def execute(self, arguments, memory):
-        """Run one launch to its end, the status block included.
+        """Run one launch to its end: all its commands, and the write of the status block.
 
         arguments : dict of str to int
-            Every argument of the description: byte addresses of pointers, unsigned 32-bit scalars.
+            Every argument of the description by name: a byte address for a pointer, or an unsigned
+            32-bit scalar.
         memory : sim.card.memory.Memory
             ``memory.view(address, size)`` gives the writable bytes there. Outside the buffers of
             the launch it raises ``IndexError``.
@@ -44,7 +45,8 @@ KERNELS = Registry("rlfabric.twins", type, _OURS)
 
 
 def twin_of(description):
-    """A new twin of ``description``; ValueError names the known ones."""
+    """A new twin of the kernel that ``description``, a KernelDescription, names. Raises UsageError,
+    a ValueError that names the known kernels, if there is no twin of this kernel."""
     if description.name not in KERNELS:
         known = ", ".join(sorted(KERNELS))
         raise UsageError(

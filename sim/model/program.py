@@ -21,10 +21,11 @@ _NONE = ShellError.NONE
 class CommandTwin:
     """A core's twin: a command is checked by the table, then executed by its method.
 
-    A subclass gives ``COMMANDS``, ``BUFFERS`` (beyond operands and results), ``config``, what the
-    table's rules read of the state, ``status()`` (bytes, or uint8), and for each opcode
-    ``_<name in lower case>(c)``, which returns ``(error, detail)``. ``c`` has the command's fields,
-    values and stages, and its beats.
+    A subclass gives the table ``COMMANDS``, ``BUFFERS`` (those beside operands and results), and
+    ``config``; the attributes that the table's rules read of the state; ``status()``, which returns
+    the core's part of the status block (bytes, or uint8); and for each opcode the method ``_<name
+    in lower case>(c)``, which executes the command and returns ``(error, detail)``. ``c`` is that
+    of ``CommandCheck``: it has the command's fields, values, stages and beats.
     """
 
     BUFFERS = ()
@@ -33,7 +34,8 @@ class CommandTwin:
     arguments, memory = None, None
 
     def execute(self, raw, arguments, memory):
-        """Run one command (64 bytes); return ``(error, detail)``."""
+        """Checks and runs one command, the 64 bytes ``raw``; returns ``(error, detail)``. A command
+        that the check refuses does nothing. ``arguments`` and ``memory`` are the launch's."""
         self.arguments, self.memory = arguments, memory
         command, c, error, detail = self._check(raw, self, self.room)
         if error:
@@ -41,12 +43,12 @@ class CommandTwin:
         return self._methods[command.name](c)
 
     def room(self, buffer):
-        """Bytes of a buffer of this launch."""
+        """Bytes that the buffer with this name has in the launch under way."""
         size_name, unit, _ = self._declared[buffer]
         return self.arguments[size_name] * unit
 
     def beat_bytes(self, buffer):
-        """Bytes of a beat of the buffer's master."""
+        """Bytes of a beat of the AXI master through which the buffer with this name is reached."""
         return self._declared[buffer][2]
 
     @functools.cached_property
@@ -68,11 +70,12 @@ class CommandTwin:
         return {name: getattr(self, f"_{name.lower()}") for name in names}
 
     def at(self, c, name):
-        """The whole beats of a footprint, uint8, writable."""
+        """The bytes of card memory that the footprint ``name`` of the command ``c`` covers, in
+        whole beats: a uint8 array. To write to the array is to write to memory."""
         return self.memory.view(*self._part(c, name))
 
     def words(self, c, name):
-        """``at`` as uint32."""
+        """``at(c, name)`` as an array of uint32, which is also writable."""
         return self.memory.words(*self._part(c, name))
 
     def _part(self, c, name):
@@ -83,9 +86,11 @@ class CommandTwin:
 
 
 class ProgramTwin:
-    """A kernel's twin (see ``sim.model.kernels.KernelTwin``) around ``self.core``.
+    """A kernel's twin (see ``sim.model.kernels.KernelTwin``): it runs programs on a core's twin,
+    ``self.core``, which it keeps from launch to launch.
 
-    A subclass gives ``make_core(description)``, a ``CommandTwin`` with ``status()``.
+    A subclass gives the method ``make_core(description)``, which returns the core's twin, a
+    ``CommandTwin`` with ``status()``.
     """
 
     def __init__(self, description):
@@ -95,7 +100,9 @@ class ProgramTwin:
         self._status_bytes = STATUS.size + len(self.core.status())
 
     def execute(self, arguments, memory):
-        """One launch: commands in order until the first error, then the status block."""
+        """Runs one launch: the commands in order until the first error, then the write of the
+        status block. If the status block does not fit its buffer, or the address is not a multiple
+        of 64, the launch does nothing."""
         size = self._status_bytes
         if arguments["status"] % COMMAND_BYTES or arguments["status_bytes"] < size:
             return

@@ -23,10 +23,11 @@ _bytes = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
 
 
 class StreamUnit:
-    """One instance of a component; ``request`` and ``response`` are its streams.
+    """One compiled instance of ``component``, which has an input stream ``request`` and an output
+    stream ``response``.
 
-    Every other port is set and read by name as an unsigned int. After construction the unit has
-    been reset, with all inputs 0.
+    Every other port is set and read by its name, as an unsigned int. After construction the unit
+    has been reset, with all inputs 0. ``name`` is that of its Verilog module.
     """
 
     def __init__(self, component, *, name):
@@ -82,7 +83,7 @@ class StreamUnit:
         return -(-self._widths[port] // 32)
 
     def set(self, port, value):
-        """Drive input ``port`` with ``value`` from now on."""
+        """Drives the input ``port`` with ``value``, an unsigned int, until it is set again."""
         words = [value >> 32 * k & 0xFFFFFFFF for k in range(self._count(port))]
         self._library.unit_set(self._unit, self._inputs.index(port), np.array(words, np.uint32))
 
@@ -98,7 +99,8 @@ class StreamUnit:
         self._library.unit_step(self._unit, clocks)
 
     def wait(self, port, value, limit):
-        """Step until output ``port`` is ``value``; TimeoutError after ``limit`` clocks."""
+        """Simulates until the output ``port`` is ``value``; TimeoutError if it is not within
+        ``limit`` clocks."""
         for _ in range(limit):
             if self.get(port) == value:
                 return
@@ -110,7 +112,7 @@ class StreamUnit:
     def run(
         self, requests, *, responses=None, source_gap=0.0, sink_gap=0.0, seed=1, max_idle=100_000
     ):
-        """Send every request, take every response.
+        """Sends every request, and takes responses until the expected number has come.
 
         Parameters
         ----------
@@ -119,14 +121,17 @@ class StreamUnit:
         responses : int
             Expected count; as many as requests by default.
         source_gap, sink_gap : float
-            Probability that a side pauses in a clock.
+            Probability, in each clock, that requests or responses pause.
+        seed : int
+            Of the pauses.
+        max_idle : int
+            Clocks without a transfer after which TimeoutError is raised.
 
         Returns
         -------
         list of int, int
-            Responses; clocks from the first request taken to the last response, both included.
-            TimeoutError if nothing moves for ``max_idle`` clocks, RuntimeError if the unit changes
-            or takes back a response that it has offered.
+            The responses; the clocks from the first request taken to the last response, both
+            included. RuntimeError if the unit changes or takes back a response that it has offered.
         """
         responses = len(requests) if responses is None else responses
         into, out = self._count("request__payload"), self._count("response__payload")

@@ -18,12 +18,21 @@ _ROOM = 4096
 
 
 class VerilatedSystem:
-    """The module ``name`` of ``verilog``, a ``hw.uart.system.System``, after its reset.
+    """A simulated ``hw.uart.system.System``, after its reset.
 
     Parameters
     ----------
+    verilog : str
+        The text of the design.
     divisor : int
-        Clocks a bit of the line.
+        Clocks a bit of the serial line.
+    name : str
+        The module of ``verilog`` that is the system.
+
+    Attributes
+    ----------
+    waiting : bytes
+        Bytes given to ``run`` that have not been sent yet.
     """
 
     def __init__(self, verilog, *, divisor, name="system"):
@@ -40,8 +49,11 @@ class VerilatedSystem:
         self._board = self._library.board_open(divisor)
 
     def run(self, clocks, data=b""):
-        """Sends ``data`` after the bytes that are still ``waiting``; returns the bytes that come
-        within ``clocks`` clocks."""
+        """Simulates ``clocks`` clocks, and returns the bytes that the board sends in them.
+
+        The bytes still ``waiting``, then ``data``, are sent to the board one after another; what is
+        not sent in these clocks waits for the next call.
+        """
         self.waiting += bytes(data)
         source = np.frombuffer(self.waiting or b"\0", np.uint8)
         room, taken = np.empty(_ROOM, np.uint8), _u64()

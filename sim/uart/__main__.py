@@ -21,9 +21,10 @@ _REST_S = 0.02
 
 
 def serve(system, terminal):
-    """Carry bytes between ``system`` and the file descriptor ``terminal``, for ever.
+    """Carries bytes between ``system`` and the file descriptor ``terminal``; it never returns.
 
-    Simulated time passes while bytes are under way and for ``_QUIET`` afterwards; then slowly.
+    The board is simulated at full speed while bytes come or go, and for the time of ``_QUIET``
+    bytes afterwards. Then it runs slowly, until a byte comes.
     """
     slice_clocks, quiet = 100 * system.divisor, 0
     while True:

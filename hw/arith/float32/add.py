@@ -34,8 +34,9 @@ def _none(m, value, inverted, first, last, name):
 
 
 class Float32Add(Float32Unit):
-    """``result = a + b`` in binary32, rounded to nearest even; see ``format`` for subnormals, NaN.
+    """``result = a + b`` in binary32, rounded to nearest even.
 
+    A subnormal operand or result is replaced by a zero of its sign; every NaN result is 0x7fc00000.
     An exact zero from operands of different sign is +0. Infinities of different sign give NaN.
     Source: IEEE 754-2019, 5.4.1 and 6.3.
 
@@ -46,7 +47,9 @@ class Float32Add(Float32Unit):
     Members
     -------
     i : In(stream.Signature({a: 32, b: 32, tag}))
+        Two operands an item, and a tag, which comes out unchanged beside their result.
     o : Out(stream.Signature({result: 32, tag}))
+        One result for each item, in order.
     """
 
     LATENCY = 6

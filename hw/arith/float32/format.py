@@ -42,9 +42,10 @@ SIDE = data.StructLayout({"exponent": signed(10), "sign": 1, "zero": 1, "infinit
 
 
 def decode(m, bits, *, name):
-    """The 32 ``bits`` as significand with its leading one, exponent, sign and kind.
+    """The 32 ``bits`` of a binary32 as a signal ``name``, combinational in ``m``.
 
-    Subnormals decode as zeros; the significand of a zero is 0. Combinational.
+    Its fields: significand (24 bits with the leading one; 0 for a zero), exponent (biased), sign,
+    zero, infinity and nan. A subnormal decodes as a zero.
     """
     fields = data.View(FIELDS, bits)
     operand = Signal(_OPERAND, name=name)
@@ -82,10 +83,12 @@ def normalise(m, value, steps):
 
 
 def rounded(m, side, significand, guard, sticky):
-    """The 32 bits of ``significand * 2**(exponent - BIAS - 23)``, rounded, then flushed.
+    """The 32 bits of ``significand * 2**(exponent - BIAS - 23)``, rounded to nearest even.
 
-    ``significand`` has its leading one at the top; ``guard`` is the bit below it, ``sticky`` tells
-    of any bit further down. Combinational.
+    ``significand`` has 24 bits, the topmost is 1. ``guard`` is the first bit below the significand,
+    ``sticky`` whether any bit below the guard is 1. ``side`` is a signal of SIDE with exponent,
+    sign and the special cases, which replace the number. A result below the smallest normal number
+    is a zero of its sign, one that is too large is infinity. Combinational.
     """
     up = Signal(name="round_up")
     sum_ = Signal(signed(PRECISION - 1 + len(side.exponent)), name="round_sum")

@@ -27,7 +27,10 @@ _RESIDUAL_WIDTH = 26
 
 @cache
 def reciprocal_table():
-    """``1 / m`` over the inverted fraction, so that it rises: ``m = 2 - (x + 1) / 2**23``."""
+    """The ``Table`` of seeds of ``1 / m``, where ``m = 2 - (x + 1) / 2**23``.
+
+    ``x`` is the fraction of the operand with all bits inverted, so that the table rises with ``x``.
+    """
     unit = 1 << (PRECISION - 1)
     return seed_table(
         (unit << PRECISION) // (2 * unit - (k << REMAINDER_WIDTH) - 1) for k in range(257)
@@ -35,14 +38,16 @@ def reciprocal_table():
 
 
 class Float32Reciprocal(Float32Unit):
-    """``result = 1 / x`` in binary32, rounded to nearest even; see ``format`` for subnormals, NaN.
+    """``result = 1 / x`` in binary32, rounded to nearest even.
 
-    1 / ±0 is ±infinity, 1 / ±infinity is ±0; beyond 2^126 the reciprocals are subnormals and so
-    leave as zeros. Source: IEEE 754-2019, 5.4.1 (division).
+    1 / ±0 is ±infinity, 1 / ±infinity is ±0. A subnormal operand counts as a zero of its sign.
+    Beyond 2^126 the reciprocals are subnormals, and so leave as zeros. Every NaN result is
+    0x7fc00000. Source: IEEE 754-2019, 5.4.1 (division).
 
-    With ``M`` the 24-bit significand, ``Q = 2**47 / M`` is the result's, of 24 bits too. The seed
-    ``y`` gives ``y * (2 - m * y)``, cut to ``floor``, and ``Q > floor + 1/2`` if and only if
-    ``(2 * floor + 1) * M < 2**48``; equal they are never.
+    ``M`` is the operand's 24-bit significand, ``m = M / 2**23``, and ``Q = 2**47 / M`` the exact
+    significand of the result. The seed ``y`` of ``1 / m`` gives ``y * (2 - m * y)``, which is cut
+    to 24 bits, the integer ``floor``. ``Q > floor + 1/2`` if and only if
+    ``(2 * floor + 1) * M < 2**48``; the two sides are never equal.
 
     Parameters
     ----------
@@ -51,7 +56,9 @@ class Float32Reciprocal(Float32Unit):
     Members
     -------
     i : In(stream.Signature({x: 32, tag}))
+        One operand an item, and a tag, which comes out unchanged beside its result.
     o : Out(stream.Signature({result: 32, tag}))
+        One result for each operand, in order.
     """
 
     OPERANDS = ("x",)

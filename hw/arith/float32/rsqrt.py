@@ -36,10 +36,10 @@ _RESIDUAL_WIDTH = 52
 
 @cache
 def rsqrt_table():
-    """``1 / sqrt(v)`` over a falling argument, so that it rises.
+    """The ``Table`` of seeds of ``1 / sqrt(v)``, which rises with its argument ``x``.
 
-    ``x = 0 .. 2**23 - 1`` is ``v = 4 - (x + 1) / 2**22``, and the second half of ``x``, with its
-    own ``x`` from 0, ``v = 2 - (x + 1) / 2**23``.
+    In the lower half, ``x = 0 .. 2**23 - 1`` stands for ``v = 4 - (x + 1) / 2**22``. In the upper
+    half, ``x = 2**23 + z`` stands for ``v = 2 - (z + 1) / 2**23``.
     """
     unit = 1 << (PRECISION - 1)
     falling = [2 * unit - (k << REMAINDER_WIDTH) - 1 for k in range(257)]
@@ -49,15 +49,18 @@ def rsqrt_table():
 
 
 class Float32Rsqrt(Float32Unit):
-    """``result = 1 / sqrt(x)`` in binary32, rounded to nearest even; see ``format`` for subnormals.
+    """``result = 1 / sqrt(x)`` in binary32, rounded to nearest even.
 
-    NaN for ``x < 0``, +0 for infinity, ±infinity for ±0. Source: IEEE 754-2019, 9.2 (rSqrt).
+    NaN for ``x < 0``, +0 for infinity, ±infinity for ±0. A subnormal counts as a zero of its sign;
+    every NaN result is 0x7fc00000. Source: IEEE 754-2019, 9.2 (rSqrt).
 
     ``x = v * 4**k`` with ``1 <= v < 4`` and ``V = v * 2**23``; ``Q = 2**24 / sqrt(v)`` is the
-    result's significand. The seed ``y`` gives ``y + y * (1 - v * y**2) / 2``, cut to ``floor``,
-    and ``Q > floor + 1/2`` if and only if ``(2 * floor + 1)**2 * V < 2**73``; equal they are never.
-    That square is not computed: with ``Y`` the seed in the units of ``h = 2 * floor + 1``,
-    ``h**2 * V = Y**2 * V + (h - Y) * V * (h + Y)``; the first term is known, ``h - Y`` short.
+    exact significand of the result. The seed ``y`` of ``1 / sqrt(v)`` gives
+    ``y + y * (1 - v * y**2) / 2``, which is cut to 24 bits, the integer ``floor``.
+    ``Q > floor + 1/2`` if and only if ``(2 * floor + 1)**2 * V < 2**73``; the two sides are never
+    equal. That square is not computed: with ``Y`` the seed in the units of ``h = 2 * floor + 1``,
+    ``h**2 * V = Y**2 * V + (h - Y) * V * (h + Y)``; the first term is known from the Newton step,
+    and ``h - Y`` has few bits.
 
     Parameters
     ----------
@@ -66,7 +69,9 @@ class Float32Rsqrt(Float32Unit):
     Members
     -------
     i : In(stream.Signature({x: 32, tag}))
+        One operand an item, and a tag, which comes out unchanged beside its result.
     o : Out(stream.Signature({result: 32, tag}))
+        One result for each operand, in order.
     """
 
     OPERANDS = ("x",)

@@ -23,10 +23,11 @@ _POINT_WIDTH = 24
 
 
 def seed_table(points):
-    """A ``Table`` of seeds that are at most 2^-15.9 too small and 2^-18 too large, relatively.
+    """A ``Table`` of seeds, whose relative error is in [-2^-15.9, 2^-18].
 
-    ``points`` are exact values in units of 2^-24, rounded down. Half a unit of the seed, and a
-    little, goes from each: the rounding becomes a floor, and a seed of 1 does not occur.
+    ``points`` are exact values in units of 2^-24, rounded down. Half a unit of a seed (2^-18), and
+    a little more, is subtracted from each: so the rounding of the table becomes a floor, and a seed
+    of 1 does not occur.
     """
     drop = _POINT_WIDTH - SEED_WIDTH
     less = (1 << (drop - 1)) + 4
@@ -38,11 +39,12 @@ def seed_table(points):
 
 
 def seed(m, unit, table, *, x, argument, side, clocks):
-    """Looks up ``table`` at ``x`` for the operand that enters ``unit``; ``argument`` and ``side``
-    accompany it.
+    """Adds the first ``SEED_LATENCY`` stages of ``unit`` to ``m``: they look up ``table`` at ``x``.
 
-    Returns ``(advance, seed, argument, side)`` as they come out, followed by ``clocks`` more
-    stages of ``unit`` with the enable ``advance``.
+    ``x``, ``argument`` and ``side`` (of SIDE) are computed from the operand at ``unit.i``. Returns
+    ``(advance, seed, argument, side)``: the enable of the unit's other ``clocks`` stages, the seed,
+    and ``argument`` and ``side`` of the same operand, ``SEED_LATENCY`` stages later. Valid and tag
+    are brought through all stages to ``unit.o``.
     """
     beside = data.StructLayout(
         {"argument": argument.shape(), "side": SIDE, "tag": unit.config.tag_width}

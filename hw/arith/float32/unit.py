@@ -17,7 +17,10 @@ __all__ = ["Float32Config", "Float32Unit", "free_running"]
 
 @dataclass(frozen=True, kw_only=True)
 class Float32Config(ConfigBase):
-    """Width of a tag that travels beside the operands."""
+    """Config of a float32 unit.
+
+    tag_width : bits of a tag that travels beside the operands; 0 for none.
+    """
 
     tag_width: int = 0
 
@@ -29,7 +32,8 @@ class Float32Unit(wiring.Component):
     """Base of the float32 units: stream ``i`` of operands, stream ``o`` of results.
 
     A subclass names its ``OPERANDS``, each the 32 bits of a binary32, its ``RESULTS`` with their
-    widths, its ``LATENCY`` and its ``DSP`` blocks.
+    widths, its ``LATENCY`` in clocks and its ``DSP`` blocks. The tag of an item of ``i`` comes out
+    unchanged beside its results; results come in the order of the operands.
 
     Parameters
     ----------
@@ -62,9 +66,10 @@ class Float32Unit(wiring.Component):
         return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
 
     def last_stages(self, m, valid, tag, clocks):
-        """Brings ``valid`` and ``tag`` to ``o`` in ``clocks`` registers; returns their enable.
+        """Brings ``valid`` and ``tag`` to the stream ``o`` through ``clocks`` registers each.
 
-        The enable is also the ready of the stage before.
+        Returns the enable of these registers, a signal: 1 if ``o`` is empty or taken. It is also
+        the ready of the stage before.
         """
         advance = Signal()
         m.d.comb += [
@@ -76,7 +81,11 @@ class Float32Unit(wiring.Component):
 
 
 def free_running(m, cls, a, b, *, name):
-    """The result of the unit ``cls`` for the operands a and b of ``cls.LATENCY`` clocks ago."""
+    """A unit of the class ``cls`` without handshake in ``m``, for new operands every clock.
+
+    Returns the 32 bits of its result, which belongs to the operands ``a`` and ``b`` of
+    ``cls.LATENCY`` clocks ago.
+    """
     m.submodules[f"{name}_unit"] = unit = SharedModule(cls)
     result = Signal(WIDTH, name=name)
     m.d.comb += [

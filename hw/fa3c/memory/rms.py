@@ -34,7 +34,7 @@ class Rms(wiring.Component):
     Members
     -------
     command : In(stream.Signature(RMS_COMMAND))
-        Taken while no command is executed.
+        Commands; each is taken while no other command is executed.
     done : Out(1)
         One clock for each command, when all its rows have moved and all its writes are answered.
     theta, squares : In(64)
@@ -52,8 +52,8 @@ class Rms(wiring.Component):
     reply : Out(stream.Signature(unsigned(512)))
         Rows that STORE reads from memory.
     overflow : Out(2)
-        Strobes, before ``done`` of an UPDATE: the UPDATE has made a number of theta (bit 0) or of
-        squares (bit 1) infinite or a NaN.
+        A bit is high for one clock for each row, before ``done`` of the UPDATE, if the new row of
+        theta (bit 0) or of squares (bit 1) has a number that is infinite or a NaN.
     """
 
     def __init__(self, config):
@@ -81,9 +81,13 @@ class Rms(wiring.Component):
     def estimate(
         cls, config, kind, layer=0, *, interconnect, memory_latency=64, snapshot_latency=64
     ):
-        """Clocks from the taking of a command to ``done``, clocks a row, DSP blocks.
+        """``cycles`` from the taking of a command to ``done``, ``interval`` (clocks a row), and
+        ``dsp`` blocks.
 
-        ``rms_cycles`` computes the clocks; the parameters are those of ``rms_cycles``.
+        kind, layer : RmsKind of the command, and for an UPDATE the number of its layer
+        interconnect : InterconnectConfig of the masters that hold theta and squares
+        memory_latency : clocks from a request to its first beat
+        snapshot_latency : clocks from the last row that ``snapshot_write`` takes to its token
         """
         memory = (interconnect, memory_latency, snapshot_latency)
         return Estimate(

@@ -1,10 +1,4 @@
-"""RU: RMSProp of one parameter a clock, free-running: interval 1, latency 51 (FA3C 4.2.3).
-
-    squares' = decay * squares + gain * gradient**2
-    theta'   = theta - rate * (gradient / sqrt(squares' + epsilon))
-
-in binary32, rounded at every step; the quotient is ``gradient * rsqrt(squares' + epsilon)``.
-"""
+"""RU: RMSProp of one parameter a clock, free-running: interval 1, latency 51 (FA3C 4.2.3)."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -28,7 +22,12 @@ _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 
 
 class RmsUnit(wiring.Component):
-    """New squares and theta of one parameter by the formulas above, without back-pressure.
+    """RMSProp of one parameter in each clock, in binary32, rounded at every step::
+
+        new_squares = decay * squares + gain * gradient**2
+        new_theta   = theta - rate * (gradient * rsqrt(new_squares + epsilon))
+
+    There is no back-pressure: in every clock the inputs are taken, whatever they are.
 
     Members
     -------

@@ -25,7 +25,8 @@ _INTAKE, _QUEUE = 1, Queue.latency_of(1)
 
 
 class RowUpdate(wiring.Component):
-    """``new_squares, new_theta = RMSProp(gradient, squares, theta)``, word by word.
+    """``new_squares, new_theta = RMSProp(gradient, squares, theta)`` for each of the 16 binary32
+    words of a row, by the formulas of ``RmsUnit``.
 
     Parameters
     ----------
@@ -34,14 +35,14 @@ class RowUpdate(wiring.Component):
     Members
     -------
     coefficients : In(RMS_COEFFICIENTS)
-        Steady while rows are inside.
+        rate, decay, gain and epsilon; steady while rows are inside.
     gradient, squares, theta : In(stream.Signature(unsigned(512)))
         One row of each is taken in the same clock, the last of those in which its words are read.
     new_squares, new_theta : Out(stream.Signature(unsigned(512)))
         The new rows. Neither stream waits for the other.
     overflow : Out(2)
-        For each row one clock, no later than the row can be taken. Bit 0: a word of the row of
-        new_theta is infinite or a NaN; bit 1: a word of the row of new_squares is.
+        A bit is high for one clock for each row that has a word that is infinite or a NaN, no
+        later than the row can be taken. Bit 0: a row of new_theta; bit 1: a row of new_squares.
     """
 
     #: Clocks from the taking of a row to its new_squares, and to its new_theta.

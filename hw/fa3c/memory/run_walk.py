@@ -15,10 +15,11 @@ __all__ = ["RunWalk"]
 
 
 class RunWalk(wiring.Component):
-    """Asks each port of ``targets`` for ``beats`` rows at ``row``, ``row + step``, ..., ``count``
-    times.
+    """Sends ``count`` requests to each port that ``targets`` names: request n is for ``beats`` rows
+    from row ``row + n * step`` on, for n = 0, 1, ...
 
-    Each port takes a request when it is ready; the next request comes when all ports have taken it.
+    Each port takes a request when it is ready; the next request comes when all these ports have
+    taken it.
 
     Parameters
     ----------

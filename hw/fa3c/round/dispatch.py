@@ -19,7 +19,8 @@ __all__ = ["Dispatch"]
 class Dispatch(wiring.Component):
     """Sends an INFER to its unit, a TRAIN to its unit and to RMSProp, a SYNC to RMSProp.
 
-    An INFER waits if a SYNC of its snapshot stands before it in the list.
+    If a SYNC of its snapshot stands before an INFER in the list, the INFER waits until this SYNC is
+    done.
 
     Parameters
     ----------
@@ -32,17 +33,17 @@ class Dispatch(wiring.Component):
     i : In(stream of ``listed_task``)
         The tasks of a list that has passed all checks.
     operands, results : In(64)
-        Addresses of these buffers.
+        Byte addresses of these buffers, to which the offsets in a task are added.
     tasks : Out(stream of ``unit_task``).array(units)
         Tasks for each unit.
     finished : In(units)
-        One clock for each task: the unit has finished it.
+        A bit for each unit, high for one clock for each of its tasks: the unit has finished it.
     updates : Out(stream of ``update``)
-        Work for RMSProp, one piece at a time.
+        Work for RMSProp. The next piece comes only after ``updated`` for the piece before.
     updated : In(1)
-        One clock: RMSProp has finished this work.
+        One clock: RMSProp has finished the latest piece of ``updates``.
     trains : Out(1)
-        The list has a TRAIN among its tasks so far.
+        One of the tasks that came since ``clear`` is a TRAIN.
     done : Out(1)
         The whole list is executed; high until ``clear``.
     """

@@ -36,9 +36,9 @@ class ErrorRows(wiring.Component):
     clear : In(1)
         One clock: a new list begins.
     i : In(stream of ``listed_task``)
-        Tasks that have passed all other checks.
+        All tasks of the list, which have passed all other checks. Only TRAINs have error rows.
     operands : In(64)
-        Address of the buffer in which the error rows are.
+        Byte address of the buffer in which the error rows are.
     read : Out(read_port(512))
         Reads the error rows.
     done : Out(1)
@@ -46,7 +46,7 @@ class ErrorRows(wiring.Component):
     broken : Out(1)
         Valid with ``done``: a number is not finite.
     detail : Out
-        Position of the first task that has such a number, if ``broken``.
+        If ``broken``: position in the list of the first task that has such a number.
     """
 
     def __init__(self, config):

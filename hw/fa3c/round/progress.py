@@ -37,11 +37,11 @@ class Progress(wiring.Component):
     done : Out(1)
         One clock: the last task has been taken.
     agent : In(8)
-        Number of an agent. Not used while tasks are taken.
+        Number of the agent whose rollout is asked for. Not used while tasks are taken.
     length : Out
-        Steps of the rollout of the ``agent`` of a clock ago.
+        Steps of the rollout of the agent that ``agent`` named one clock ago.
     synced : Out(snapshots)
-        A bit for each snapshot: it was made.
+        A bit for each snapshot: a SYNC has made it since the latest ``clear``.
     """
 
     LATENCY = 1

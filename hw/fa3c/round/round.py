@@ -37,25 +37,32 @@ class Round(wiring.Component):
     clear : In(1)
         One clock, between ROUNDs: rollouts become empty, and no snapshot counts as made.
     i : In(stream of 512 bits)
-        The tasks.
+        The tasks of the list, one in each item; ``count`` of them are taken after ``start``.
     operands, results : In(64)
-        Addresses of these buffers.
+        Byte addresses of these buffers.
     operands_bytes, results_bytes : In(32)
         Sizes of these buffers.
     failed : In(1)
         Memory has failed since ``start``, in an earlier clock.
     read : Out(read_port(512))
         Reads error rows; byte addresses.
-    tasks, finished, updates, updated :
-        As in ``Dispatch``.
+    tasks : Out(stream of ``unit_task``).array(units)
+        Tasks for each compute unit.
+    finished : In(units)
+        A bit for each compute unit, high for one clock for each task: the unit has finished it.
+    updates : Out(stream of ``update``)
+        Work for RMSProp. The next piece comes only after ``updated`` for the piece before.
+    updated : In(1)
+        One clock: RMSProp has finished the latest piece of ``updates``.
     synced : Out(snapshots)
-        A bit for each snapshot: it was made.
+        A bit for each snapshot: a SYNC has made it since the latest ``clear``.
     working : Out(1)
-        Tasks are being executed.
+        High while tasks are executed, not while they are checked or noted.
     done : Out(1)
         One clock: the ROUND has ended.
     error, detail : Out(32)
-        With ``done``: the error, 0 for none, and the position of the task that has it.
+        With ``done``: the error in the list, 0 for none, and the position of the task that has it.
+        A failure of memory is none of these errors.
     started : Out(1)
         With ``done``: the tasks were executed, even if memory has failed.
     trained : Out(1)

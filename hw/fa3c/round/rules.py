@@ -36,13 +36,14 @@ class Rules(wiring.Component):
     synced : In(snapshots)
         A bit for each snapshot: it was made before this list.
     agent : Out(8)
-        Number of an agent.
+        Number of the agent whose rollout is asked for.
     length : In
-        A clock later: steps of this agent's rollout before this list.
+        Steps, before this list, of the rollout of the agent that ``agent`` named one clock ago.
     done : Out(1)
         One clock: the last task has been taken.
     error, detail : Out
-        The first broken rule, 0 for none, and the position of its task; steady until ``clear``.
+        The first broken rule, 0 for none, and the position of its task. Valid from the clock after
+        ``done`` on, and steady until ``clear``.
     """
 
     def __init__(self, config):

@@ -30,9 +30,9 @@ class TaskMemory(wiring.Component):
     i : In(stream of 512 bits)
         Its tasks, as they are in memory.
     filling : Out(1)
-        Tasks of the list are still missing.
+        High from the clock after ``fill`` until the last task of the list was taken.
     replay : In(1)
-        One clock, when the replay before it has ended: send the whole list.
+        One clock, when the list is there and the replay before has ended: send the whole list.
     o : Out(stream of ``listed_task``)
         The tasks of a replay.
     """

@@ -15,7 +15,8 @@ __all__ = ["UnitQueue"]
 
 
 class UnitQueue(wiring.Component):
-    """Has room for a whole list, so that a waiting task never holds up the tasks of other units.
+    """The queue of the tasks of one compute unit. It has room for a whole list, so that a waiting
+    task never holds up the tasks of other units.
 
     Parameters
     ----------
@@ -29,13 +30,13 @@ class UnitQueue(wiring.Component):
         A bit for each snapshot: its SYNC in this list is done. A task with ``waits`` leaves only
         when the bit of its snapshot is set.
     operands, results : In(64)
-        Addresses of these buffers.
+        Byte addresses of these buffers, to which the offsets in a task are added.
     o : Out(stream of ``unit_task``)
         Tasks for the unit.
     finished : In(1)
         One clock: the unit has finished a task.
     busy : Out(1)
-        A task has come that is not finished.
+        High while a task has come, in an earlier clock, that is not finished.
     """
 
     def __init__(self, config):

@@ -20,8 +20,8 @@ class Waves(wiring.Component):
     """Collects tasks in waves, and issues the updates of one wave after the other.
 
     A wave is one SYNC, or a run of consecutive TRAINs on different units: a SYNC, or a second TRAIN
-    of a unit, ends it. A wave of TRAINs issues for each layer, the last layer first, one update for
-    each TRAIN, in the order of the list.
+    on a unit, belongs to the next wave. A wave of TRAINs issues for each layer, the last layer
+    first, one update for each TRAIN, in the order of the list.
 
     Parameters
     ----------
@@ -36,13 +36,14 @@ class Waves(wiring.Component):
     clear : In(1)
         One clock: a new list begins.
     o : Out(stream of ``update``)
-        Work for RMSProp, one piece at a time.
+        Work for RMSProp: a SYNC, or the update of one layer by one TRAIN. The next piece comes
+        only after ``updated`` for the piece before.
     updated : In(1)
-        One clock: RMSProp has finished this work.
+        One clock: RMSProp has finished the latest piece of ``o``.
     made : Out(snapshots)
         A bit for each snapshot: its SYNC in this list is done.
     busy : Out(1)
-        A task has come that is not done.
+        High while a task has come, in an earlier clock, whose updates are not all finished.
     """
 
     def __init__(self, config):

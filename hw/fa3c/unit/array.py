@@ -48,12 +48,13 @@ class PeArray(wiring.Component):
     slot : In(5)
         The slot to which the step adds.
     half : In(1)
-        The half of the places in which the sums of the step go, if ``last``.
+        The half of the places behind the array to which the sums of the step go, if ``last``.
     first, last : In(1)
         ``first``: the step begins a sum. ``last``: the sums leave after the step; later steps may
         still add to them.
     valid : In(1)
-        There is a step in this clock.
+        There is a step in this clock. Without it, ``words``, ``slot``, ``first`` and ``last`` say
+        nothing.
     sums : Out(lanes * 512)
         The sums of the step of ``LATENCY`` clocks ago; lane l has the 512 bits from 512 * l.
     place : Out(6)

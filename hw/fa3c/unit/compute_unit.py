@@ -33,7 +33,8 @@ _BIASES = 2
 
 
 class ComputeUnit(wiring.Component):
-    """The ``lanes`` x 16 PEs with their buffers.
+    """The ``lanes`` x 16 PEs with their buffers, and all that executes a task on them: an INFER, or
+    the gradient of a TRAIN.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class ComputeUnit(wiring.Component):
     begun : Out(1)
         One clock: a pass begins. For measurements of clocks.
     number : Out
-        Number of this pass in ``unit_passes`` of the role.
+        With ``begun``: position of the pass in the list of ``unit_passes`` for the unit's role.
     """
 
     def __init__(self, config, number):

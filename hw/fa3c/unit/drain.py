@@ -42,10 +42,15 @@ class Drain(wiring.Component):
     Output n of a group adds up all lanes l and all partial sums p (one, or ``config.partials`` if
     ``split``). Partial sum p of output n is in slot ``n + p * 32 / partials``::
 
-        tree over p * lanes + l of sums, + bias[r], ReLU or mask        (``OutputRows``)
+        output[n][r] = tree over p * lanes + l of sums[p][l][r], + bias[r], then ReLU or mask
 
-    The rows of outputs leave ``o`` in order; a row has r = 0..15. Gradients leave as rows of slot
-    0, lane 0; slot 0, lane 1; ... Source: FA3C 4.5, the scatter of PE outputs over rows.
+    for each word r = 0..15 of a row. ``o`` gives the row of output 0, of output 1, and so on. If a
+    group has ``gradient``, its sums leave as they are: a row for slot 0, lane 0; slot 0, lane 1;
+    ... Source: FA3C 4.5, the scatter of PE outputs over rows.
+
+    Fields of a GROUP: ``count``, its outputs or, with ``gradient``, its slots; ``bias``, one slot
+    more, of which the row of lane 0 alone leaves; ``relu``, a negative output becomes +0;
+    ``mask``, an output whose word in ``masks`` is 0 becomes +0, and no bias is added.
 
     Parameters
     ----------
@@ -54,9 +59,10 @@ class Drain(wiring.Component):
     Members
     -------
     sums : In(lanes * 512), place : In(6), done : In(1)
-        As the outputs of ``PeArray``.
+        If ``done``, ``sums`` are written to the place half * 32 + slot: 16 sums of each lane.
     group : In(stream of GROUP)
-        A group, in the clock of its last ``done`` or later. There is always room for two.
+        A group whose sums have all come: it comes in the clock of its last ``done`` or later.
+        There is always room for two.
     free : Out(1)
         One clock: the half of the oldest group is free, and may be written in this clock already.
     biases : In(stream of 512 bits)

@@ -17,7 +17,8 @@ __all__ = ["FeatureBuffer", "feature_read", "feature_write"]
 
 
 def feature_read(config):
-    """A read port: ``request`` is the number of a row, ``data`` gives the rows in that order."""
+    """A read port, seen by the user: ``request`` sends the number of a row, ``data`` brings the
+    requested rows of 512 bits in the order of the requests."""
     return wiring.Signature(
         {
             "request": Out(stream.Signature(range(config.feature_rows))),
@@ -32,12 +33,13 @@ def feature_write(config):
 
 
 class FeatureBuffer(wiring.Component):
-    """Rows of 16 words. If several ports ask in one clock, the port with the lowest number is
+    """A memory of rows of 16 words. In a clock at most one request to read and at most one write
+    are taken. If several ports of a kind ask in one clock, the port with the lowest number is
     first.
 
     If a port does not take its rows, it gets no more than its queue holds, and the other ports go
-    on. A row may be read from the clock after its write was taken. A read of the row in the clock
-    in which the write is taken gives an undefined row; users avoid it.
+    on. The new row may be requested from the clock after its write was taken. If it is requested in
+    the clock in which the write is taken, an undefined row comes; users avoid it.
 
     Parameters
     ----------

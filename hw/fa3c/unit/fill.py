@@ -28,7 +28,12 @@ class Fill(wiring.Component):
 
     Members
     -------
-    start, number, batch, busy : as in ``LoopNest``
+    start, number, batch : In
+        ``start``, for one clock while not ``busy``: begin the pass ``number`` of ``passes``.
+        ``batch`` is the count of the task: its agents or its steps. ``number`` and ``batch`` are
+        steady from ``start`` on.
+    busy : Out(1)
+        From the clock after ``start`` on: rows of the pass are left to request.
     request : Out(stream of row numbers of the feature buffer)
         Rows to read.
     data : In(stream of 512 bits)

@@ -33,8 +33,12 @@ class HeldRows(wiring.Component):
 
     Members
     -------
-    start, number, batch, busy : as in ``LoopNest``; all rows of the pass before must have been
-        taken before ``start``
+    start, number, batch : In
+        ``start``, for one clock when all rows of the pass before have been taken: begin the pass
+        ``number`` of ``passes``. ``batch`` is the count of the task: its agents or its steps.
+        ``number`` and ``batch`` are steady from ``start`` on.
+    busy : Out(1)
+        From the clock after ``start`` on: rows for the PEs are left to request.
     parameter_request : Out(stream of row numbers)
         Rows of the parameter buffer; 0 is the first row of the pass.
     parameters : In(stream of 512 bits)

@@ -37,7 +37,7 @@ def byte_to_float(m, byte, exponent, *, name):
 
 
 class LineBuffer(wiring.Component):
-    """Gives words of the line that is swept, and takes rows of the next line.
+    """Gives words of the line that is swept, in chunks, and takes rows of the next line.
 
     Parameters
     ----------
@@ -53,13 +53,14 @@ class LineBuffer(wiring.Component):
     release : In(1)
         One clock, with the last address of a line: later addresses are in the next line.
     address : In
-        A chunk of the line: ``lanes`` words, or ``lanes`` bytes if ``wide``.
+        Number of a chunk of the line: ``lanes`` words, or ``lanes`` bytes if ``wide``.
     wide : In(1)
-        Rows hold 64 bytes instead of 16 words; each byte becomes byte * 2**input_exponent.
+        With ``address``: rows hold 64 bytes instead of 16 words; each byte becomes the binary32
+        number byte * 2**input_exponent.
     one : In(1)
-        All words are 1.
+        With ``address``: all words of the chunk are 1.0 instead of those of the line.
     words : Out(lanes x 32)
-        The chunk of the address of ``LATENCY`` clocks ago.
+        The chunk of the address of ``LATENCY`` clocks ago, in binary32.
     """
 
     INTERVAL = 1

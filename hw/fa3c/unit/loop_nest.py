@@ -20,7 +20,8 @@ _ROW_LEVEL, _BLOCK_LEVEL, _TAP_LEVEL = 1, 2, 3
 
 
 def of_pass(m, number, values, name):
-    """``values[number]`` as a signal; ``values`` has a number or a bool for each pass."""
+    """Returns a new signal, ``values[number]``. ``values`` has an integer from 0 on or a bool for
+    each pass; ``number`` is the signal that names the pass."""
     signal = Signal(range(max(1, *values) + 1), name=name)
     with m.Switch(number):
         for place, value in enumerate(values):
@@ -30,11 +31,11 @@ def of_pass(m, number, values, name):
 
 
 class Loops(NamedTuple):
-    """The loops of one pass in a nest.
+    """The loops of one pass in a nest. If there are 7 levels, they are called 6 (outermost) to 0.
 
     counts : turns of each level, outermost first; BATCH stands for the task's count
     addresses : (strides, base) of each address
-    last : turns of the innermost level while level 4 is in its last turn; 0: as always
+    last : turns of the innermost level while level 4 is in its last turn; 0: as many as always
     extra : the innermost level has one turn more while levels 4 and 5 are in their last turns
     taps : (kernel, stride, height) of ``pass_types.Taps``, or None
     rows : (later, wrapped) of each address, if there are taps
@@ -49,7 +50,7 @@ class Loops(NamedTuple):
 
 
 class LoopNest(wiring.Component):
-    """Gives every turn of the innermost level, in order.
+    """Gives every turn of the innermost level, in order, with the addresses of that turn.
 
     An address begins at its base. When a level begins its next turn, the address is its value at
     the beginning of the level's turn before, plus the level's stride. Levels 5 and 3 of a pass with
@@ -70,7 +71,7 @@ class LoopNest(wiring.Component):
     number : In
         Number of the pass in ``passes``; steady from ``start`` on.
     batch : In
-        The task's count; steady from ``start`` on.
+        Turns of the levels whose count is BATCH, at least 1; steady from ``start`` on.
     o : Out(stream of {<address>, first, last, index})
         The addresses; ``first`` and ``last``: a bit for each level, outermost at bit 0: it is in
         its first turn, in its last turn; ``index``: the number of the turn of each level, from 0.
@@ -118,7 +119,8 @@ class LoopNest(wiring.Component):
         return {name: members[name] for name in ("start", "number", "batch", "busy")}
 
     def runs(self, m, unit):
-        """Adds the nest to ``unit``, which begins the nest and is busy as long as the nest."""
+        """Adds the nest to the module ``m`` of ``unit``, and connects ``start``, ``number``,
+        ``batch`` and ``busy`` of both."""
         m.submodules.nest = self
         m.d.comb += [
             self.start.eq(unit.start),

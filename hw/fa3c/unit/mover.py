@@ -74,8 +74,9 @@ def _fields(config, *names):
 class Load(wiring.Component):
     """Moves rows from memory to the feature buffer, run after run.
 
-    The requests of 16 runs may be under way; their rows wait at ``local`` and ``host`` until it is
-    their turn. A row leaves in the clock in which it comes.
+    The requests of up to 16 runs may be under way. Rows of a run wait at ``local`` or ``host``
+    until all earlier runs have moved. A row of the oldest run is at ``o`` in the clock in which
+    memory offers it.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ class Load(wiring.Component):
     runs : In(stream of run_layout(config))
         Runs to load: to the feature buffer, from local memory or the host's.
     local, host : Out(read_port(512))
-        The two memories. ``error`` is ignored.
+        Read ports of local memory and of the host's memory. ``error`` is ignored.
     o : Out(stream of feature_write(config))
         Rows for the feature buffer.
     moved : Out(1)
@@ -151,12 +152,15 @@ class Store(wiring.Component):
     -------
     runs : In(stream of run_layout(config))
         Runs to store: from the feature buffer, to local memory or the host's.
-    request, data : a ``feature_read(config)`` port of the feature buffer
+    request : Out(stream of row numbers of the feature buffer)
+        Rows to read.
+    data : In(stream of 512 bits)
+        The requested rows.
     local, host : Out(write_port(512))
-        The two memories. Errors are ignored.
+        Write ports of local memory and of the host's memory. Errors are ignored.
     stored : Out(1)
-        One clock: memory has acknowledged a run, in the order of runs. It is the clock after the
-        token.
+        One clock for each run, in the order of the runs: memory has acknowledged it. It is the
+        clock after the token of memory.
     """
 
     INTERVAL = 1

@@ -30,16 +30,17 @@ def sums_layout(config):
 
 
 class OutputRows(wiring.Component):
-    """Adds up sums to outputs, and collects outputs to rows.
+    """Adds up the sums of all lanes to outputs, and collects 16 outputs to a row.
 
     For each of ``drain_words`` outputs side by side, in binary32::
 
         sum = tree over p and l of  words[l] of partial p,  neighbours first, l the faster
         output = keep ? (relu ? max(+0, sum + bias) : sum + bias) : +0
 
-    where max leaves a NaN, and turns -0 into +0. The words of a row come in ``steps`` = 16 /
-    drain_words consecutive clocks for each partial sum, all of the first partial sum before the
-    second. A row may begin only with ``room``, and is then never held up: see docs/flow_control.md.
+    for the lanes l and the partial sums p, where max leaves a NaN, and turns -0 into +0. The words
+    of a row come in ``steps`` = 16 / drain_words consecutive clocks for each partial sum, all of
+    the first partial sum before the second. A row may begin only with ``room``, and is then never
+    held up: see docs/flow_control.md.
 
     Parameters
     ----------
@@ -54,9 +55,10 @@ class OutputRows(wiring.Component):
     begun : In(1)
         A row begins, and takes a place.
     control : In(SUMS)
-        Comes with ``words``.
+        Comes with ``words``. ``partial``: the number of their partial sum; ``valid``: it is the
+        last one, so outputs follow; ``relu``: a negative output becomes +0.
     words : In(sums_layout)
-        Sums of each lane.
+        ``words[k][l]``: the sum of lane l for output k of the ``drain_words`` outputs.
     biases : In [drain_words]
         With the last partial sum: the bias of each output; -0 if there is none.
     keep : In(drain_words)
@@ -100,7 +102,7 @@ class OutputRows(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """``latency`` from a row's first words to the row, ``interval`` between rows, both for one
-        partial sum. A second partial sum makes both ``steps`` longer."""
+        partial sum. A second partial sum adds ``steps`` clocks to both."""
         steps = cls.steps_of(config)
         queue = Queue.latency_of(1)
         return Estimate(

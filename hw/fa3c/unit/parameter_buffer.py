@@ -32,9 +32,9 @@ _PIECE = 16
 class ParameterBuffer(wiring.Component):
     """Holds rows of the running pass, while rows of the next passes arrive behind them.
 
-    Every count of a segment is at least 1. The rows of a resident pass stay until the pass is over,
-    and must fit the ring. Another pass reads each of its rows once, in order; a row that was read
-    is free.
+    Every count of a segment is at least 1. A pass with ``resident`` reads its rows in any order and
+    repeatedly: the rows stay until the pass is over, and must fit the ring. A pass without it reads
+    each of its rows once, in order; a row that was read is free.
 
     Parameters
     ----------

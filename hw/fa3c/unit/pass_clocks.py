@@ -33,7 +33,7 @@ class Sweeps(NamedTuple):
     line : if it begins a line, the rows of the line, else 0
     line_ends : it is the last sweep of its line
     sums_end : it ends sums
-    outputs : if it ends a group, the outputs of the group (in GC the rows), else 0
+    outputs : if it ends a group, the outputs of the group (in GC the rows of its gradient), else 0
     """
 
     slots: int
@@ -161,8 +161,11 @@ class _Drain:
 
 
 def pass_clocks(config, passes, batch):
-    """Clocks of each of ``passes``, in order: from its start to the start of the next. The last
-    pass ends when its outputs are in the feature buffer, or its gradient was taken."""
+    """List of the clocks of each of ``passes``, in order: from its start to the start of the next.
+
+    The last pass ends when its outputs are in the feature buffer, or its gradient was taken.
+    ``batch``: agents of an INFER, steps of a TRAIN.
+    """
     clocks, start, drain = [], 0, _Drain(config)
     for position, p in enumerate(passes):
         last = _run(config, p, batch, start, drain)

@@ -43,11 +43,17 @@ class Schedule(wiring.Component):
     loads, stores : Out(stream of run_layout(config))
         Runs for ``mover.Load`` and ``mover.Store``.
     moved, stored : In(1)
-        From ``mover.Load`` and ``mover.Store``.
-    segments, passes, parameters_done : Out
-        For the parameter buffer: ``segments``, ``passes``, ``done``.
+        One clock for each run of ``loads``: its rows are in the feature buffer. One clock for each
+        run of ``stores``: memory has acknowledged it.
+    segments : Out(stream of SEGMENT)
+        The parameters of one pass after the other, for the parameter buffer to read ahead.
+    passes : Out(stream of PASS)
+        One for each pass that reads parameters; the parameter buffer takes it when the pass begins.
+    parameters_done : Out(1)
+        One clock, for a pass that reads parameters: all its requests have been taken.
     start, number, batch : Out
-        Begin a pass, as in ``LoopNest``.
+        ``start``: one clock, a pass begins. ``number``: its position in ``unit_passes``; ``batch``:
+        the task's count of agents or steps.
     swept : In(1)
         No sweep is under way. Valid from the second clock after ``start`` on.
     written : In(1)

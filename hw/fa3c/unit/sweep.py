@@ -37,15 +37,24 @@ class Sweep(wiring.Component):
 
     Members
     -------
-    start, number, batch, busy : as in ``LoopNest``
+    start, number, batch : In
+        ``start``, for one clock while not ``busy``: begin the pass ``number`` of ``passes``.
+        ``batch`` is the count of the task: its agents or its steps. ``number`` and ``batch`` are
+        steady from ``start`` on.
+    busy : Out(1)
+        From the clock after ``start`` on: slots of the pass are left to sweep.
     rows : In(stream of 512 bits)
         The rows for the PEs: ``lanes`` rows for each sweep; in GC one row, for all lanes.
-    line_full, line_release, line_address, line_wide, line_one :
-        ``full``, ``release``, ``address``, ``wide`` and ``one`` of the line buffer.
-    row, load, swap, slot, first, last, half, valid :
-        Inputs of the array, ``LineBuffer.LATENCY`` clocks after the address of their words.
+    line_full : In(1)
+        The line buffer has a whole line.
+    line_release, line_address, line_wide, line_one : Out
+        Drive ``release``, ``address``, ``wide`` and ``one`` of the ``LineBuffer``.
+    row, load, swap, slot, first, last, half, valid : Out
+        Drive the inputs of ``PeArray`` with these names, ``LineBuffer.LATENCY`` clocks after the
+        address of their words.
     group : Out(stream of GROUP)
-        A group, as soon as all its sums are in the output line.
+        A group of sums, in the clock in which the array gives the last of them to the drain. It is
+        always taken: each group owns a half of the output line.
     free : In(1)
         One clock: a half of the output line is free again.
     drained : Out(1)

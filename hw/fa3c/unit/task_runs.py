@@ -69,9 +69,10 @@ class LoadRuns(wiring.Component):
     runs : Out(stream of run_layout(config))
         Runs for ``mover.Load``.
     moved : In(1)
-        ``moved`` of ``mover.Load``.
+        One clock for each run, in order: its rows are in the feature buffer.
     loaded : Out
-        Number of maps that are loaded: the one from the host, then one for each layer.
+        Number of maps that are loaded, for all samples of the task: the one from the host, then, in
+        a TRAIN, one for each layer. 0 from the clock after ``begin`` on.
     """
 
     def __init__(self, config):
@@ -145,15 +146,18 @@ class StoreRuns(wiring.Component):
 
     Members
     -------
-    begin, task : as in ``LoadRuns``
+    begin : In(1)
+        One clock: an INFER begins.
+    task : In(unit_task(config))
+        The task, from the clock after ``begin`` on.
     loaded : In
-        As in ``LoadRuns``.
+        Not 0: the observations are in the feature buffer.
     made : In
         Number of layers whose outputs are in the feature buffer.
     runs : Out(stream of run_layout(config))
         Runs for ``mover.Store``.
     stored : In(1)
-        ``stored`` of ``mover.Store``.
+        One clock for each run: memory has acknowledged it.
     kept : Out(1)
         No run is left to send or under way.
     """

@@ -33,7 +33,7 @@ class AapCore(wiring.Component):
     ----------
     config : FixarConfig
     ultra_ram : bool
-        As of ``CellMemory``.
+        Whether deep memories of cells are made of UltraRAM.
 
     Attributes
     ----------
@@ -50,24 +50,28 @@ class AapCore(wiring.Component):
     batch : In, acting : In(1), steady
         ``batch``: how many samples the batch has from this core's first on; core k has k less than
         the batch has, at least 0. ``acting``: nothing is counted, and actions are no codes.
-    fetch : In(FETCH), fetch_room : Out(1), word_valid : Out(1), step : In(STEP)
-        As ``Feed``.
+    fetch : In(FETCH), fetch_room : Out(1)
+        A word to fetch from the cells; whether fetches may go on. ``Feed.SLACK`` fetches may follow
+        once ``fetch_room`` has fallen.
+    word_valid : Out(1), step : In(STEP)
+        The next fetched word is there for a step of this clock; a step takes it to the array.
     row : In(ROW), tile : In(TILE_READ)
-        As ``TileRows``; ``PeArray`` says when a tile may be loaded, a clock after ``step``.
+        A row of a tile of weights; in a DW, a read of a row of errors from the E cells. ``PeArray``
+        says when a tile may be loaded, a clock after ``step``.
     begin : In([side] of signed(47))
         What sums start with: steady until ``begun``, and the next one from the clock after it on.
     begun : Out(1)
-        The first word of a sum with the stream's last index has read ``begin``.
+        One clock: the last sum of a tile column has read ``begin``.
     end : In(1)
-        The pass is over: ``range`` follows. ``pass_`` is still steady in this clock. The first step
-        of the next pass comes at least side - 8 clocks later, so that its numbers come after the
-        range.
+        One clock: the pass is over, and ``range`` follows. ``pass_`` is still steady in this clock.
+        The first step of the next pass comes at least side - 8 clocks later, so that its numbers
+        come after the range.
     clear : In(1)
-        ``value_sum`` starts at 0 again.
+        One clock: ``value_sum`` starts at 0 again.
     sums : Out({valid, index, word: [side] of 106 bits})
         Results of an UPDATE.
     value_sum : Out(signed(48))
-        Sum of the values of a pass of VALUE.
+        Sum, over this core's samples, of the values of all passes of VALUE since ``clear``.
     range : Out(stream.Signature(range_layout(...)))
         The range of the existing numbers of a pass of HIDDEN, ERROR or SLOPE; ``NOTHING`` for other
         passes.
@@ -80,11 +84,13 @@ class AapCore(wiring.Component):
         Writes X cells, or with ``action`` the action's cells, which are the first of the word. Only
         while no pass writes cells.
     errors : In({valid, word, keep: 2, value: [2]}), td_shift : In
-        As ``OutputErrors``; only in a forward pass, or between passes.
+        A word of TD errors for the E cells, of one sample or two, and the shift of its codes; only
+        in a forward pass, or between passes.
     q_address : In, q, next_q : Out([2] of signed(32))
-        A clock later.
+        The critic's values of s and of s', of one sample or of a pair, a clock after the number of
+        their word.
     action_address : In, action : Out([action_lanes] of 32 bits)
-        Two clocks later; while no pass runs.
+        A word of the action's cells, two clocks after its address; while no pass runs.
     """
 
     def __init__(self, config, ultra_ram=True):

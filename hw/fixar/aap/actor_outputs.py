@@ -30,26 +30,28 @@ class ActorOutputs(wiring.Component):
     config : FixarConfig
     layouts : Layouts
     result : StructLayout
-        ``result`` of ``Schedule``.
+        Layout of the member ``result`` of ``Schedule``.
 
     Members
     -------
     pass_ : In(PASS), steady
         The pass, TANH or SLOPE, under way.
     batch : In, acting : In(1)
-        While acting, cells hold the tanh itself in 16 bits, not its code.
+        ``batch``: how many samples the batch has from this core's first on. ``acting``: an ACT is
+        under way; cells then hold the tanh itself in 16 bits, not its code.
     valid : In(1), value : In([side] of two signed(32)), result : In
-        A word, and ``Schedule.result`` for it.
+        A word of numbers, each of one sample or of two, and where ``Schedule`` says that it
+        belongs.
     action : In([lanes] of 32 bits)
         In a SLOPE, the action's cells of the same samples and lanes.
     write : Out({valid, address, word: [lanes] of 32 bits})
         A word of the action's cells or, in a SLOPE, of E cells.
     slope : Out({valid, keep: 2, value: [2] of signed(32)})
-        The errors of one existing lane.
+        For the range: the errors of one existing lane, of up to two samples; ``keep``: which exist.
     saturated : Out(range(3))
         Codes that were clipped in this clock.
     busy : Out(1)
-        A result is still to be written.
+        A word has come, in an earlier clock, whose cells are not written yet.
     """
 
     def __init__(self, config, layouts, result):

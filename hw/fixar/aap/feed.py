@@ -29,15 +29,16 @@ class Feed(wiring.Component):
     pass_ : In(PASS), steady
         The pass under way.
     fetch : In(FETCH)
-        In the same clock the memories get its addresses.
+        The word to fetch; the memories of cells get its addresses in the same clock.
     x, e : In([side] of 32 bits), action : In([action_lanes] of 32 bits)
-        The words that the memories give, two clocks later.
+        The words that the memories give, two clocks after ``fetch``.
     fetch_room : Out(1)
         Fetches may be issued; ``SLACK`` of them may follow once it has fallen.
     word_valid : Out(1)
         A word is available to a step of this clock.
     step : In(STEP)
-        A step without ``ones`` needs ``word_valid``.
+        A word enters the array. A step without ``ones`` takes the next word, and needs
+        ``word_valid``.
     stream : Out({valid, swap, word: [side] of {b0, b1}}), ``LATENCY`` clocks after ``step``
         The step's word, as operands of each row's two DSP blocks.
     """
@@ -136,7 +137,8 @@ class Feed(wiring.Component):
 
 
 class TileRows(wiring.Component):
-    """Gives rows of tiles: of weights, which come from outside, or of a DW's errors.
+    """Gives rows of tiles to the array: of weights, which come from outside, or, in a DW, of
+    errors, which come from the E cells.
 
     Parameters
     ----------
@@ -150,11 +152,13 @@ class TileRows(wiring.Component):
     row : In(ROW)
         A row of a tile of weights.
     tile : In(TILE_READ)
-        In the same clock the memory gets its address.
+        In a DW: which row to read, and how; the memory of E cells gets its address in the same
+        clock.
     e : In([side] of 32 bits)
-        The word that the memory gives, two clocks later.
+        The word that the memory gives, two clocks after ``tile``.
     load : Out({valid, row, mask: 2, word: [side] of signed(27)})
-        ``ROW_LATENCY`` clocks after ``row``, ``TILE_LATENCY`` after ``tile``.
+        A row for the array, ``ROW_LATENCY`` clocks after ``row``, ``TILE_LATENCY`` after ``tile``.
+        ``mask``: a bit for each of a PE's two operands that it is for.
     """
 
     ROW_LATENCY, TILE_LATENCY = 1, CellMemory.LATENCY + 1

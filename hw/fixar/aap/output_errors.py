@@ -30,19 +30,20 @@ class OutputErrors(wiring.Component):
     pass_ : In(PASS), steady; of it, where TD errors come, ``half_e`` alone is read
         The pass under way.
     batch : In
-        As of ``AapCore``.
+        How many samples the batch has from this core's first on.
     begins : In(1)
-        The first step of a pass of VALUE.
+        One clock: a step begins the sum of index 0. In a pass of VALUE the errors of -1 begin then.
     errors : In({valid, word, keep: 2, value: [2] of errors})
-        ``keep``: which samples exist; a sample that does not exist has value 0.
+        TD errors of the samples of E word ``word``: one, or, with ``half_e``, two. ``keep``: which
+        of them exist; a sample that does not exist has value 0.
     td_shift : In
         The shift of the TD errors' codes; steady.
     write : Out({valid, address, cell})
-        TD errors ``LATENCY`` clocks after they came.
+        A cell for lane 0 of an E word. TD errors leave ``LATENCY`` clocks after they came.
     saturated : Out(range(3))
         How many codes in the cell of ``write`` were clipped.
     busy : Out(1)
-        Seeds are being written.
+        The errors of -1 are being written.
     """
 
     LATENCY = Coder.LATENCY

@@ -33,30 +33,33 @@ class ResultWriter(wiring.Component):
     schedule : Schedule
         The schedule that gives ``result``.
     sums : StructLayout
-        Of the accumulators' results.
+        Layout of the accumulators' results.
 
     Members
     -------
     pass_ : In(PASS), steady; batch : In; acting : In(1)
-        The pass under way; the others as of ``AapCore``.
+        The pass under way; how many samples the batch has from this core's first on; whether an ACT
+        is under way, in which nothing is counted and actions are no codes.
     end : In(1), clear : In(1)
-        ``end``: the pass is over. ``clear``: ``value_sum`` starts at 0 again.
+        One clock each. ``end``: the pass is over. ``clear``: ``value_sum`` starts at 0 again.
     sums : In({valid, index, word}), result : In
         A word of the accumulators, and ``Schedule.result`` for it.
     x : In([side] of 32 bits), a clock before ``sums``
         In a pass of ERROR: the cells whose zeros make errors zero.
     action_address : Out
-        Address of the actions for a word of a SLOPE; ``action`` follows two clocks later.
+        Address of the policy's actions for a word of a SLOPE.
+    action : In([action_lanes] of 32 bits)
+        The word of the action's cells, two clocks after ``action_address``.
     x_write, e_write, action_write : Out({valid, address, word})
-        Words of actions, read or written, have ``action_lanes`` cells.
+        Words for the X cells, the E cells and the action's cells.
     q_address : In, q, next_q : Out([2] of signed(32)), a clock later
         The critic's values of s and of s', of one sample or of a pair.
     value_sum : Out(signed(48))
         Sum of the values that VALUE passes have computed since ``clear``.
     range : Out(stream.Signature(range_layout(...)))
-        The pass's range, after its end.
+        The range of the pass and its slot, after ``end``.
     saturated : Out({activations, gradients})
-        How many numbers and codes were clipped.
+        How many numbers and codes are counted as clipped in this clock.
     busy : Out(1)
         A result is not yet written.
     """

@@ -28,9 +28,9 @@ class Schedule(wiring.Component):
     pass_ : In(PASS), steady
         The pass under way.
     batch : In
-        As of ``AapCore``.
+        How many samples the batch has from this core's first on.
     end : In(1)
-        The pass is over: the next step is of another one.
+        One clock: the pass is over, so the next step belongs to another pass.
     step : In(STEP)
         A word enters the array.
     control : Out, ``control_latency`` clocks after ``step``
@@ -38,7 +38,8 @@ class Schedule(wiring.Component):
     look : Out, with ``control``
         Address of the X cells whose relu masks the step's errors.
     begun : Out(1), ``Accumulators.BEGIN_DELAY`` clocks after ``control``
-        The first word of the stream's last index enters: what its sums start with has been read.
+        One clock, in a forward pass: the last sum of a tile column has started, so the biases of
+        this column have been read for the last time.
     result : Out({index, tile, store, place, final, keep: 2}), with the accumulators' results
         ``store``: address of the result, from ``destination`` on. ``place``: word offset of the
         masking X cells, without their base; a SLOPE reads its actions at this offset. ``tile``:

@@ -35,7 +35,9 @@ class Mode(enum.Enum, shape=2):
 
 
 def accumulator_control(depth):
-    """What accompanies the sums of a word: index, and its place in the sum."""
+    """What accompanies the sums of a word that leave the array, if ``valid``: ``index``, the number
+    of the sum to which they are added, of 0 to depth - 1; whether they are the ``first`` and the
+    ``last`` of this sum; and their ``mode``."""
     return data.StructLayout(
         {"valid": 1, "index": range(depth), "first": 1, "last": 1, "mode": Mode}
     )
@@ -47,7 +49,7 @@ class ColumnAccumulator(wiring.Component):
     Parameters
     ----------
     width : int
-        Bits of a number of a pair, as of ``Accumulators``.
+        Bits of each of the two numbers of a PAIR; any other number has twice as many.
 
     Members
     -------

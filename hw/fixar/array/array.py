@@ -39,9 +39,9 @@ class PeArray(wiring.Component):
     load : In({valid, row, mask: 2, word: [side] of signed(27)})
         ``word`` is op0 (bit 0 of ``mask``) or op1 (bit 1), or both, of row ``row``.
     stream : In({valid, swap, word: [side] of {b0, b1: signed(17)}})
-        Element k is for row k. ``swap`` counts with ``valid`` alone.
+        A word; its element k is for row k. ``swap`` counts only if ``valid``.
     o : Out({valid, sums: [side] of {c0, c1: signed(48)}})
-        ``latency`` clocks after ``stream``.
+        The two sums of each column, ``latency`` clocks after their word in ``stream``.
     """
 
     INTERVAL = 1

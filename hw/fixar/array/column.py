@@ -44,7 +44,7 @@ class Column(wiring.Component):
     Members
     -------
     word : In(signed(27))
-        An operand to hold, see ``load``.
+        An operand of the following tile; ``load`` says for which rows and sums it is.
     load : In(2 * side)
         Bit 2 * k + c: ``word`` is row k's following operand c.
     swap : In(side)

@@ -20,12 +20,14 @@ FIELDS = ("obs", "next_obs", "action")
 
 
 class Step(NamedTuple):
-    """
+    """A step: up to four numbers of an experience go into four lanes of a word of the frame.
+
     field : the field whose word is being filled: "obs", "next_obs" or "action".
     word, slot : word of the frame, and which four of its features.
     granule : number of the granule in the record, after its header: the last one that the step
-    needs.
-    numbers : for each lane the number of the record; None if this step does not write the lane.
+        needs.
+    numbers : for each lane the position in the record of the number that it gets; None if this
+        step does not write the lane.
     closes : the word is complete.
     head, head_slot : lanes whose numbers belong to the next field's first word instead, at this
         slot of it.
@@ -42,7 +44,8 @@ class Step(NamedTuple):
 
     @property
     def old(self):
-        """For each place in a granule: whether the step's number is of the granule before."""
+        """For each of the four places in a granule: whether the step takes its number from the
+        granule before ``granule``."""
         return tuple(
             any(n is not None and n % QUAD == k and n // QUAD < self.granule for n in self.numbers)
             for k in range(QUAD)
@@ -53,8 +56,9 @@ def frame_steps(config):
     """The steps of an experience; those of ``obs`` come first.
 
     All words of a frame are written: words of an observation that have only features of the action
-    hold zeros. There are as many steps as granules with the header, or fewer, for 4 < ``side`` and
-    actions of at most ``side - 4``; at most one more up to ``side - 1``.
+    hold zeros. If 4 < ``side`` and an action has at most ``side - 4`` numbers, there are no more
+    steps than granules of the record with its header; if it has at most ``side - 1``, there is at
+    most one step more than that.
     """
     steps, granule = [], 0
     for name in FIELDS:

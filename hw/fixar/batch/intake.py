@@ -33,7 +33,7 @@ _CELL = _RAW + ENCODE_LATENCY
 def write_layout(config):
     """A word that is written to a core's memories, in the clock of ``valid``.
 
-    acts : the word goes to the memory of actions, as ``Version.REPLAYED``; else to X.
+    acts : the word goes to the action's cells, as ``Version.REPLAYED``; else to the X cells.
     next : the word is of s', else of s.
     word : its number in the frame, whose first words are the actions.
     t, halves : where in the core: the cell of a sample, and which halves of all numbers in it.
@@ -61,8 +61,8 @@ class Intake(wiring.Component):
         raw = quantize(number, activation)
         code = clip(floor(raw * 2^-shift + 1/2))        (half precision; 16 bits, signed)
 
-    ``done`` is high ``steps * batch + LATENCY`` clocks after ``start``; ``acting_steps`` instead of
-    ``steps`` while acting.
+    ``done`` comes ``steps * batch + LATENCY`` clocks after ``start``; ``acting_steps`` instead of
+    ``steps`` while acting. ``activation`` is the format of activations in full precision.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ class Intake(wiring.Component):
     Members
     -------
     start : In(1), batch : In
-        ``start``: read ``batch`` experiences, at least one. Not before ``done``.
+        ``start``, one clock: read ``batch`` experiences, at least one. Not before ``done`` of the
+        batch before.
     acting : In(1), half : In(1), shift : In
         ``acting``: the batch holds observations alone, which become s. ``half`` and ``shift``:
         precision and shift of the frame. All, and ``batch``, are steady from ``start`` to ``done``.
@@ -82,8 +83,8 @@ class Intake(wiring.Component):
     write : Out(write_layout(config)).array(cores)
         A word of the frame for the cells of each core.
     done : Out(1)
-        Everything is written; ``low``, ``high`` and ``saturations`` are valid until the next
-        ``start``.
+        One clock: everything is written; ``low``, ``high`` and ``saturations`` are valid until the
+        next ``start``.
     low, high : Out(signed)
         Lowest and highest ``raw`` of the batch; while acting ``low`` is the format's highest
         number, and ``high`` its lowest.

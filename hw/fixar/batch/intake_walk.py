@@ -13,7 +13,12 @@ __all__ = ["IntakeWalk", "place_layout", "step_layout"]
 def step_layout(config):
     """A row of ``frame_steps``, as the units behind the memory need it.
 
-    place : for each lane the place in a granule.
+    old : for each place in a granule: the number is taken from the granule before
+    place, used : for each lane: the place of its number in a granule; whether the lane gets one
+    head : for each lane: its number belongs to the next field's first word
+    slot, head_slot : which four features of the word; of the next field's word, for ``head``
+    closes : the word is complete
+    acts, next, word : the word is of the action; it is of s'; its number in the frame
     """
     slots = config.side // QUAD
     return data.StructLayout(
@@ -46,18 +51,21 @@ class IntakeWalk(wiring.Component):
     ----------
     config : FixarConfig
     granules : int
-        Of the batch memory.
+        Granules of the batch memory.
 
     Members
     -------
-    start, batch, acting, half : In
-        As of ``Intake``.
+    start : In(1), batch : In, acting : In(1), half : In(1)
+        ``start``, one clock: go through ``batch`` samples. ``acting``: they are observations alone.
+        ``half``: two samples share a cell. All but ``start`` are steady until ``last``.
     granule : Out(range(granules))
         Granule of the batch memory: the last one that the step needs.
     valid : Out(1), last : Out(1)
-        ``last`` is high with the last step of the batch alone.
+        ``valid``: there is a step in this clock. ``last`` is high only with the last step of the
+        batch.
     step : Out(step_layout(config)), place : Out(place_layout(config))
-        Without ``valid`` no lane is ``used``.
+        With ``granule``: the step, and where its sample lies. Without ``valid`` no lane is
+        ``used``.
     """
 
     def __init__(self, config, granules):

@@ -23,29 +23,39 @@ class Samples(wiring.Component):
     data_width : int
         Bits of a beat.
     cell : StructLayout
-        ``intake`` of ``AapCore``.
+        Layout of the member ``intake`` of ``AapCore``.
 
     Members
     -------
     records : In(stream of beats), begin : In(1), observations : In(1), batch : In
-        As of ``LearnerSignature``; ``observations`` is its ``acting``, of the batch that comes.
+        ``begin``, one clock: ``batch`` records follow, experiences with their headers or, with
+        ``observations``, observations alone.
     loaded, bad, bad_index, weight : Out
-        As of ``LearnerControl``.
+        ``loaded``: all records have come. From then on: whether one of them has a number that is
+        not allowed, the index of the first such record, and the batch's largest weight.
     take : In(1), taken : Out(1)
-        ``take``: the loaded batch goes to the cells. ``taken``: it is there.
+        One clock each. ``take``: the loaded batch goes to the cells. ``taken``: it is there.
     acting, half, shift : In
-        As of ``Intake``, steady from the clock after ``take`` until ``taken``; ``half`` on to
-        ``judged``.
+        ``acting``: the batch that is taken holds observations alone. ``half`` and ``shift``: the
+        frame's cells are codes, and their shift. Steady from the clock after ``take`` until
+        ``taken``; ``half`` on to ``judged``.
     write : Out([cores] of cell)
         A word of the frame for the cells of each core.
     low, high, saturations : Out
-        As of ``Intake``.
+        From ``taken`` on: lowest and highest number of the batch; how many were clipped.
     judge : In(1), judged : Out(1)
-        ``judge``: compute the TD errors. ``judged``: all are computed.
+        ``judge``, one clock: compute the TD errors. ``judged``: high when all are computed, until
+        the next ``judge``.
     words, pair, clip : In
-        Of ``TdErrors``, steady from ``judge`` until ``judged``: ``words`` is its ``groups``.
-    q_address, q, next_q : as of ``TdErrors``, which calls the last one ``q_next``
-    td, error, loss, td_sum, diverged, diverged_index : as of ``TdErrors``
+        Words of Q values in each core; whether two errors share a word; the limit of TD errors in
+        binary32. Steady from ``judge`` until ``judged``.
+    q_address : Out({core, word}), q, next_q : In([2] of activations)
+        Q values of s and of s', at the latest four clocks after their address.
+    td : Out(stream.Signature(ITEM.shape)), error : Out(error_layout(config))
+        Index and TD error of each sample, in the order of the batch; words of errors for E cells.
+    loss, td_sum, diverged, diverged_index : Out
+        Sums over the samples; whether a TD error was infinite or NaN, and the index of the first
+        such experience.
     error_saturated : Out(1)
         An error was clipped in this clock.
     """

@@ -30,8 +30,8 @@ def _words(config):
 
 
 def error_layout(config):
-    """A word of errors at the critic's output, of one sample or two; ``keep``: which samples
-    exist."""
+    """If ``valid``: a word of errors at the critic's output, of one sample or of two, for E word
+    ``word`` of core ``core``; ``keep``: which of the two samples exist."""
     return data.StructLayout(
         {
             "valid": 1,
@@ -44,7 +44,8 @@ def error_layout(config):
 
 
 class TdErrors(wiring.Component):
-    """Computes ``hw.nn.td_loss`` for every sample, and writes the errors as words of E memories.
+    """Computes TD error, gradient and loss of every sample by ``hw.nn.td_loss``, and writes the
+    gradients, here called errors, as words of E cells.
 
     Sample b belongs to core ``b % cores`` and has place ``j = b // cores`` there. The Q values of a
     place are word j of its core; with ``half`` they are one of the two in word ``j // 2``. The
@@ -66,18 +67,21 @@ class TdErrors(wiring.Component):
     Members
     -------
     start : In(1), batch : In, groups : In, half : In(1), pair : In(1)
-        ``start``: a batch with ``groups`` words of Q values in each core begins; the last one is
-        over. The others are steady until ``done``; ``pair`` only with ``half``.
+        ``start`` is high for one clock, when the batch before is over: the errors of ``batch``
+        samples, with ``groups`` words of Q values in each core, are to be computed. The others are
+        steady until ``done``; ``pair`` is 1 only if ``half`` is.
     inverse, clip : In(32)
-        Steady until ``done``, see ``TdLoss``.
+        In binary32, steady until ``done``: reciprocal of the batch's largest weight; limit of the
+        TD errors, infinity for none.
     address : Out, word : In(32)
         A word of the batch, one clock after its address; experience b begins at ``b * size``.
     q_address : Out({core, word}), q, q_next : In([2] of activations)
         Q values of s and of s', at the latest four clocks after their address.
     td : Out(stream.Signature(ITEM.shape))
-        One a sample.
+        Index and TD error of each sample, in the order of the batch.
     error : Out({valid, core, word, keep: 2, value: [2] of errors})
-        keep : which of its samples exist; the second only with ``pair``.
+        A word of errors for word ``word`` of core ``core``'s E cells. ``keep``: which of its
+        samples exist; the second only with ``pair``.
     saturated : Out(1)
         An error was clipped in this clock.
     loss, td_sum : Out(32)

@@ -18,14 +18,14 @@ class LaneByLane(wiring.Component):
     lanes : int
         The most lanes of a word.
     shape : ShapeLike
-        Of a number.
+        Shape of a number.
     tag : ShapeLike
         What comes with every word, and leaves with each of its lanes.
 
     Members
     -------
     i : In({valid, count: range(lanes + 1), tag, value: [lanes] of two})
-        count : lanes of the word, at least 1.
+        A word, with two samples a lane; count : lanes of the word, at least 1.
     o : Out({valid, lane, tag, value: [2]})
         A lane's number, its values of both samples, and the word's tag.
     """

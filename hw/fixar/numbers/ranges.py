@@ -40,9 +40,10 @@ class PassRange(wiring.Component):
     Members
     -------
     i : In({valid, keep: 2, lanes: [lanes] of 1, number: [lanes] of two signed(32)})
-        keep : which of the two samples exist; lanes : which lanes do.
+        A word of numbers. ``keep``: which of the two samples exist; ``lanes``: which lanes do.
     end : In(1), slot : In(range(slots))
-        The pass is over, all words have come. A pass without numbers gives ``NOTHING``.
+        ``end``, one clock: the pass is over, all words have come. ``slot``: the pass's slot. A pass
+        without numbers gives ``NOTHING``.
     o : Out(stream.Signature(range_layout(slots)))
         The range of the pass that has ended, and its slot.
     """
@@ -125,7 +126,7 @@ class Ranges(wiring.Component):
     i : In(stream.Signature(range_layout(slots))).array(sources)
         A range and its slot, from each source.
     clear : In(1)
-        Set all slots to ``NOTHING``; no range may be offered in this clock.
+        One clock: set all slots to ``NOTHING``. No range may be under way in this clock.
     low, high : Out(signed(32)).array(slots)
         Lowest and highest number of each slot.
     """

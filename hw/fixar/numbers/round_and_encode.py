@@ -54,7 +54,8 @@ def _bits(width, arithmetic):
 
 
 class RoundAndEncode(wiring.Component):
-    """``r = clip(floor(v * 2**(shift - fraction) + 1/2))``, ``fraction`` that of the operands.
+    """``r = clip(floor(v * 2**(shift - fraction) + 1/2))`` for each sum v of a word, where
+    ``fraction`` is that of the operands.
 
     Rounds sums to numbers and encodes them. With ``relu`` the number is ``max(r, 0)``; if the mask
     is 0, it is 0. In half precision its code is ``clip(floor(number * 2**-code_shift + 1/2))`` in
@@ -71,16 +72,20 @@ class RoundAndEncode(wiring.Component):
     Members
     -------
     i : In(round_and_encode_layout(side, width))
+        valid, word : there is a word, with the sums of each lane.
+        pair : a lane has two sums, of two samples; else one sum, of one sample.
         shift : 0 to 16, that of the streamed operand's codes; 0 without ``pair``. With ``error``
         (the result is one, else an activation) no more than an error's width less 16.
+        relu : negative numbers become 0.
         half : cells are codes, of both samples; else they are the first sample's number.
         code_shift, code_signed : of the codes; those without a sign are of numbers that have none.
         keep : which samples there are, for ``saturated``; the second only with ``pair``.
-        mask : of each lane, for each sample.
+        mask : for each lane, a bit for each sample; if it is 0, the number is 0.
     value : Out({valid, number: [side] of two signed(32)})
-        After ``VALUE_LATENCY`` clocks; the second sample's is undefined without ``pair``.
+        The numbers, after ``VALUE_LATENCY`` clocks; the second sample's is undefined without
+        ``pair``.
     cell : Out({valid, word: [side] of 32 bits})
-        After ``LATENCY`` clocks.
+        The cells, after ``LATENCY`` clocks.
     saturated : Out
         Numbers and codes that were clipped, of the word of ``COUNT_LATENCY`` clocks ago; a number
         that ``relu`` or the mask cleared counts too.
@@ -170,9 +175,20 @@ class RoundAndEncode(wiring.Component):
 class RoundAndEncodeLane(wiring.Component):
     """One lane of ``RoundAndEncode``, which decodes the controls of this clock and the next ones.
 
-    number, code : ``Rounding.controls`` of numbers and of codes; those of ``code``, and ``half``,
-    come when the numbers are computed. value, cell : as of ``RoundAndEncode``. clipped,
-    code_clipped : whether numbers, codes of both samples are clipped, a clock before they leave.
+    Members
+    -------
+    word : In(2 * width), mask : In(2), pair : In(1), relu : In(1)
+        The lane's sum, or with ``pair`` two sums; if a bit of ``mask`` is 0, this sample's number
+        is 0; with ``relu`` negative numbers become 0.
+    half : In(1)
+        ``Rounding.LATENCY`` clocks after ``word``: the cell holds codes.
+    number, code : In, arrays of ``Rounding.layout``
+        ``Rounding.controls`` of numbers, with ``word``, and of codes, with ``half``.
+    value : Out([2] of signed(32)), cell : Out(32)
+        Numbers of both samples after ``Rounding.LATENCY`` clocks, and the cell after twice as many.
+    clipped, code_clipped : Out(2)
+        A bit for each sample: its number, or its code, is clipped. They come a clock before numbers
+        and cell.
     """
 
     def __init__(self, width, arithmetic):

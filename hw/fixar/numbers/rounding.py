@@ -24,7 +24,8 @@ _STEP = 4
 class Rounding:
     """``clip(floor(x * 2**-(1 + shift) + 1/2))``, in one of two formats for each number.
 
-    The wide format has ``low + high`` bits and a sign, the narrow one ``low`` and a sign.
+    low, high : the wide format has ``low + high`` bits and a sign, the narrow one ``low`` bits and
+        a sign
     """
 
     low: int
@@ -45,7 +46,8 @@ class Rounding:
         )
 
     def controls(self, m, width, shift, narrow, *, name, checked=1):
-        """The controls of now and of 1, 2, 3 clocks ago, shared by all numbers of a clock.
+        """Returns a list: the controls of now and of 1, 2, 3 clocks ago, shared by all numbers of a
+        clock.
 
         shift : 0 to 16; narrow : whether the format is the narrow one; checked : whether anything
         is clipped.

@@ -11,7 +11,7 @@ __all__ = ["TanhSlope"]
 
 
 class TanhSlope(wiring.Component):
-    """``dx * (1 - a**2)``, as ``Tanh.derive`` of ``hw.nn.activation``.
+    """``dx * (1 - a**2)`` for two samples a clock, rounded as ``DualPrecision.derived_by_tanh``.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = ["TanhTail"]
 
 
 class TanhTail(wiring.Component):
-    """``tanh`` of activations, in ``config.arithmetic.tanh_format``.
+    """``tanh`` of a word's activations, lane by lane, in ``config.arithmetic.tanh_format``.
 
     Parameters
     ----------
@@ -30,10 +30,11 @@ class TanhTail(wiring.Component):
     Members
     -------
     i : In({valid, index, tile, count, value: [lanes] of two signed(32)})
-        index : of the samples. count : lanes of the word, at least 1. After a word of n lanes the
-        next word may come n clocks later.
+        index : number of the word's sample, or pair of samples. tile : which word of a sample it
+        is. count : lanes of the word, at least 1. After a word of n lanes the next word may come n
+        clocks later.
     o : Out({valid, index, tile, lane, value: [2] of signed(18)})
-        Lane k comes ``LATENCY + k`` clocks after its word.
+        Both samples of a lane. Lane k comes ``LATENCY + k`` clocks after its word.
     """
 
     DSP = 2 * DualPrecision.tanh_dsp

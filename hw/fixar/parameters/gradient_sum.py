@@ -14,7 +14,8 @@ __all__ = ["GradientSum"]
 
 
 class GradientSum(wiring.Component):
-    """``clip(floor(sum over the cores * 2^(shift - drop) + 1/2))`` for each number of a word.
+    """``clip(floor(sum over the cores * 2^(shift - drop) + 1/2))`` for each number of a word, where
+    ``drop`` is the arithmetic's ``GRADIENT_CUT``.
 
     The sums of a batch are together less than ``2^(width - 1)`` in magnitude, where ``width`` fits
     ``batch`` products of an activation and a gradient. Higher bits are ignored.
@@ -30,12 +31,12 @@ class GradientSum(wiring.Component):
     sums : In([cores][side] of signed(sum_width))
         Each core's sums for a word of weights.
     shift : In(5)
-        At most the shift of the narrowest codes. Bits that are shifted out at the top count as
-        clipped.
+        Comes with ``sums``: how many places they are moved to the left, since codes lie below full
+        precision. Bits that are shifted out at the top count as clipped.
     gradient : Out([side] of signed)
-        The gradients of the word.
+        The gradients of the word, ``latency_of(cores)`` clocks after ``sums``.
     clipped : Out(side)
-        A bit for each number.
+        With ``gradient``: a bit for each number that was clipped.
     """
 
     INTERVAL = 1

@@ -35,15 +35,16 @@ class Image(wiring.Component):
     Members
     -------
     load, store : In(1)
-        Begin, with ``sets``.
+        One clock: begin to load, or to store, the sets of ``sets``. Not while ``busy``.
     sets : In(4)
-        Bits in the order of ``PARAMETER_SETS``.
+        With ``load`` or ``store``: a bit for each set, online, target, first, second.
     busy : Out(1)
         High from the clock after a start until everything is written and all beats have left.
     i, o : streams of data_width bits
         The image to load; the image that is stored.
     enable, address : Out
-        Of reads; without ``enable`` the words stay.
+        ``address``: word of the memories that is read, or written. ``enable``: reads go on in this
+        clock; otherwise the words that were read stay.
     online, target, first, second : In(32 * side)
         Words of the address that came 2 clocks with ``enable`` ago.
     write : Out({online, target, first, second})

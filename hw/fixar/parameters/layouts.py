@@ -17,7 +17,8 @@ def word_width(config):
 
 
 def tile_request_layout(config):
-    """A tile of weights.
+    """A request for a tile of weights. ``target``: those of the target network. ``transposed``: the
+    tile leaves transposed.
 
     ``address``: address of its first row, which need not exist; rows ``low`` to ``high - 1`` exist.
     With ``bias`` the word at ``bias_address`` comes first.
@@ -37,7 +38,8 @@ def tile_request_layout(config):
 
 
 def bias_layout(config):
-    """Biases of the tile whose rows follow; a pulse."""
+    """``word``: biases, as operands, of the tile whose rows follow; ``valid`` is high for one
+    clock."""
     return data.StructLayout({"valid": 1, "word": operands_layout(config)})
 
 

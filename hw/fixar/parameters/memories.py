@@ -66,8 +66,8 @@ class Memories(wiring.Component):
         )
 
     def style(self, name):
-        """The memory style of a set. The weights that are read most are in block RAM, of which
-        parts have most."""
+        """The memory style of the set ``name``: "distributed", "block" or "ultra". The online
+        weights, which are read most, are never in UltraRAM."""
         return style_of(self.config.weight_words, self.ultra_ram and name != "online")
 
     @property

@@ -34,8 +34,7 @@ class Parameters(wiring.Component):
 
     Tiles, updates and images share one read port. Tiles that are asked for while an update or an
     image is ``busy`` wait. Whoever starts an update or an image waits until all rows of the tiles
-    that were asked for have left, and never starts an update beside an
-    image.
+    that were asked for have left, and never starts an update beside an image.
 
     Parameters
     ----------
@@ -45,17 +44,26 @@ class Parameters(wiring.Component):
     data_width : int
         Bits of a beat of images.
     ultra_ram : bool
-        As of ``Memories``.
+        Whether deep memories may be made of UltraRAM.
 
     Members
     -------
-    tiles, rows, bias : as ``TileLoader``
+    tiles : In(stream of tile_request_layout), rows : Out(stream of rows_layout)
+        Requests for tiles of weights; the rows of these tiles, as operands, in order.
+    bias : Out(bias_layout)
+        A word of biases, for requests with ``bias``.
     sums : In(sums_layout)
         A word of sums of gradients, with the address of its weights: updates them.
-    network, hyperparameters, clipped_gradients, clipped_weights : as ``WeightUpdate``
+    network : In(1), hyperparameters : In(HYPERPARAMETERS)
+        Which network's coefficients an update uses, 0 for the critic; the coefficients of both.
+    clipped_gradients, clipped_weights : Out(range(side + 1))
+        How many numbers of an update were clipped; each is reported once.
     busy : Out(1)
-        An update or an image is under way: a clock after ``sums``, ``load`` or ``store``.
-    load, store, sets, image_i, image_o : as ``Image``
+        An update or an image is under way, from the clock after ``sums``, ``load`` or ``store`` on.
+    load, store : In(1), sets : In(4)
+        One clock: begin to move an image, with a bit for each set: online, target, first, second.
+    image_i : In(stream of beats), image_o : Out(stream of beats)
+        The image to load; the image that is stored.
     """
 
     def __init__(self, config, sum_width, data_width, ultra_ram=True):

@@ -24,16 +24,16 @@ class SumAddresses(wiring.Component):
     weights : layout
         ``PassTable.WEIGHTS``.
     sums : layout
-        ``sums`` of ``AapCore``.
+        Layout of a core's sums: the member ``sums`` of ``AapCore``.
     sum_width : int
         Bits of a sum.
 
     Members
     -------
     pass_ : In(PASS), weights : In
-        The pass under way and its layer, as of ``PassTable``.
+        The pass under way, and where the weights of its layer are, as ``PassTable`` gives it.
     start : In(1)
-        A pass begins.
+        One clock: a pass begins.
     i : In([cores] of {valid, index, word})
         The sums of the cores, which all come in the same clock.
     o : Out(sums_layout)

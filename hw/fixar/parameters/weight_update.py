@@ -60,8 +60,12 @@ class WeightUpdate(wiring.Component):
         Addresses to read in every clock.
     online, target, first, second : In(32 * side)
         Words, ``READ_LATENCY`` clocks after their address.
-    write, write_<...> : Out
-        As of ``Memories``.
+    write : Out({online, target, first, second})
+        Which memories are written in this clock.
+    write_weights_address, write_moments_address : Out
+        Address of the written word: of online and target; of first and second.
+    write_online, write_target, write_first, write_second : Out(32 * side)
+        The new word of each memory.
     clipped_gradients, clipped_weights : Out(range(side + 1))
         How many numbers were clipped; each is reported once.
     """

@@ -28,15 +28,17 @@ class BiasQueue(wiring.Component):
     Members
     -------
     bias : In({valid, word})
-        The biases of a tile, as the parameter memory reads them.
+        With ``valid``: the biases of the next tile column of the result, as operands. They wait
+        here.
     shift : In
         The shift of the pass; it does not change while biases come.
     forward : In(1)
         The pass is a forward pass. In other passes sums start with 0.
     next : In(1)
-        The first word of the stream's last index has entered, so the next tile's biases follow.
+        One clock: the last of the sums of the present tile column has started, so from the next
+        clock on ``begin`` has the biases of the next one.
     begin : Out([side] of signed(47))
-        What the sums of each column start with.
+        What the sums of each column of the array start with.
     """
 
     def __init__(self, config):

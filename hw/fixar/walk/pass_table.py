@@ -12,7 +12,7 @@ __all__ = ["PassTable"]
 
 
 class PassTable(wiring.Component):
-    """Gives the pass ``number``, two clocks later.
+    """A table of the plan's passes: gives the pass ``number`` two clocks after its number.
 
     Parameters
     ----------
@@ -24,8 +24,9 @@ class PassTable(wiring.Component):
         The layer's ``base``: first word of its weights; ``inputs``; ``first``: features of the
         frame that have no weights; ``end``: end of the features whose weights are needed.
     END : data.StructLayout
-        ``observes``, ``decides``: as of ``Pass``. ``ends``: no pass follows. ``seeds``: the pass
-        starts errors of -1.
+        What happens after the pass. ``observes``: the TD errors begin. ``decides``: the iteration
+        waits for ``update``. ``ends``: no pass follows. ``seeds``: the pass has started errors
+        of -1.
 
     Members
     -------
@@ -34,9 +35,9 @@ class PassTable(wiring.Component):
     half_activations, half_errors : In(1)
         Whether these are codes of 16 bits.
     activation_shifts, error_shifts : In([slots] of shifts)
-        0 in full precision.
+        Shift of each slot's codes; 0 in full precision.
     samples, pairs : In
-        How many samples of the batch a core has, and how many pairs of samples.
+        How many samples of the batch core 0 has, and how many pairs of samples; rounded up.
     pass_ : Out(PASS), weights : Out(WEIGHTS), end : Out(END)
         The pass; the layer that it reads or updates; what happens at its end.
     """

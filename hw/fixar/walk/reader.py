@@ -11,7 +11,7 @@ __all__ = ["Reader"]
 
 
 class Reader(wiring.Component):
-    """Gives a fetch a clock while there is room.
+    """Gives the addresses of the words that a pass streams, one a clock while there is room.
 
     In FW and DX: for each tile of the result and each tile of the source, a word of every sample
     (or pair). In DW: for each tile of the errors and each group of ``side`` words, all tiles of the
@@ -24,11 +24,11 @@ class Reader(wiring.Component):
     Members
     -------
     start : In(1), pass_ : In(PASS)
-        ``start``: begin the pass. ``pass_`` is steady until the pass has ended.
+        ``start``, one clock: begin the pass. ``pass_`` is steady until the pass has ended.
     fetch : Out(FETCH), room : In(1)
         The word to fetch; there is one in every clock with ``room`` while ``busy``.
     busy : Out(1)
-        Fetches are still to come.
+        Fetches of the pass are still to come; from the clock after ``start`` on.
     """
 
     def __init__(self, config):

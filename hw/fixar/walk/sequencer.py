@@ -14,7 +14,8 @@ _QUIET = 3
 
 
 class Sequencer(wiring.Component):
-    """Runs the passes of an iteration, or those of an ACT.
+    """Runs the passes of an iteration, or those of an ACT, one after the other. Members without
+    another word are high for one clock.
 
     Parameters
     ----------
@@ -25,26 +26,31 @@ class Sequencer(wiring.Component):
     Members
     -------
     train, act, update : In(1), batch : In
-        As of ``LearnerSignature``.
+        ``train``: begin an iteration with the loaded batch. ``act``: begin an ACT with the loaded
+        observations. ``update``: the iteration may change parameters; it may come before the
+        iteration waits for it. ``batch``: samples of the batch, steady.
     intake : Out(1), intake_done : In(1)
         ``intake``: bring the batch into the cells. ``intake_done``: it has come.
     samples, pairs : Out
-        How many samples a core has, and how many pairs.
+        How many samples core 0 has, which is the most of any core, and how many pairs of samples,
+        rounded up. Steady from ``intake_done`` on.
     number : Out, end : In
-        The number of the pass for ``PassTable``, and its answer about what follows.
+        The number of the pass for ``PassTable``, and what ``PassTable`` says about its end. Both
+        are steady while the pass runs.
     start : Out(1), running : In(1)
-        ``start``: the pass's walk begins. ``running``: a part of it is under way.
+        ``start``: the pass's walk begins. ``running``: high while a unit works on the pass.
     over : Out(1)
-        The pass has ended, and its range is complete.
+        The pass has ended, and all its numbers have been seen.
     errors : Out(1), errors_done : In(1)
-        ``errors``: compute the TD errors. ``errors_done``: all are computed.
+        ``errors``: compute the TD errors. ``errors_done``: high once all are computed.
     trained : Out(1), decided : Out(1), updating : Out(1)
-        ``trained``: all gradients are complete. ``decided``: all TD errors are computed, and the
-        update was requested. ``updating``: parameters are changing.
+        ``trained``: high when all TD errors are computed, and so ``update`` is waited for, until
+        the next ``intake``. ``decided``: all TD errors are computed, and the update was requested.
+        ``updating``: high from ``update`` to the end of the last pass.
     answer : Out(1), answered : In(1)
-        ``answer``: send the actions of an ACT. ``answered``: they have left.
+        ``answer``: send the actions of an ACT. ``answered``: high when they have left.
     acting : Out(1)
-        An ACT is under way.
+        High while an ACT is under way, from the clock after ``act`` on.
     """
 
     def __init__(self, config, end):

@@ -25,15 +25,21 @@ class Streamer(wiring.Component):
     Members
     -------
     start : In(1), pass_ : In(PASS)
-        ``start``: begin the pass. ``pass_`` is steady until the pass has ended.
+        ``start``, one clock: begin the pass. ``pass_`` is steady until the pass has ended.
     word : In(1)
-        The next word of the stream is there.
+        The next word of the stream is there; a step without ``ones`` takes it.
     tile : In(1)
-        The next tile is there, or will be when its rows are needed.
+        The next tile is there, or will be when its rows are needed; a step with ``swap`` takes it.
     step : Out(STEP)
-        A step with ``swap`` takes the tile.
+        The step of this clock, if it is ``valid``.
     busy : Out(1)
-        Steps are still to come.
+        Steps of the pass are still to come; from the second clock after ``start`` on.
+
+    Attributes
+    ----------
+    slow : int
+        Clocks from word to word of a last tile in TANH and SLOPE: as many as an action has lanes in
+        a word, at least 2.
     """
 
     def __init__(self, config):

@@ -24,14 +24,15 @@ class Tiles(wiring.Component):
     ----------
     config : FixarConfig
     weights : layout
-        Of a row of the pass table's weights, as ``Walk`` has it.
+        ``PassTable.WEIGHTS``.
     read_latency : int
         Latency from ``tile_read`` to the arrays, less that from ``row_o`` (which equals a step's).
 
     Members
     -------
     start : In(1), pass_ : In(PASS), weights : In
-        ``start``: begin the pass. ``weights`` as of ``PassTable``.
+        ``start``, one clock: begin the pass. ``weights``: where the weights of the pass's layer
+        are, as ``PassTable`` gives it. Both are steady until the pass has ended.
     request : Out(stream of tile_request_layout)
         In FW and DX: the tiles of weights, in order.
     row_i : In(stream of rows_layout), row_o : Out(ROW)

@@ -20,18 +20,28 @@ class Walk(wiring.Component):
     weights : layout
         ``PassTable.WEIGHTS``.
     read_latency : int
-        See ``Tiles``.
+        Latency from ``tile_read`` to the arrays, less that from ``row_o``.
 
     Members
     -------
     start : In(1), pass_, weights : In
-        ``start``: begin the pass. ``pass_`` and ``weights`` are steady until it has ended.
-    fetch, room, word : see ``Reader`` and ``Streamer``
+        ``start``, one clock: begin the pass. ``pass_`` and ``weights`` are steady until it has
+        ended.
+    fetch : Out(FETCH), room : In(1)
+        A word that the cores fetch. While fetches are left, there is one in each clock with
+        ``room``.
+    word : In(1)
+        The next fetched word is ready to enter the arrays, in all cores.
     step : Out(STEP)
         A word enters the arrays.
-    request, row_i, row_o, tile_read : see ``Tiles``
+    request : Out(stream of tile_request_layout)
+        In FW and DX: the tiles of weights, in order.
+    row_i : In(stream of rows_layout), row_o : Out(ROW)
+        ``row_i``: rows of the requested tiles. ``row_o``: the same rows to the arrays.
+    tile_read : Out(TILE_READ)
+        In DW: a read of a row of errors, which goes from each core's memory to its array.
     busy : Out(1)
-        Steps are still to come.
+        Fetches, tiles or steps are still to come; high from ``start`` on.
     """
 
     def __init__(self, config, weights, read_latency):

@@ -11,7 +11,7 @@ __all__ = ["rounded_mac_clocks", "dequantize", "dequantize_latency"]
 
 
 def rounded_mac_clocks(config):
-    """Clocks of a ``rounded_mac`` outside the PE's loop: at least as many as in the loop."""
+    """Clocks of a ``rounded_mac`` outside the PE's loop: ``config.lookahead``, but at least 2."""
     return max(2, config.lookahead)
 
 
@@ -21,15 +21,15 @@ def dequantize_latency(config):
 
 
 def dequantize(m, config, code, scale, mean, *, name):
-    """Returns ``(word, overflow)``: mean + floor((scale * code + half) / 2**16), or the code itself
-    if the stack holds words.
+    """Returns ``(word, overflow)``: mean + floor((scale * code + 2**15) / 2**16), and whether this
+    sum was too large for a word and wrapped. If the stack holds words: the code itself, and 0.
 
     Parameters
     ----------
     code : Value
         Signed, ``config.code_width`` bits.
     scale, mean : Value
-        Of ``config.scale`` and ``config.word``, steady.
+        In the formats ``config.scale`` and ``config.word``, steady.
     """
     if not dequantize_latency(config):
         return code, Const(0)

@@ -32,12 +32,20 @@ class Estimator(wiring.Component):
 
     Members
     -------
-    clear, push, fill, rewind, rewind_to, pull, pull_count, o :
-        As ``Stack``. ``clear`` also zeroes ``saturated`` and ``overflows``.
+    clear : In(1)
+        Pulse: drop all slots; ``saturated`` and ``overflows`` become 0.
+    push : In(stream of slot_layout(config)), fill : Out(range(depth + 2))
+        Slots for the stack, the earliest first; number of slots on the stack.
+    rewind : In(1), rewind_to : In(range(depth + 2))
+        Pulse: drop the slots from number ``rewind_to`` on.
+    pull : In(1), pull_count : In(range(depth + 2)), o : Out(stream of result_layout(config))
+        Pulse: the results of the first ``pull_count`` slots leave through ``o``, in the order of
+        time.
     start : In(1), done : Out(1)
         Pulses: an ESTIMATE begins; it has ended, and the counters have their final values.
     <coefficient_ports(config)> : In
-        Steady from ``start`` to ``done``.
+        gamma, decay, decay_power, and scales and means of rewards, values and results. Steady from
+        ``start`` to ``done``.
     cycles : Out(32)
         Clocks of the last ESTIMATE, from ``start`` to ``done``.
     busy : Out(40)

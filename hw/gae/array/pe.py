@@ -18,7 +18,7 @@ __all__ = ["PE", "coefficient_ports"]
 
 
 def coefficient_ports(config):
-    """Name -> shape of what an ESTIMATE gives every row."""
+    """``{name: shape}`` of the numbers of an ESTIMATE, which are the same for every row."""
     return {
         "gamma": config.coefficient.shape,
         "decay": config.coefficient.shape,
@@ -37,11 +37,14 @@ class PE(wiring.Component):
 
         delta(t) = R(t) - V(t) + (t is a STEP ? gamma * V(p) : 0)
         b_1(t) = delta(t),  b_j(t) = delta(t) + m(t) * decay * b_(j-1)(p)
-        A(t) = b_k(t) + M(t) * decay_power * A(k slots before t)
+        A(t) = b_k(t) + M(t) * decay_power * A(q)
         advantage = A(t),  reward_to_go = A(t) + V(t) - result_mean
 
-    k is the config's lookahead; m(t) is 1 where t is a STEP; M(t) is the product of m over the k
-    slots from t. Nothing crosses from one trajectory to another, because the p of a STEP belongs to
+    R and V are the reward and the value as words; k is the config's lookahead; q is the slot that
+    arrived k slots before t, which is k time steps later; m(t) is 1 if t is a STEP, else 0; M(t) is
+    the product of m over t and the k - 1 slots that arrived just before t.
+
+    Nothing crosses from one trajectory to another, because the p of a STEP belongs to
     the same trajectory, and for a BOOTSTRAP all of the above are 0. Every product is rounded half
     up (``rounded_mac``). V is 0 if the slot's kind has no value. Results are rounded to
     2**``config.result_shift`` and clipped to +-``config.result_limit``; slots that are neither STEP
@@ -56,13 +59,14 @@ class PE(wiring.Component):
     i : In({kind, reward, value})
         A slot in every clock, of kind NONE if there is none.
     <coefficient_ports(config)> : In
-        Steady.
+        gamma, decay = gamma * lambda, decay_power = decay**k, result_mean, and the scales and means
+        that turn codes into R and V. Steady.
     o : Out({advantage, reward_to_go})
         Registered results of the slot that came ``latency_of`` clocks ago.
     saturated : Out(1)
-        A result was clipped.
+        With ``o``: one of its two results was clipped.
     overflow : Out(1)
-        A sum of this slot was too large for a word, and wrapped.
+        With ``o``: a sum of this slot was too large for a word, and wrapped.
     """
 
     INTERVAL = 1

@@ -35,9 +35,9 @@ class Stack(wiring.Component):
     push : In(stream of slot_layout(config))
         Slots, the earliest first.
     fill : Out(range(depth + 2))
-        Slots on the stack.
+        Number of slots on the stack.
     rewind : In(1), rewind_to : In(range(depth + 2))
-        Pulse: drop the slots from ``rewind_to`` on.
+        Pulse: drop the slots from number ``rewind_to`` on, so that ``rewind_to`` slots are left.
     pop : In(1)
         Pulse: all slots leave through ``popped``, the last one first, one a clock. They keep their
         places until ``results`` replace them.

@@ -18,8 +18,9 @@ class Plane(enum.Enum, shape=2):
 
 
 def beat_layout(rows):
-    """``plane``: the part of the slot that the beat holds. ``row``: the row of the beat's first
-    element. ``ends_slot``, ``last``: the beat ends the slot, the command."""
+    """What a beat holds. ``plane``: the part of the slot that the beat belongs to. ``row``: the row
+    of the beat's first element. ``ends_slot``: it is the last beat of the slot. ``last``: it is the
+    last beat of the command."""
     return data.StructLayout({"plane": Plane, "row": range(rows), "ends_slot": 1, "last": 1})
 
 
@@ -50,13 +51,13 @@ class BeatCounter(wiring.Component):
     start : In(1), opcode : In(Opcode), count : In(32)
         ``start`` is a pulse: ``count`` slots follow, at least one. ``opcode`` is steady.
     step : In(1)
-        A beat was taken.
+        The beat that ``o`` describes is taken in this clock.
     active : Out(1)
-        ``o`` is valid, because beats are still to come.
+        ``o`` is valid, because beats of the command are still to come.
     o : Out(beat_layout(rows))
         The next beat.
     base : Out(32)
-        The number of rows in all slots before.
+        ``rows`` times the number of the slot of the next beat, from 0.
     """
 
     def __init__(self, config):

@@ -13,8 +13,8 @@ __all__ = ["FirstError"]
 
 
 class FirstError(wiring.Component):
-    """Keeps the first error. Within one slot a lower code counts before a lower row, whatever the
-    order of the beats.
+    """Keeps the first error of a command: that of the earliest slot; within the slot, that with the
+    lowest code; for this code, that of the lowest row, whatever the order of the beats.
 
     Parameters
     ----------
@@ -32,9 +32,10 @@ class FirstError(wiring.Component):
     wrong : In(elements), code : In(32)
         ``wrong``: elements of the beat that break a rule. ``code``: the error of this rule.
     base : In(32), row : In(range(rows))
-        ``base``: number of rows in all slots before. ``row``: row of the beat's first element.
+        ``base``: ``rows`` times the number of the slot. ``row``: row of the beat's first element.
     error, detail : Out(32)
-        Code and position ``slot * rows + row``, or 0.
+        Code of the error, and its position ``slot * rows + row``; both 0 if there is none. A beat
+        counts from LATENCY clocks after its ``step`` on.
     """
 
     LATENCY = 3

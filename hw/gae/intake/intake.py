@@ -31,7 +31,8 @@ _SCALE_FIELDS = ("exponent", "mean", "factor", "shift")
 
 @dataclass(frozen=True, kw_only=True)
 class IntakeEstimate(Estimate):
-    """``after``: ``{command: clocks from its last beat to done}``, if no slot has to wait."""
+    """An ``Estimate`` with ``after``: {Opcode: clocks from the command's last beat to ``done``}, if
+    no slot has to wait."""
 
     after: dict
 
@@ -49,22 +50,23 @@ class Intake(wiring.Component):
     Members
     -------
     start : In(1), opcode : In(Opcode), count : In(32), command : In(512)
-        ``start`` is a pulse; the command's opcode, slots and 64 bytes are steady until ``done``.
+        ``start`` is a pulse; the command's opcode, its number of slots (at least 1) and its 64
+        bytes are steady until ``done``.
     i : In(stream.Signature(data_width))
         The slots' beats, one a clock.
     open : In(rows), open_next : Out(rows)
         Rows whose newest slot is a STEP: ``open`` before the command, ``open_next`` after it.
     o : Out(stream.Signature(slot_layout(config.gae)))
-        Slots to push.
+        Slots to push; none in a STATISTICS.
     done : Out(1)
         Pulse: every slot has left, and the members below are valid until the next start.
     error, detail : Out(32)
         The first error (by slot, then in the order KIND, UNFINISHED, NUMBER or CODE, then by row),
         and its position ``slot * rows + row``.
     clipped : Out(32)
-        Of PUSH: number of codes that were clipped, or whose number was clipped.
+        After a PUSH: number of codes that were clipped, or whose number was clipped. Otherwise 0.
     moments : Out(2 * 512)
-        Of STATISTICS: the MOMENTS of rewards, then of values.
+        After a STATISTICS: the MOMENTS of rewards, then of values.
     """
 
     INTERVAL = 1

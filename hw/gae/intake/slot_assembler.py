@@ -11,8 +11,8 @@ __all__ = ["SlotAssembler"]
 
 
 class SlotAssembler(wiring.Component):
-    """Collects the codes of a slot. The slot leaves in the clock after its last beat, while the
-    first beat of the next slot comes in.
+    """Collects the kinds and codes of a slot. The slot is offered in the clock after its last beat;
+    if it is taken at once, the first beat of the next slot may come in that clock.
 
     Parameters
     ----------
@@ -23,13 +23,14 @@ class SlotAssembler(wiring.Component):
     Members
     -------
     advance : Out(1)
-        No slot waits, so the inputs of this clock are taken.
+        1: no slot is left waiting, so the inputs of this clock are taken. 0: they must wait.
     step : In(1), beat : In(beat_layout(rows))
-        ``step``: the members below belong to ``beat``.
+        ``step``: there is a beat, which ``beat`` describes.
     kinds : In(2 * beat_bytes)
-        The kinds, if the beat has kinds.
-    codes : In(code_width * count)
-        The codes, as many as a beat of codes holds; the code of a number is repeated.
+        The kinds, of 2 bits each, if the beat has kinds.
+    codes : In(8 * beat_bytes)
+        The codes of ``code_width`` bits, if the beat has rewards or values. If it has ``numbers``,
+        which are fewer than places for codes, their codes are repeated to fill all places.
     numbers : In(1)
         The command's beats hold numbers, not codes; steady.
     o : Out(stream.Signature(slot_layout(config)))

@@ -20,7 +20,8 @@ def value_counts(kind):
 
 
 class SlotRules(wiring.Component):
-    """Keeps the kinds of the newest slot; ``bad`` and ``unfinished`` judge a beat of the next one.
+    """Keeps the kind of the newest slot of each row; ``bad`` and ``unfinished`` judge the kinds in
+    a beat of the next slot.
 
     A kind is bad if it is over 3, or if it is a BOOTSTRAP that does not follow a STEP. A row is
     unfinished if NONE follows a STEP.
@@ -36,15 +37,15 @@ class SlotRules(wiring.Component):
     start : In(1), open : In(rows)
         Pulse: a command begins. ``open``: rows whose newest slot on the stack is a STEP.
     ordered : In(1)
-        The order of kinds is checked; steady.
+        1: the order of kinds is checked; 0: only whether a kind is over 3. Steady.
     beat : In(8 * beat_bytes), row : In(range(rows))
         The kinds in the beat; the first belongs to ``row``.
     step : In(1)
-        Pulse: keep the kinds of this beat.
+        One clock: keep the kinds of this beat.
     kinds : Out([Kind], rows)
         The kinds of the newest slot that were kept.
     bad, unfinished : Out(beat_bytes)
-        A bit for each element of the beat; 0 past the last row.
+        In the clock of ``beat``: a bit for each of its elements; 0 past the last row.
     """
 
     def __init__(self, config, beat_bytes):

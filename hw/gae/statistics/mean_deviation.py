@@ -41,9 +41,9 @@ class MeanDeviation(wiring.Component):
     Members
     -------
     start : In(1)
-        Strobe.
+        Pulse: begin.
     sums : In(SUMS), exponent : In(signed(9))
-        Steady until ``done``.
+        count, sum and squares of the formulas, and exponent; steady from ``start`` to ``done``.
     done : Out(1)
         Pulse: the members below are valid until the next start.
     mean, deviation : Out(32)

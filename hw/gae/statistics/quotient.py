@@ -33,7 +33,7 @@ class Quotient(wiring.Component):
     inexact : In(1)
         The numerator has further bits that are not 0; read with the result.
     negative : In(1), divisor : In(divisor_width), exponent : In(signed(9))
-        Steady.
+        Sign of the result; divisor and exponent of the formula. Steady from ``start`` on.
     result : Out(32)
         Valid from the second clock after the last bit on.
     """

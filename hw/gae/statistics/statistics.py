@@ -25,23 +25,26 @@ class Statistics(wiring.Component):
     Parameters
     ----------
     lanes : int
-        A power of two.
+        Numbers in a beat, a power of two.
 
     Members
     -------
     advance : In(1)
-        Moves every stage.
+        1: the stages of the sums move at the end of this clock; 0: they stand still. Latencies
+        count clocks with ``advance``.
     start : In(1), command : In(512)
-        ``start`` is a pulse; ``command`` is steady until ``done``.
+        ``start`` is a pulse: sums begin with the prior ones of ``command``, the 64 bytes of a
+        STATISTICS, which are steady until ``done``.
     step : In(1), counts : In(lanes), values : In(1), last : In(1)
         ``step``: a beat comes. ``counts``: its lanes that have a number. ``values``: they are
         values, not rewards. ``last``: the last beat.
     x : In([NUMBER], lanes), products : In([PRODUCT], lanes)
-        Numbers and squares of that beat, X_LATENCY and PRODUCT_LATENCY of ``Standardize`` later.
+        Numbers and squares of a beat: ``x`` comes ``Standardize.X_LATENCY`` clocks after its
+        ``step``, ``products`` comes ``Standardize.PRODUCT_LATENCY`` clocks after it.
     rewards_clipped, values_clipped : In(32)
-        How many numbers were clipped, for the records.
+        How many rewards and values were clipped so far, for the field ``clipped`` of the MOMENTS.
     moments : Out(2 * 512), done : Out(1)
-        Two MOMENTS; ``done`` is a pulse in their first clock.
+        MOMENTS of rewards, then of values, valid from ``done``, a pulse, to the next ``start``.
     """
 
     INTERVAL = 1

@@ -20,20 +20,20 @@ _SQUARE_WIDTH = 2 * NUMBER.width - 1
 
 
 class Sums(wiring.Component):
-    """Adds up ``count``, ``sum`` and ``squares`` of the numbers since ``start``, on top of
-    ``prior``.
+    """Adds up ``count``, ``sum`` and ``squares`` of the rewards and of the values since ``start``.
+    The sums of rewards begin with ``prior``, those of values with 0.
 
     Parameters
     ----------
     lanes : int
-        A power of two.
+        Numbers in a beat, a power of two.
 
     Members
     -------
     advance : In(1)
-        Moves every stage.
+        1: every stage moves at the end of this clock; 0: all stand still.
     start : In(1), prior : In(SUMS)
-        Pulse: the sums of rewards start with ``prior``, those of values with 0.
+        ``start`` is a pulse, with ``prior`` in the same clock.
     x : In([NUMBER], lanes)
         The numbers, 0 in lanes without one. They come LAG clocks before the members below.
     squares : In([NUMBER squared], lanes)
@@ -42,7 +42,7 @@ class Sums(wiring.Component):
         ``step``: a beat comes. ``counts``: its lanes that have a number. ``values``: they are
         values, not rewards.
     rewards_sums, values_sums : Out(SUMS)
-        The sums, valid LATENCY clocks later.
+        The sums, in which a beat counts from LATENCY clocks after its ``step`` on.
     """
 
     INTERVAL = 1
@@ -67,7 +67,7 @@ class Sums(wiring.Component):
 
     @staticmethod
     def latency_of(lanes):
-        """Clocks: a stage for each doubling of the lanes, and the accumulators."""
+        """Clocks from a beat to sums with it: log2(lanes) stages, and one for the accumulators."""
         return lanes.bit_length()
 
     def _later(self, m, value, clocks, name, reset=False):

@@ -17,8 +17,11 @@ _NETWORKS = 2
 
 
 class Feed(NamedTuple):
-    """The words of the field ``name`` of an experience become inputs of a network, from input
-    ``first`` on, in these forward ``groups``."""
+    """Where a field of an experience goes in a network: the numbers of the field ``name`` become
+    the inputs from input ``first`` on.
+
+    groups : numbers of the forward groups that take these inputs.
+    """
 
     name: str
     groups: tuple
@@ -26,10 +29,13 @@ class Feed(NamedTuple):
 
 
 class Join(NamedTuple):
-    """The outputs of the network ``source`` become inputs of another, from input ``first`` on.
+    """How a network takes the outputs of another, whose name is ``source``: they become its inputs
+    from input ``first`` on.
 
-    groups : the forward groups that take them, one for each group of the source.
-    errors : the groups whose errors go back, one for each backward group of the source.
+    groups : numbers of the forward groups of this network that take them: group ``groups[k]`` takes
+        the outputs of the source's group k.
+    errors : numbers of the backward groups of this network whose input errors go back: those of
+        group ``errors[k]`` go to the source's backward group k.
     """
 
     source: str
@@ -39,15 +45,16 @@ class Join(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A network of an algorithm.
+    """A network of an algorithm. A group is a forward pass of a sample with inputs of its own; all
+    groups of a network run side by side.
 
     inputs, outputs, activation : sizes, and the activation of the output layer.
-    weight_sources : the weights, "online" or "target", of each forward group: first the groups with
-        a backward pass.
+    weight_sources : for each group, the weights that it uses: "online" or "target". Groups with a
+        backward pass come first.
     backward_groups : how many groups, counted from the first, have a backward pass; the first of
-        them gives gradients.
-    feeds : Feed of each field that it reads.
-    join : Join, or None.
+        them alone gives weight gradients.
+    feeds : a tuple with a Feed for each field of an experience that the network reads.
+    join : a Join, if the network also takes the outputs of another network; else None.
     """
 
     inputs: int
@@ -60,24 +67,28 @@ class Network(NamedTuple):
 
 
 class Algorithm(ABC):
-    """One algorithm: all that tells it from another.
+    """A learning algorithm: its networks, and how its loss is made from the outputs of the last
+    network. A subclass gives attributes and methods; there is one object of each.
 
     Attributes
     ----------
     name, summary : str
+        The name of the algorithm and of its design; one line about it.
     discrete : bool
-        An action is one of ``action`` numbers, else ``action`` numbers in -1..1.
+        Whether an action is a choice, an integer in 0..action - 1. If not, an action is ``action``
+        numbers in -1..1.
     acts : str
-        The network whose outputs decide what the agent does.
+        Name of the network whose outputs decide what the agent does.
     sizes : dict
-        Observation and action of the task that its design is made for.
+        Fields ``observation`` and ``action`` of the design's default config.
     options : tuple of str
-        Fields of the LearnerConfig that are this algorithm's alone.
+        Fields of the LearnerConfig that no other algorithm uses.
     loss : type
         The pipeline of the loss: a component with the ports, the latencies and the ``estimate`` of
         ``TdLoss``.
     numbers : tuple of str
-        The activations that are kept of a sample's outputs until it is in the pipeline.
+        Names of the activations that are kept of a sample's outputs until the sample enters the
+        pipeline.
     """
 
     options = ()
@@ -89,26 +100,33 @@ class Algorithm(ABC):
 
     @abstractmethod
     def collect(self, m, kept, outputs, index, action, *, arithmetic):
-        """Keeps what the loss takes of a sample's outputs, in a clock in which some come.
+        """Adds to ``m`` what keeps the numbers of a sample's outputs that the loss takes. It is
+        called for each lane, inside a condition that holds in clocks in which an output comes.
 
-        kept : View with ``numbers``, registers
-        outputs : output ``index`` of the last layer, an activation for each forward group
-        action : of the experience, 32 bits
+        kept : View of registers, with the fields ``numbers``
+        outputs : output number ``index`` of the last layer: an activation for each forward group
+        index : number of the output, a Value
+        action : 32 bits of the experience's action
+        arithmetic : Arithmetic of the activations
         """
 
     @abstractmethod
     def loss_numbers(self, sample):
-        """``(q, bootstrap, value)`` of ``TdLoss``, from ``numbers``."""
+        """``(q, bootstrap, value)``, the inputs of ``TdLoss`` with these names, from the kept
+        ``numbers`` of ``sample``."""
 
     @abstractmethod
     def errors(self, gradient, own, *, arithmetic):
-        """Errors of an output for each backward group; ``own``: it is the action's output."""
+        """A list with the error of one output for each backward group. ``gradient`` is that of the
+        sample, from the pipeline; ``own`` is 1 if the output is that of the sample's action."""
 
     def check(self, config):  # noqa: B027 -- most have none
-        """ValueError if this algorithm has a rule that a LearnerConfig breaks."""
+        """Raises UsageError, which is a ValueError, if ``config``, a LearnerConfig, breaks a rule
+        of this algorithm."""
 
     def checked_networks(self, config):
-        """``networks``, if the learner can have them: a chain of one or two."""
+        """``networks(config)``. Raises UsageError if they are not a chain of one or two networks,
+        or if the network ``acts`` has a join or does not give ``config.action`` numbers."""
         networks = self.networks(config)
         sources = [each.join.source for each in networks.values() if each.join]
         if len(networks) > _NETWORKS or len({*sources} & {*networks}) != len(networks) - 1:
@@ -126,7 +144,8 @@ class Algorithm(ABC):
 
 
 def in_order(networks):
-    """Names of ``{name: Network}`` as samples go: each behind the one whose outputs it takes."""
+    """A list of the names in the dict ``networks``, ``{name: Network}``, in the order in which a
+    sample passes them: each network comes after the one whose outputs it takes."""
     names = []
     while len(names) < len(networks):
         names += [

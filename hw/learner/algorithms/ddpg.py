@@ -10,9 +10,10 @@ __all__ = ["DDPG"]
 
 
 class DdpgAlgorithm(Algorithm):
-    """Outputs are critic(s, a), critic(s, actor(s)) and the target's of s'. The errors are the
-    gradient for the first and -1 for the second, by which the actor climbs the critic; the value is
-    the second.
+    """DDPG. For a sample with state s, action a and next state s', the last network, the critic,
+    has three outputs: q = critic(s, a), value = critic(s, actor(s)), and bootstrap = target
+    critic(s', target actor(s')). Errors go back from the first two: the gradient of the loss for q,
+    and -1 for value, by which the actor climbs the critic.
     """
 
     name = "ddpg"

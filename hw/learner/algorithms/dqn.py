@@ -8,10 +8,12 @@ __all__ = ["DQN"]
 
 
 class DqnAlgorithm(Algorithm):
-    """Outputs are Q values. q is the action's; the bootstrap value is the target's of k, where k is
-    the first of the largest online (double) or target Q values of s'. The error of output o is the
-    gradient if o is the action, else +0. If the action does not exist (``BatchMemory`` reports it),
-    q = +0 and no output has an error.
+    """DQN. The network's outputs are the Q values of all actions. For a sample with state s, action
+    a and next state s', q is the online Q value of a in s. The bootstrap value is the target's Q
+    value of action k in s'; k is the action with the largest Q value in s', by the online network
+    if ``double``, else by the target, and the first of these if several are equal. The error of
+    output o is the gradient if o is a, else +0. If the action does not exist (``BatchMemory``
+    reports it), q = +0 and no output has an error.
     """
 
     name = "dqn"

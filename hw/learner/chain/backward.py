@@ -3,19 +3,16 @@
 Interval and latencies: ``estimate``.
 """
 
-from functools import lru_cache
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
-from hw.estimate import Estimate, times, together
 from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.delta_banks import DeltaBanks
-from hw.learner.chain.estimate import ChainEstimate
+from hw.learner.chain.estimate import ChainEstimate, backward_resources
 from hw.learner.chain.token_issue import next_row
 from hw.learner.memory_ports import READ_LATENCY, backward_signature
 from hw.nn.activation import ACTIVATIONS
@@ -36,11 +33,12 @@ class Backward(wiring.Component):
         gradient[o, i] += sum over trained groups and lanes of delta[o] * x[i]
         bias_gradient[o] += sum over trained groups and lanes of delta[o]
 
-    delta stays in the PEs, in two banks. x words move one PE further each macro-cycle (``rows``
-    clocks), and the sums over PEs move with them; ``interleaved_sum`` adds the rows of these sums
-    behind the last PE. The order of every addition is in ``BackwardPE``, ``DeltaBanks`` and
-    ``interleaved_sum``. Nothing stalls but the intake of words; bubbles between words are allowed.
-    Source: CF'22 3.2.1; PEARL V-B.
+    Here o is an output and i an input of the layer; PE p has the outputs of its ``rows``. Inputs i
+    come in words of ``vector``. delta stays in the PEs, in two banks. x words move one PE further
+    each macro-cycle (``rows`` clocks), and the sums over PEs move with them; ``interleaved_sum``
+    adds the rows of these sums behind the last PE. The order of every addition is in
+    ``BackwardPE``, ``DeltaBanks`` and ``interleaved_sum``. Words that are inside never stall; there
+    may be any number of clocks between two words. Source: CF'22 3.2.1; PEARL V-B.
 
     Parameters
     ----------
@@ -48,33 +46,36 @@ class Backward(wiring.Component):
     layer : LayerShape
         On a chain ``rows`` must be at least the latency of an addition; ValueError otherwise.
     groups, trained : int
-        Data paths that share control, addresses and weights; how many of them, the first, give
-        weight gradients.
+        ``groups``: data paths that share control, addresses and weights. ``trained``: how many of
+        them, counted from the first, give gradients of weights and biases.
     input_gradient : bool
-        Whether dx is wanted; without it there is no ``dx``, and ``memory.weight`` is not read.
+        Whether dx is wanted; if not, there is no ``dx``, and ``memory.weight`` is not read.
     input_activation : str
         The function that made x; one of ``ACTIVATIONS``.
 
     Members
     -------
     delta : In(stream of [groups][lanes] gradient)
-        Outputs 0, 1, ... of a sample; ready while a bank is free.
+        Errors of outputs 0, 1, ... of a sample, one at a time; ready while a bank is free.
     x : In(stream of [groups][lanes][vector] activation)
-        ``layer.words`` words a sample, zeros behind the last input.
+        The sample's inputs: ``layer.words`` words, with zeros behind the last input.
     room : In(1)
-        A sample may begin; looked at there alone (``docs/flow_control.md``).
+        There is room for a sample's dx. It matters only where a sample begins: its first word is
+        taken only if ``room`` is high (``docs/flow_control.md``).
     start : In(1)
-        The next sample whose delta comes is the first of a batch: its gradients overwrite.
+        A pulse: the next sample whose delta comes is the first of a batch. Its gradients overwrite
+        the sums; those of later samples are added.
     dx : Out(struct {valid, value: [groups][lanes][vector] gradient})
-        ``layer.words`` words a sample, in order.
+        ``layer.words`` words a sample, in order, without back-pressure.
     memory : Out(backward_signature)
-        A gradient is written at least two clocks before it is read again.
+        The memories of weights and gradients. A gradient is written at least two clocks before it
+        is read again.
     started : Out(1)
-        The first word of a sample is taken in this clock.
+        A pulse: the first word of a sample is taken in this clock.
     finished : Out(1)
-        All gradients of a sample are written and its dx has left; a clock for each sample.
+        A pulse for each sample: all its gradients are written and its dx has left.
     saturations : Out
-        Gradients that were clipped, counted clock by clock.
+        How many numbers of dx were clipped, clock by clock.
     """
 
     def __init__(
@@ -117,12 +118,13 @@ class Backward(wiring.Component):
     def estimate(
         cls, config, layer, groups=1, trained=1, input_gradient=True, input_activation="linear"
     ):
-        """Clocks a sample, latencies, multipliers and resources.
+        """``ChainEstimate``: clocks, multipliers and resources. The parameters are the class's.
 
-        interval : between samples, ``layer.cycles`` but in the smallest layers.
-        latency, last_latency : from a sample's first word taken to its first and its last word at
-            ``dx``, when no word is late; None without ``input_gradient``.
-        finished_latency : to ``finished``.
+        interval : clocks from a sample to the next; ``layer.cycles``, and more in the smallest
+            layers.
+        latency, last_latency : clocks from the taking of a sample's first word to its first and its
+            last word at ``dx``, if no word is late; None without ``input_gradient``.
+        finished_latency : clocks from the taking of a sample's first word to ``finished``.
         """
         pause = DeltaBanks.pause_of(config, layer, trained)
         chain = layer.length * layer.rows
@@ -137,7 +139,8 @@ class Backward(wiring.Component):
         if input_gradient:
             products = ACTIVATIONS[input_activation].derivative_products
             multipliers += products * groups * config.lanes * layer.vector
-        made = _resources(config, layer, groups, trained, input_gradient, input_activation)
+        kind = input_gradient, input_activation
+        made = backward_resources(config, layer, groups, trained, *kind)
         return ChainEstimate(
             interval=max(cls.spacing_of(config, layer, trained), layer.outputs + pause),
             latency=latency,
@@ -149,7 +152,7 @@ class Backward(wiring.Component):
 
     @staticmethod
     def spacing_of(config, layer, trained):
-        """Clocks from a sample's first word to the next one's, at least."""
+        """The least number of clocks from a sample's first word to that of the next sample."""
         return (layer.words + _spare(config, layer, trained)) * layer.rows
 
     def elaborate(self, platform):
@@ -275,26 +278,3 @@ def _spare(config, layer, trained):
     """Macro-cycles between samples, so that a gradient is written before its next read."""
     apart = BackwardPE.write_latency(config, trained) + _APART
     return max(0, -(-apart // layer.rows) - layer.words)
-
-
-@lru_cache(maxsize=4096)
-def _resources(config, layer, groups, trained, input_gradient, input_activation):
-    word = Shape.cast(config.arithmetic.shape("activation")).width
-    latency = BackwardPE.write_latency(config, trained)
-    pes = [
-        BackwardPE.estimate(config, layer, groups, trained, input_gradient, before)
-        for before in range(min(layer.length, 3))
-    ]
-    parts = [*pes[:2], *(times(layer.length - 2, pe) for pe in pes[2:])]
-    if input_gradient:
-        parts.append(BackwardTail.estimate(config, layer, groups, input_activation))
-        latency = max(latency, BackwardTail.latency_of(config, layer, input_activation))
-    places = (layer.rows - 1).bit_length() + (layer.words - 1).bit_length() + 1
-    # A word waits two clocks, and a macro-cycle in the first PE.
-    waits = (READ_LATENCY + 1) * groups * config.lanes * layer.vector * word
-    control = Estimate(
-        lut=2 * places + 8,
-        ff=waits + places + BACKWARD_TOKEN.size + READ_LATENCY + latency + _APART + 2,
-    )
-    banks = DeltaBanks.estimate(config, layer, groups, trained)
-    return together([*parts, banks, control])

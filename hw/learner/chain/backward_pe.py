@@ -31,52 +31,58 @@ def partial_shape(config, layer):
 
 
 def partial_layout(config, layer, groups):
-    """Sums of the products of all outputs for an input word."""
+    """Layout of the sums, for an input word, over the products of all outputs:
+    ``[groups][lanes][vector]``."""
     return vector_layout(partial_shape(config, layer), groups, config.lanes, layer.vector)
 
 
 class BackwardPE(wiring.Component):
-    """In each clock, with one output o and one word of inputs::
+    """In each clock a PE multiplies for one of its outputs o and one word of inputs::
 
         partial_o = partial + weight[o, word] * delta[o]      (each group, lane, input)
         gradient[o, word] = (fresh ? 0 : gradient[o, word])
                             + tree over lanes of delta[o] * x[word]     (trained groups)
+
+    A word stays in a PE for a macro-cycle of ``rows`` clocks, one output after the other. fresh:
+    the sample is the first of a batch.
 
     Parameters
     ----------
     config : LayerConfig
     layer : LayerShape
     groups, trained : int
-        Data paths; how many of them, the first, give weight gradients.
+        ``groups``: data paths. ``trained``: how many of them, counted from the first, give weight
+        gradients.
     input_gradient : bool
-        Whether dx is wanted; without it there are neither ``weight`` nor ``partial``.
+        Whether dx is wanted; if not, there are no ``weight``, ``partial`` and ``partial_o``.
     outputs : int
-        Of this PE: its rows, the first, that are not padding.
+        Outputs of this PE; its rows behind these are padding.
     before : int
-        PEs before this one in its chain, or 2 where there are more: those are all alike. The first
-        passes its products as they are.
+        How many PEs are before this one in its chain; 2 also stands for more than two. The first
+        PE (0) has no ``partial`` to add.
 
     Members
     -------
     position : In(range(layer.length))
-        Of this PE in its chain, for ``load``.
-    hop, row : In
-        Last clock of a macro-cycle; the row of all PEs.
+        The number of this PE in its chain, with which ``load.position`` is compared.
+    hop : In(1), row : In(range(layer.rows))
+        ``hop``: this is the last clock of a macro-cycle. ``row``: the row in which all PEs are.
     token : In(BACKWARD_TOKEN), token_o : Out(BACKWARD_TOKEN)
-        This PE's, and the next one's.
+        The token in this PE; the same token a macro-cycle later, for the next PE.
     x, x_o : In, Out [groups][lanes][vector]
-        The token's word, READ_LATENCY clocks behind ``token``.
+        The words of ``token`` and ``token_o``, each READ_LATENCY clocks behind its token.
     load, load_o : In, Out(load_layout)
-        An element of delta, from the PE before and a clock later to the next PE. The PE that
-        ``load.position`` names keeps it.
+        An element of delta, from the PE before, and a clock later to the next PE. The PE with the
+        number ``load.position`` also keeps it.
     address : Out(range(layer.depth))
         The word of this PE's memory that is read.
     weight : In [vector], gradient : In [vector]
-        READ_LATENCY clocks after ``address``.
+        That word of weights and of gradient sums, READ_LATENCY clocks after ``address``.
     gradient_write : Out(gradient_write_layout)
         The new sums of a word's gradients.
     partial, partial_o : In, Out(partial_layout)
-        Of the same row: ``partial_o`` is ``result_latency`` clocks behind this PE's token.
+        Sums over the PEs before this one; sums that include this one, ``result_latency`` clocks
+        after ``token`` was in their row.
     """
 
     def __init__(self, config, layer, groups, trained, input_gradient, outputs, before):
@@ -108,12 +114,12 @@ class BackwardPE(wiring.Component):
 
     @staticmethod
     def product_latency(config):
-        """Clocks from a row of a token to its products."""
+        """Clocks from a row of a token to the products of that row."""
         return READ_LATENCY + config.arithmetic.multiply_latency
 
     @classmethod
     def result_latency(cls, config, before):
-        """Clocks from a row of a token to its sums at ``partial_o``."""
+        """Clocks from a row of a token to the sums of that row at ``partial_o``."""
         return cls.product_latency(config) + bool(before) * config.arithmetic.add_latency
 
     @classmethod

@@ -23,7 +23,8 @@ __all__ = ["BackwardTail", "dx_layout"]
 
 
 def dx_layout(config, layer, groups):
-    """A word of input gradients, which has a slot (``docs/flow_control.md``)."""
+    """A word of input gradients: ``valid``, and ``value`` [groups][lanes][vector]. There is no
+    back-pressure: a place for it is taken before (``docs/flow_control.md``)."""
     shape = config.arithmetic.shape("gradient")
     value = vector_layout(shape, groups, config.lanes, layer.vector)
     return data.StructLayout({"valid": 1, "value": value})
@@ -31,6 +32,7 @@ def dx_layout(config, layer, groups):
 
 class BackwardTail(wiring.Component):
     """``dx = derivative(x) * sum over rows of partial`` for each group, lane and input of a word.
+    The sum is rounded to a gradient before it is multiplied by the derivative.
 
     Parameters
     ----------
@@ -39,22 +41,22 @@ class BackwardTail(wiring.Component):
     groups : int
         Data paths beside each other.
     activation : str
-        The function that made x.
+        Name of the function that made x, in ``ACTIVATIONS``.
 
     Members
     -------
-    hop, row : In
-        Of all PEs.
+    hop : In(1), row : In(range(layer.rows))
+        ``hop``: this is the last clock of a macro-cycle. ``row``: the row in which all PEs are.
     ends : In(1)
         A word is in its last row in the last PE.
     x : In [groups][lanes][vector]
-        The last PE's, READ_LATENCY clocks behind its token.
+        The word in the last PE, READ_LATENCY clocks behind its token.
     partial : In(partial_layout)
-        The last PE's sums.
+        ``partial_o`` of the last PE: one row of a word after the other.
     dx : Out(dx_layout)
-        The gradients of a word's inputs.
+        The gradients of a word's inputs, ``latency`` clocks after ``ends``.
     saturations : Out
-        Gradients that were clipped.
+        How many gradients were clipped, clock by clock.
     """
 
     def __init__(self, config, layer, groups, activation):

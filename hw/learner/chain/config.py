@@ -30,10 +30,10 @@ class LayerConfig(ConfigBase):
     """What all layers of a learner have in common.
 
     arithmetic : of weights, activations and gradients.
-    lanes : samples side by side (CF'22's DP).
+    lanes : samples side by side (CF'22's DP); a power of two, at most 16.
     batch : largest batch, a multiple of lanes.
     optimizer : one of ``OPTIMIZERS`` of ``hw.nn.optimizer_config``.
-    update_units : PEs that are updated at the same time, at most.
+    update_units : the most PEs of a layer that are updated at the same time.
     """
 
     arithmetic: Arithmetic = Arithmetic()
@@ -64,7 +64,8 @@ class LayerConfig(ConfigBase):
         return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
 
     def units(self, layer):
-        """PEs of ``layer`` that are updated at the same time, each by ``vector`` optimizers."""
+        """How many PEs of the LayerShape ``layer`` are updated at the same time, each by ``vector``
+        optimizers: ``update_units``, or all PEs if the layer has fewer."""
         return min(self.update_units, layer.length)
 
 
@@ -77,8 +78,9 @@ class LayerShape(ConfigBase):
     ``vector`` weights from input word w to its output r. What lies beyond inputs and outputs is
     padding: its weights are zero and stay zero.
 
-    interleave : how many words have partial sums of their own. So a sum is visited again ``rows *
-    interleave`` clocks later, when the adder has finished it.
+    interleave : how many partial sums an output has: word w is added to partial sum w mod
+    interleave. So the adder has ``rows * interleave`` clocks before it needs a sum again.
+    activation : the function of the outputs, a name in ``ACTIVATIONS``.
     """
 
     inputs: int
@@ -110,16 +112,17 @@ class LayerShape(ConfigBase):
 
     @property
     def rows(self):
-        """Outputs of a PE."""
+        """Outputs of a PE; the last PEs may have fewer, and padding in their place."""
         return -(-self.outputs // self.length)
 
     def outputs_of(self, position):
-        """Outputs of the PE at ``position``: rows that are not padding, the first."""
+        """How many outputs the PE number ``position`` has: its first rows; the others are
+        padding."""
         return min(self.rows, max(0, self.outputs - position * self.rows))
 
     @property
     def words(self):
-        """Input words of a sample, whole groups of ``interleave``."""
+        """Input words of a sample, rounded up to a multiple of ``interleave``."""
         words = -(-self.inputs // self.vector)
         return -(-words // self.interleave) * self.interleave
 
@@ -130,12 +133,13 @@ class LayerShape(ConfigBase):
 
     @property
     def cycles(self):
-        """Clocks a sample: one word of the memory each."""
+        """Clocks that a sample takes in a PE: one for each word of its memory."""
         return self.depth
 
     @property
     def drain(self):
-        """Clocks in which a sample's sums leave a chain: a bubble between any two PEs."""
+        """Clocks in which a sample's sums leave a chain: a clock for each row of each PE, and one
+        between any two PEs. With ``interleave`` above 1 there is one PE, and it is ``rows``."""
         return self.length * (self.rows + 1) - 1 if self.interleave == 1 else self.rows
 
     @property
@@ -149,19 +153,22 @@ class LayerShape(ConfigBase):
 
     @property
     def image_words(self):
-        """Words of a section of the parameter image: those of all memories, one for each bias."""
+        """Words of a section of the parameter image without padding: all words of the PEs'
+        memories, then one word for each bias."""
         return self.depth * self.length + self.outputs
 
     @property
     def numbers(self):
-        """4-byte numbers of a section of the parameter image, whole 64 bytes."""
+        """4-byte numbers of a section of the parameter image, padded to whole 64 bytes."""
         return -(-self.image_words * self.vector // 16) * 16
 
     def pack(self, weights, biases):
-        """A section's numbers of weights [outputs, inputs] and biases [outputs].
+        """The numbers of a section of the parameter image, an array [numbers], from the arrays
+        ``weights`` [outputs, inputs] and ``biases`` [outputs] of the same dtype.
 
-        The memories as they are scanned: PE by PE, address by address, a word of ``vector``
-        numbers; then a word for each bias, which stands in its first number; zeros behind.
+        The words of the memories come first: PE by PE, address by address, each with ``vector``
+        numbers. Then a word comes for each bias, whose first number is the bias. All other numbers
+        are zeros.
         """
         vector, rows, length = self.vector, self.rows, self.length
         padded = np.zeros((length * rows, self.words * vector), weights.dtype)
@@ -173,7 +180,8 @@ class LayerShape(ConfigBase):
         return np.concatenate([numbers, np.zeros(self.numbers - len(numbers), weights.dtype)])
 
     def unpack(self, numbers):
-        """``(weights, biases)`` of a section's numbers; inverse of ``pack``."""
+        """``(weights, biases)``, copies, from a section's array of numbers; the inverse of
+        ``pack``."""
         vector, rows, length = self.vector, self.rows, self.length
         count = length * self.depth * vector
         memory = numbers[:count].reshape(length, self.words, rows, vector).transpose(0, 2, 1, 3)
@@ -184,9 +192,15 @@ class LayerShape(ConfigBase):
 
 @lru_cache(maxsize=4096)  # a search asks again and again
 def fit(inputs, outputs, *, multipliers, arithmetic, activation="linear", cycles=0):
-    """The best shape of at most ``multipliers``: fewest clocks, then fewest multipliers.
+    """The best LayerShape of a layer with at most ``multipliers`` multipliers a lane: that with the
+    fewest clocks; among those, the one with the fewest multipliers.
 
-    ``cycles`` : a layer need not be faster than this. ValueError if no shape fits.
+    inputs, outputs, activation : of the layer
+    arithmetic : Arithmetic, whose addition latency limits the shapes
+    cycles : shapes with at most this many clocks count as equally fast, so that fewer multipliers
+        decide.
+
+    Raises UsageError, which is a ValueError, if no shape fits.
     """
     latency = arithmetic.add_latency
     best = None

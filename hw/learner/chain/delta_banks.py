@@ -18,7 +18,8 @@ __all__ = ["DeltaBanks", "load_layout"]
 
 
 def load_layout(config, layer, groups):
-    """An element of delta, on its way to row ``row`` of bank ``bank`` in PE ``position``."""
+    """An element of delta on its way to row ``row`` of bank ``bank`` in PE number ``position``:
+    ``value`` [groups][lanes], if ``valid``."""
     return data.StructLayout(
         {
             "valid": 1,
@@ -31,37 +32,44 @@ def load_layout(config, layer, groups):
 
 
 class DeltaBanks(wiring.Component):
-    """``bias_gradient[o] = (first sample ? 0 : bias_gradient[o]) + sum over lanes of delta[o]``.
+    """Takes the errors delta of a layer's outputs, sends them to the PEs, into one of two banks in
+    turn, and sums the gradients of the biases::
 
-    Elements pass to the PEs by a chain of registers, a PE a clock. A bank may be loaded again as
-    soon as the last token of its sample is issued: that token is ``rows`` clocks in a PE, element
-    after element and PE after PE, and the new elements come no faster.
+        bias_gradient[o] = (first sample ? 0 : bias_gradient[o]) + sum over lanes of delta[o]
+
+    The sum includes the lanes of all trained groups; the first sample is that of a batch. Elements
+    pass through the PEs by a chain of registers, a PE a clock. A bank may be loaded again as soon
+    as the last token of its sample is issued: that token needs the elements row after row and PE
+    after PE, and the new elements come no faster.
 
     Parameters
     ----------
     config : LayerConfig
     layer : LayerShape
     groups, trained : int
-        Data paths beside each other, and how many of them, the first, give weight gradients.
+        ``groups``: data paths side by side. ``trained``: how many of them, counted from the first,
+        give gradients of weights and biases.
 
     Members
     -------
     i : In(stream of [groups][lanes] gradient)
-        Outputs 0, 1, ... of a sample.
+        Errors of outputs 0, 1, ... of a sample, one at a time; ready while a bank is free.
     start : In(1)
-        The next sample is the first of a batch.
+        A pulse: the next sample that comes in ``i`` is the first of a batch.
     load : Out(load_layout)
         To the first PE: an element, its PE and row, and the bank that takes it.
     available : Out(1)
-        All elements of the next sample to begin are in, for PEs that look ``rows`` clocks later.
+        All elements of the next sample to begin have been taken. So its first token may be issued:
+        each element is in its PE by the time that the token needs it.
     bank, fresh : Out(1)
-        Of that sample: its bank, and whether it is the first of its batch.
+        Of the next sample to begin, or the one under way until its ``release``: its bank, and
+        whether it is the first of its batch.
     release : In(1)
-        Its last token is issued in this clock.
+        A pulse: the last token of that sample is issued in this clock, and frees the bank.
     bias_address : Out(range(layer.outputs))
-        The bias gradient that is read.
-    bias_gradient : In, READ_LATENCY clocks after ``bias_address``
-        Its sum so far.
+        The number of the bias whose gradient is read.
+    bias_gradient : In
+        The sum so far of that gradient, READ_LATENCY clocks after ``bias_address``.
     bias_write : Out(gradient_write_layout)
         The new sum of a bias gradient.
     """
@@ -94,7 +102,8 @@ class DeltaBanks(wiring.Component):
 
     @classmethod
     def pause_of(cls, config, layer, trained):
-        """Clocks between two samples, so that a bias gradient is written before its next read."""
+        """Clocks in which nothing is taken after a sample's last element, so that a bias gradient
+        is written before it is read again; 0 if the layer has enough outputs."""
         return max(0, cls.latency_of(config, trained) + 2 - layer.outputs)
 
     @classmethod

@@ -31,38 +31,42 @@ _NETWORKS = ("online", "target")
 
 
 class Forward(wiring.Component):
-    """``o[n] = activation(sum of partial sums[n] + bias[n])`` for each group and lane.
+    """``o[n] = activation(sum over inputs k of weight[n, k] * x[k] + bias[n])`` for each output n,
+    group and lane. A group is a data path with the weights of one network.
 
-    x words move from PE to PE and sums stay, until they leave through the first PE in the order of
-    the outputs. ``interleave`` partial sums of an output are added by ``interleaved_sum``. The
-    order of additions is in ``ForwardPE`` and there. Nothing stalls but the intake of words;
-    bubbles between words are allowed. Source: CF'22 3.2.1; PEARL V-B.
+    x words move from PE to PE, and sums stay, until they leave through the first PE in the order of
+    the outputs. An output has ``interleave`` partial sums, which ``interleaved_sum`` adds. The
+    order of additions is that of ``ForwardPE``, then of ``interleaved_sum``. Words that are inside
+    never stall; there may be any number of clocks between two words. Source: CF'22 3.2.1; PEARL
+    V-B.
 
     Parameters
     ----------
     config : LayerConfig
     layer : LayerShape
-        ``rows * interleave`` at least the latency of an addition; ValueError otherwise.
+        ``rows * interleave`` must be at least the latency of an addition; ValueError otherwise.
     weight_sources : tuple of "online" or "target"
-        Data paths that share control and addresses, and whose weights each of them takes.
+        For each group, whose weights it takes. All groups share control and addresses.
 
     Members
     -------
     i : In(stream of [groups][lanes][vector])
-        ``layer.words`` words a sample, zeros behind the last input. With ``interleave`` > 1, once
-        the first word of a group of ``interleave`` is valid the others follow without a gap.
+        The inputs of a sample: ``layer.words`` words, with zeros behind the last input. If
+        ``interleave`` > 1, words come ``interleave`` at a time: once the first of them is valid,
+        each of the others is valid when the chain is ready for it.
     room : In(1)
-        A sample may begin; looked at there alone (``docs/flow_control.md``).
+        There is room for a sample's outputs. It matters only where a sample begins: its first word
+        is taken only if ``room`` is high (``docs/flow_control.md``).
     o : Out(element_layout)
-        ``layer.outputs`` elements a sample, in order.
+        ``layer.outputs`` elements a sample, in order, without back-pressure.
     memory : Out(forward_signature)
         The ports of the parameters' memories.
     started : Out(1)
-        The first word of a sample is taken in this clock.
+        A pulse: the first word of a sample is taken in this clock.
     idle : Out(1)
-        No sample has begun that has not left.
+        No sample is under way: the outputs of all that have begun have left.
     saturations : Out
-        Activations that were clipped, counted clock by clock.
+        How many activations were clipped, clock by clock.
 
     Attributes
     ----------
@@ -104,7 +108,8 @@ class Forward(wiring.Component):
 
     @classmethod
     def estimate(cls, config, layer, weight_sources):
-        """Cycles of a sample, latencies as the attributes, multipliers and DSP blocks."""
+        """``ChainEstimate``: clocks of a sample, latencies as the attributes of the class have
+        them, multipliers and DSP blocks. The parameters are those of the class."""
         arithmetic = config.arithmetic
         paths = len(weight_sources) * config.lanes
         multipliers = paths * layer.multipliers

@@ -18,37 +18,38 @@ __all__ = ["ForwardPE"]
 
 
 class ForwardPE(wiring.Component):
-    """``sum[row] = sum over words of weight[row, word] . x[word]`` for each group and lane.
+    """``sum[row] = sum over words of weight[row, word] . x[word]`` for each group and lane, where
+    ``.`` is a dot product of ``vector`` numbers.
 
-    In each clock dot, the tree over the ``vector`` products, is added to the sum of ``rows *
+    In each clock, the tree over the ``vector`` products is added to the sum of ``rows *
     interleave`` clocks ago, which is how long the loop of adder and registers is. The first
-    ``interleave`` tokens of a sample are added to zero; a bubble adds zero. Sums leave in the last
-    ``interleave`` tokens, and those of the PEs behind this one follow after them: they come
-    ``rows`` clocks and a register later.
+    ``interleave`` tokens of a sample are added to zero; a macro-cycle without a token adds zero.
+    Sums leave in the last ``interleave`` tokens, row by row. The sums of the PE behind this one
+    come ``rows`` clocks and a register later, so that they leave after them.
 
     Parameters
     ----------
     config : LayerConfig
     layer : LayerShape
     weight_sources : tuple of "online" or "target"
-        Whose weights a data path takes.
+        For each group, whose weights it takes.
     outputs : int
-        Of this PE: its rows, the first, whose sums leave.
+        Outputs of this PE: the sums of its first ``outputs`` rows leave, the others are padding.
 
     Members
     -------
-    hop, row, token : In
-        As of ``TokenIssue``; ``token`` is this PE's own.
-    token_o : Out(FORWARD_TOKEN)
-        The next PE's.
+    hop : In(1), row : In(range(layer.rows))
+        ``hop``: this is the last clock of a macro-cycle. ``row``: the row in which all PEs are.
+    token : In(FORWARD_TOKEN), token_o : Out(FORWARD_TOKEN)
+        The token in this PE; the same token a macro-cycle later, for the next PE.
     x, x_o : In, Out [groups][lanes][vector]
-        The token's word, ``READ_LATENCY`` clocks behind ``token``, with the weights.
+        The words of ``token`` and ``token_o``, each ``READ_LATENCY`` clocks behind its token.
     address : Out(range(layer.depth))
         The word of this PE's memory that is read.
-    weight : In(weights_layout), READ_LATENCY clocks after ``address``
-        The word there of the online and of the target network.
+    weight : In(weights_layout)
+        That word of the online and of the target network, READ_LATENCY clocks after ``address``.
     sum_i, sum_o : In, Out struct {valid, value: [groups][lanes]}
-        Sums that leave: from the PE behind this one, and to the PE before it.
+        Sums on their way out: from the PE behind this one, and to the PE before it.
     """
 
     def __init__(self, config, layer, weight_sources, outputs):
@@ -80,7 +81,7 @@ class ForwardPE(wiring.Component):
 
     @staticmethod
     def latency_of(config, layer):
-        """Clocks from a row of a token to its sum at ``sum_o``."""
+        """Clocks from a row of a sample's last token to the sum of that row at ``sum_o``."""
         arithmetic = config.arithmetic
         levels = layer.vector.bit_length()  # of the tree, and the accumulator
         products = READ_LATENCY + arithmetic.multiply_latency

@@ -23,19 +23,23 @@ def sum_shape(config, layer):
 
 
 def next_row(layer, row, hop, waits):
-    """The row of the next clock: where a chain waits, its last row, in which words are taken."""
+    """The row of the next clock, a Value: row + 1; after the last row (``hop``) row 0, or if the
+    chain ``waits`` the last row again, in which words are taken."""
     return Mux(hop, Mux(waits, layer.rows - 1, 0), row + 1)
 
 
 class TokenIssue(wiring.Component):
-    """Takes a word at the end of a macro-cycle and makes it the token of the next one.
+    """Steps a forward chain in macro-cycles of ``rows`` clocks. It takes a word in the last clock
+    of a macro-cycle and makes it the token of the next one. If no word is valid then, the next
+    macro-cycle has no token.
 
-    With ``interleave`` > 1, tokens and bubbles come in groups of ``interleave`` macro-cycles, so
-    that a partial sum meets its next token ``rows * interleave`` clocks later. A group begins where
-    its first word is valid; the source has the rest of it ready in time.
+    With ``interleave`` > 1, ``interleave`` macro-cycles in a row are a group, in which all have a
+    token or none has, so that a partial sum meets its next token ``rows * interleave`` clocks
+    later. A group has tokens if its first word is valid; then the source must have its other words
+    ready in time.
 
-    While the chain is ``idle`` it waits in the last clock of a macro-cycle, so that the first word
-    of a sample enters as it comes.
+    While the chain is ``idle``, it waits in the last clock of a macro-cycle, so that the first word
+    of a sample is taken as soon as it is valid (with ``interleave`` > 1, when a group begins).
 
     Parameters
     ----------
@@ -44,19 +48,20 @@ class TokenIssue(wiring.Component):
     Members
     -------
     idle : In(1)
-        No sample is under way, up to the clock in which one is ``started``.
+        No sample is under way. It is still high in the clock in which a sample is ``started``.
     valid : In(1), ready : Out(1)
-        Of the stream of words; a word is taken where both are high.
+        Of the stream of words; a word is taken in a clock in which both are high.
     room : In(1)
-        A sample may begin; looked at there alone (``docs/flow_control.md``).
+        There is room for a sample's outputs. It matters only where a sample begins: its first word
+        is taken only if ``room`` is high (``docs/flow_control.md``).
     hop : Out(1)
         Last clock of a macro-cycle: tokens move on.
     row : Out(range(layer.rows))
-        The row of the memory word that all PEs are in.
+        The row (output of a PE) in which all PEs are in this clock.
     token : Out(FORWARD_TOKEN)
-        In the first PE.
+        The token in the first PE.
     started : Out(1)
-        The first word of a sample is taken in this clock.
+        A pulse: the first word of a sample is taken in this clock.
     """
 
     def __init__(self, layer):

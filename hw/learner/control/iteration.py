@@ -30,15 +30,16 @@ __all__ = ["Iteration"]
 
 
 class Iteration(wiring.Component):
-    """Runs ``count`` iterations, or fewer if one has an error: draw, train, give new priorities,
-    insert, update, report.
+    """Runs the iterations of a LEARN or a TRAIN: ``count`` of them, or fewer if one has an error.
+    An iteration of LEARN draws a batch, trains on it, gives new priorities, inserts experiences,
+    updates the parameters and writes a REPORT.
 
-    UPDATE begins when all TD errors of the batch are known to be finite, so that a batch that
-    diverged leaves the priorities alone; INSERT follows, then the SAMPLE of the next iteration,
-    which sees the results of both: tree, storage and generator are used in the order of the
-    iterations. All three run while the learner computes gradients; each layer updates its
-    parameters when its gradients are complete. The last iteration draws nothing ahead, and an error
-    of a draw ends the command when the iteration before it is done and reported.
+    The command UPDATE (new priorities) is given when all TD errors of the batch are known to be
+    finite, so that a batch that diverged leaves the priorities alone. INSERT follows, then the
+    SAMPLE of the next iteration, which sees the results of both. All three run while the learner
+    computes gradients; each layer updates its parameters when its gradients are complete. In the
+    last iteration no SAMPLE follows. An error of a SAMPLE ends the command when the iteration
+    before it is done and reported.
 
     A TRAIN reads its next batch as soon as the learner trains on this one, and writes TD errors at
     the point where a LEARN gives priorities. HYPERPARAMETERS are fetched an iteration ahead.
@@ -50,26 +51,29 @@ class Iteration(wiring.Component):
     Members
     -------
     start : In(1), raw : In(512), trains : In(1)
-        ``start``: begin the command ``raw``, which has passed its rules: a LEARN, or a TRAIN if
-        ``trains``.
+        ``start``, a pulse: begin the command ``raw`` (64 bytes), which has passed its rules.
+        ``trains``: it is a TRAIN; if 0, a LEARN. ``raw`` and ``trains`` are steady until ``done``.
     run : In(32)
-        Bytes of experiences that an iteration stores, or trains on.
+        Bytes of the experiences that an iteration of LEARN stores, or of the batch that an
+        iteration of TRAIN trains on. Steady until ``done``.
     operands, results : In(64)
+        Byte addresses of the two buffers.
     done : Out(1), error, detail : Out(32)
         ``done`` is a pulse at the command's end; ``error`` and ``detail`` are its outcome.
-    job, outcome : streams
-        To and from the replay core.
+    job : Out(stream of JOB), outcome : In(stream of OUTCOME)
+        Commands for the replay core, and how each of them ended.
     status : In(REPLAY_STATUS)
         The replay core's state.
     drop : Out(1), complete, empty : In(1)
-        As of ``TdErrorQueue``, whose ``start`` is ``learner.train``.
+        Wired to ``TdErrorQueue``'s members of the same names; its ``start`` is ``learner.train``.
     batch : Out(stream of beats), list : In(stream of beats)
-        Of a TRAIN: experiences that were read, TD errors to be written.
+        Of a TRAIN alone: batches that were read, lists of TD errors to be written.
     learner : Out(LearnerControl)
+        The steps of an iteration, to and from the learner.
     iterations : Out(64)
         Gradient steps since reset.
     reading : Out(1), read : Out(read_port), write : Out(write_port)
-        The reads (while ``reading``) and writes of the iteration itself, beside the replay core's.
+        The memory accesses that the replay core does not make; a read is under way if ``reading``.
     """
 
     def __init__(self, config):

@@ -15,8 +15,9 @@ __all__ = ["IterationReader"]
 
 
 class IterationReader(wiring.Component):
-    """Reads record after record and batch after batch. HYPERPARAMETERS k lies ``64 * k`` bytes
-    after the first, batch k ``advance * k`` bytes after the first.
+    """Reads HYPERPARAMETERS (a record for each iteration) and the batches of a TRAIN from memory,
+    one at a time, in order. Record k lies ``64 * k`` bytes after the first record, batch k
+    ``advance * k`` bytes after the first batch.
 
     Parameters
     ----------
@@ -26,22 +27,28 @@ class IterationReader(wiring.Component):
     Members
     -------
     start : In(1), address, batch_address : In(64)
-        The first record lies at ``address``, the first batch at ``batch_address``.
+        ``start``, a pulse: a command begins. Its first record lies at ``address``, its first batch
+        at ``batch_address``.
     beats, advance : In(32)
-        Beats of a batch; bytes from batch to batch. Steady after ``start``.
+        Beats of a batch; bytes from the begin of a batch to that of the next one. Steady after
+        ``start``.
     fetch, fetch_batch : In(1)
-        Read the next record, or batch; not while ``busy``, and not both.
+        A pulse: read the next record (``fetch``) or the next batch (``fetch_batch``). Not while
+        ``busy``, and not both at once.
     busy : Out(1)
         A read is under way.
-    available, failed, take : Out(1), Out(1), In(1)
-        ``available``: the next record has come. ``failed``: memory failed a beat of it. ``take``:
-        it becomes ``hyperparameters``.
+    available, failed : Out(1), take : In(1)
+        ``available``: the record that was fetched has come, and was not taken yet. ``failed``, if
+        ``available``: memory failed a beat of this record. ``take``, a pulse: the record becomes
+        ``hyperparameters``.
     following, hyperparameters : Out(HYPERPARAMETERS)
-        The next record, while it is available; the record that was taken last.
+        The record that is ``available``; the record that was taken last.
     batch : Out(stream of beats)
+        The beats of a batch, as memory sends them.
     batch_failed : Out(1)
         Memory failed a beat of the batch that was fetched last.
     read : Out(read_port)
+        The port to memory.
     """
 
     def __init__(self, data_width):

@@ -12,24 +12,28 @@ __all__ = ["IterationReport"]
 
 
 class IterationReport(wiring.Component):
-    """Makes the REPORT: clocks of draw and gather of the batch that was trained on, of the gradient
-    step, of the whole iteration.
+    """Makes the REPORT of an iteration: it counts the clocks of the gradient step and of the whole
+    iteration, and passes on the learner's numbers and the clocks of draw and gather of the batch
+    that was trained on.
 
-    The next batch may be drawn before the REPORT is written, so the clocks of a draw are kept at
-    ``learner.train``. They are 0 if nothing was drawn (TRAIN).
+    The next batch may be drawn before the REPORT is written. So the clocks of draw and gather are
+    copied from ``status`` in the clock of ``train``. They are 0 if nothing was drawn (TRAIN).
 
     Members
     -------
     restart : In(1)
         A new iteration begins with the next clock.
     train, stepping : In(1)
-        ``train``: a gradient step begins with the next clock. ``stepping``: this clock belongs to
-        it.
+        ``train``, a pulse: a gradient step begins with the next clock. ``stepping``: this clock
+        belongs to the gradient step.
     drawn : In(1)
         The batch was drawn by the replay core.
     status : In(REPLAY_STATUS)
-    learner : In(LearnerControl), its numbers and ``train`` alone
+        The replay core's state: clocks of its last draw and gather, and its position.
+    loss, td_sum, value, weight : In(32), saturations : In([3] of 32)
+        The members of ``LearnerControl`` with these names.
     report : Out(512)
+        The REPORT at this moment.
     """
 
     def __init__(self):

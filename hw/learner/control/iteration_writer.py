@@ -13,8 +13,9 @@ __all__ = ["IterationWriter"]
 
 
 class IterationWriter(wiring.Component):
-    """Writes report after report and list after list. REPORT k goes ``64 * k`` bytes after the
-    first, list k ``advance * k`` bytes after the first.
+    """Writes a REPORT for each iteration, and for those of a TRAIN a list of TD errors, to memory,
+    one at a time. REPORT k goes ``64 * k`` bytes after the first REPORT, list k ``advance * k``
+    bytes after the first list.
 
     Parameters
     ----------
@@ -24,18 +25,23 @@ class IterationWriter(wiring.Component):
     Members
     -------
     start : In(1), address, list_address : In(64)
-        The first REPORT goes to ``address``, the first list to ``list_address``.
+        ``start``, a pulse: a command begins. Its first REPORT goes to ``address``, its first list
+        to ``list_address``.
     beats, advance : In(32)
-        Beats of a list; bytes from list to list. Steady after ``start``.
+        Beats of a list; bytes from the begin of a list to that of the next one. Steady after
+        ``start``.
     send : In(1), report : In(512)
-        Write a REPORT; not while ``sending``.
+        ``send``, a pulse: write the REPORT that ``report`` holds in this clock. Not while
+        ``sending``.
     send_list : In(1), list : In(stream of beats)
-        Write a list; not while ``sending``, nor with ``send``.
+        ``send_list``, a pulse: write the next ``beats`` beats of ``list``. Not while ``sending``,
+        nor with ``send``.
     sending : Out(1)
-        A REPORT or a list has not left yet.
+        A REPORT or a list has not left for memory yet.
     idle : Out(1)
-        Memory has answered all writes.
+        Nothing is to be sent, and memory has answered all writes.
     write : Out(write_port)
+        The port to memory.
     """
 
     def __init__(self, data_width):

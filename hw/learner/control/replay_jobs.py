@@ -19,24 +19,26 @@ __all__ = ["ReplayJobs"]
 
 
 class ReplayJobs(wiring.Component):
-    """Gives three jobs for each iteration of the LEARN ``raw``.
+    """Gives the replay core three jobs for each iteration of a LEARN: SAMPLE when ``draw`` asks for
+    it, UPDATE and then INSERT when ``give`` does. A job is a command with fields of the LEARN.
 
     Members
     -------
     start : In(1), raw : In(512)
-        The LEARN begins; its fields are steady until it ends.
+        ``start``, a pulse: the LEARN ``raw`` begins. ``raw`` is steady until its end.
     run : In(32)
         Bytes of the experiences that an iteration stores.
     draw : In(1), beta : In(32)
-        ``draw``: give SAMPLE, whose own limits check all bits of ``beta``. ``beta`` is steady until
-        ``done``.
+        ``draw``, a pulse: give SAMPLE, with all 32 bits of ``beta``; SAMPLE itself refuses a value
+        that is too large. ``beta`` is steady until ``done``.
     give : In(1)
-        Give UPDATE, whose items are the TD errors of a batch, then INSERT, if there is something to
-        store.
+        A pulse: give UPDATE, whose items are the TD errors of a batch. INSERT follows if UPDATE
+        had no error and the LEARN has ``inserts``.
     done : Out(1), error, detail : Out(32)
-        ``done`` is a pulse: what was asked for last has ended, with this error (0: none).
-    job, outcome : streams
-        Of the replay core.
+        ``done`` is a pulse: what ``draw`` or ``give`` asked for has ended. In this clock ``error``
+        and ``detail`` are those of the last job; ``error`` is 0 if there was none.
+    job : Out(stream of JOB), outcome : In(stream of OUTCOME)
+        The jobs, and how each of them ended.
     """
 
     def __init__(self):

@@ -16,8 +16,9 @@ __all__ = ["TdErrorQueue"]
 
 
 class TdErrorQueue(wiring.Component):
-    """Packs the TD errors of a batch as they come. It has room for all of them, because none may go
-    on before the learner knows that no TD error of the batch diverged.
+    """Packs the TD errors of a batch into beats as they come, and holds them until they are taken.
+    The queue has room for a whole batch, because TD errors are taken only when it is known that
+    none of the batch is infinite or a NaN.
 
     Parameters
     ----------
@@ -29,14 +30,17 @@ class TdErrorQueue(wiring.Component):
     Members
     -------
     start : In(1), count : In
-        ``count`` items come next.
+        ``start``, a pulse: the next ``count`` items of ``td`` are a batch. The batch before must
+        have left.
     td : In(stream.Signature(ITEM))
+        Index and TD error of a sample; taken only while items of the batch are missing.
     items : Out(stream of beats)
-        Dense; zeros fill the last beat.
+        The items, without gaps; zeros fill the last beat of a batch.
     complete : Out(1)
-        All ``count`` items have come; some may have left.
+        All ``count`` items have come; some of them may have left. High until the next ``start``.
     drop : In(1), empty : Out(1)
-        ``drop``: forget the items. ``empty``: no item is left.
+        While ``drop`` is high, beats leave without being taken. ``empty``: all beats of the batch
+        have left or were dropped.
     """
 
     def __init__(self, data_width, batch):

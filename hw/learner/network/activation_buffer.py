@@ -50,16 +50,16 @@ class ActivationBuffer(wiring.Component):
     Attributes
     ----------
     FETCH_LATENCY, LATENCY : int
-        Clocks from the fetch of a word to the word in ``forward`` or ``backward``; from the last
-        element of a word that comes from the layer before, or of a sample that comes from
-        experiences, to the word. Where both come, a clock more from the later one of them.
+        FETCH_LATENCY: clocks from the fetch of a word until ``forward`` or ``backward`` offers it.
+        LATENCY: clocks until then from the last element of the word on ``chain``, or of the sample
+        on ``feed``. Where both come, one clock more from the later of them.
 
     Members
     -------
     feed : In(stream of feed_layout), chain : In(element_layout)
-        ``last`` of the feed and the last output of the chain end a sample. The chain goes first.
+        ``last`` of the feed and the chain's last output end a sample. If both come, the feed waits.
     feed_begun, chain_begun : In(1), feed_room, chain_room : Out(1)
-        For each source, ``begun``: it begins a sample; ``room``: it may begin one.
+        For each source, ``begun``, a pulse: it begins a sample; ``room``: it may begin one.
     acting : In(1)
         Backward reads nothing, and a slot is free when forward fetches its last word. It changes
         only while every slot is free.
@@ -117,13 +117,13 @@ class ActivationBuffer(wiring.Component):
 
     @staticmethod
     def banks_of(layer, feed):
-        """How many memories hold a group's elements, and how many rows of them a sample takes."""
+        """``(memories of a group's elements, rows that a sample takes in each of them)``."""
         banks = max(layer.vector, feed)
         return banks, -(-layer.words * layer.vector // banks)
 
     @staticmethod
     def ahead_of(interleave):
-        """Words that wait for a chain, at most, where another is fetched."""
+        """A word is fetched only while fewer words than this number wait for the chain."""
         return 2 * interleave + 2
 
     def elaborate(self, platform):

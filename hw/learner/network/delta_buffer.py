@@ -16,8 +16,9 @@ __all__ = ["DeltaBuffer"]
 
 
 class DeltaBuffer(wiring.Component):
-    """Passes on elements ``first`` to ``first + count - 1`` of each sample, of the groups in
-    ``groups``.
+    """Takes the gradients of a layer's inputs in words, and passes on elements ``first`` to
+    ``first + count - 1`` of each sample, of the groups in ``groups``, to the layer that made these
+    inputs. All other elements are dropped. A sample here is one of each lane.
 
     Parameters
     ----------
@@ -32,16 +33,17 @@ class DeltaBuffer(wiring.Component):
     Attributes
     ----------
     SAMPLES : int
-        Samples that have begun and have not been passed on, at most.
+        The most samples that may have begun and not yet left.
 
     Members
     -------
     dx : In({valid, value: [backward_groups][lanes][vector]})
-        As ``Backward`` sends it; a slot is reserved for it (``docs/flow_control.md``).
+        A word of gradients in each clock in which ``valid`` is high, in order, without
+        back-pressure: ``begun`` has taken a place for the sample (``docs/flow_control.md``).
     begun : In(1), room : Out(1)
-        ``begun``: ``Backward`` begins a sample. ``room``: it may begin one.
+        ``begun``, a pulse: ``Backward`` begins a sample. ``room``: it may begin one.
     o : Out(stream of [groups][lanes])
-        Elements ``first``, ``first + 1``, ... of a sample.
+        Elements ``first``, ``first + 1``, ... of a sample, one at a time.
     """
 
     SAMPLES = 2
@@ -63,7 +65,7 @@ class DeltaBuffer(wiring.Component):
 
     @classmethod
     def latency_of(cls, layer):
-        """Clocks from a word of gradients to its first element, if none waits."""
+        """Clocks from a word in ``dx`` to its first element in ``o``, if the buffer is empty."""
         return Queue.latency_of(cls.SAMPLES * layer.words)
 
     @classmethod

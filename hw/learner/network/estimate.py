@@ -15,10 +15,12 @@ __all__ = ["LossEstimate", "activation_buffer"]
 
 @dataclass(frozen=True, kw_only=True)
 class LossEstimate(Estimate):
-    """Of a super-sample: ``interval`` to the next, ``latency`` to its first word of ``delta``.
+    """Clocks and resources of ``Loss``. ``interval``: clocks from a super-sample to the next.
+    ``latency``: clocks from a super-sample's last output to its first word of ``delta``.
 
-    td_latency : to the TD error of its first lane.
-    ahead : super-samples between the unit and whoever takes them, so that its pipeline never waits.
+    td_latency : clocks from a super-sample's last output to the TD error of its first lane.
+    ahead : super-samples for whose results there is room behind the pipeline: so many that the
+        pipeline need not wait if its results are taken at once.
     """
 
     td_latency: int

@@ -18,13 +18,15 @@ __all__ = ["Layer"]
 
 
 class Layer(wiring.Component):
-    """One layer. Forward computes ``o = activation(weight @ input + bias)`` for each group of a
-    sample. Backward computes ``dx = derivative(input) * (transposed weight @ delta)``, and sums the
-    gradients of the first group over the batch.
+    """One layer: activations, chains of PEs and parameters. Forward computes ``o =
+    activation(weight @ input + bias)`` for each group of a sample. Backward computes ``dx =
+    derivative(input) * (transposed weight @ delta)``, and sums the weight gradients of the first
+    group over the batch. A sample here is one of each lane. A group is a forward pass of the sample
+    with inputs and weights of its own.
 
-    Both work at the same time on different samples; up to ``slots`` samples may be between the two.
-    Each takes a sample every ``interval`` clocks of its estimate. An update may begin once ``done``
-    is high; no sample may be under way until ``busy`` falls.
+    Forward and backward work at the same time on different samples; up to ``slots`` samples may be
+    between the two. Each takes a sample every ``interval`` clocks of its estimate. An update may
+    begin once ``done`` is high; no sample may be under way until ``busy`` falls.
 
     Parameters
     ----------
@@ -45,22 +47,27 @@ class Layer(wiring.Component):
     Members
     -------
     feed, chain, feed_begun, chain_begun, feed_room, chain_room, acting
-        As ``ActivationBuffer``; while ``acting`` there are no errors and no ``start``.
+        Where the inputs come in: see ``ActivationBuffer``. While ``acting`` is high, no errors and
+        no ``start`` come.
     o : Out(element_layout), started : Out(1), room : In(1)
-        The outputs. ``room``: what follows this layer has room for a sample
+        ``o``: the outputs of a sample, one at a time, without back-pressure. ``started``, a pulse:
+        forward begins a sample. ``room``: what follows this layer has room for a sample
         (``docs/flow_control.md``).
     delta : In(stream of [backward_groups][lanes])
-        Errors of the outputs, in the order of the outputs.
+        Errors of the outputs, one output at a time, in the order of the outputs.
     dx : Out({valid, value}), dx_begun : Out(1), dx_room : In(1)
-        Gradients of the inputs. ``dx_room``: what precedes this layer has room for a sample's
-        gradients.
+        ``dx``: the gradients of a sample's inputs, a word at a time, without back-pressure.
+        ``dx_begun``, a pulse: backward begins a sample. ``dx_room``: what precedes this layer has
+        room for a sample's gradients.
     start : In(1), samples : In, done : Out(1)
-        ``start``: a batch of ``samples`` samples begins. ``done`` is high from the completion of
-        all their gradients until the next ``start``.
+        ``start``, a pulse: a batch of ``samples`` samples begins. ``done`` is high from the
+        completion of all their gradients until the next ``start``.
     coefficients : In, update : In(1), busy : Out(1)
+        The update, as in ``LayerParameters``.
     load, store : In(1), parameter_set : In(2), image_i, image_o : streams of vector words
-        As ``LayerParameters``.
-    saturations : Out, the numbers of weights, activations and gradients clipped in this clock
+        Loading and storing, as in ``LayerParameters``, where the streams are ``i`` and ``o``.
+    saturations : Out([3] of 16)
+        How many weights, activations and gradients were clipped in this clock.
     """
 
     def __init__(

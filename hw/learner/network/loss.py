@@ -26,8 +26,9 @@ _SLOTS, ON_THEIR_WAY = 32, 16
 
 
 class Loss(wiring.Component):
-    """Computes the loss of a batch: for each sample what the algorithm makes of the outputs, by the
-    pipeline that it names.
+    """Computes TD error, gradients and loss of each sample from the outputs of the last layer, and
+    their sums over the batch. The config's algorithm says which numbers of the outputs are taken,
+    and which pipeline computes (``TdLoss``). A super-sample is one sample of each lane.
 
     Parameters
     ----------
@@ -36,10 +37,10 @@ class Loss(wiring.Component):
     Attributes
     ----------
     interval : int
-        Clocks between super-samples.
+        Clocks from one super-sample to the next.
     td_latency, latency : int
-        Clocks from the last output of a super-sample to the TD error of its first lane in ``td``,
-        and to its first word of ``delta``, if the unit was idle.
+        Clocks from the last output of a super-sample, if the unit was idle: ``td_latency`` to the
+        TD error of its first lane in ``td``, ``latency`` to its first word of ``delta``.
 
     Members
     -------
@@ -49,24 +50,26 @@ class Loss(wiring.Component):
         Another super-sample may begin (``docs/flow_control.md``). At most 16 may have begun whose
         last output has not come.
     scalars : In(stream.Signature(scalars_layout(config)))
-        The scalars of each super-sample; they come before its first output.
+        The scalars of each super-sample. They are valid before its first output comes, and are
+        taken with its last output.
     inverse, clip : In(32)
-        Steady while a batch is under way, see ``TdLoss``.
+        Reciprocal of the batch's largest importance weight, and limit of a TD error, both binary32
+        (``TdLoss``); steady while a batch is under way.
     start : In(1), samples : In
-        A batch of ``samples`` super-samples begins; clears sums, ``done`` and ``diverged``.
-        ``samples`` is steady until ``done``.
+        ``start``, a pulse: a batch of ``samples`` super-samples begins. It clears sums, ``done``
+        and ``diverged``. ``samples`` is steady until ``done``.
     delta : Out(stream.Signature([backward groups][lanes] of gradients))
-        ``outputs`` words for each super-sample.
+        The errors of a super-sample: a word for each output of the last layer, in order.
     td : Out(stream.Signature(ITEM))
-        The TD error of each sample, in order.
+        Index and TD error of each sample, in the order of the batch.
     loss, td_sum, value : Out(32)
-        Sums over the samples, in the order of ``BatchSum``: lanes of a super-sample one after the
-        other. They are there once ``done``.
+        Sums over the batch of losses, of absolute TD errors and of values, binary32, in the order
+        of ``BatchSum``: lanes of a super-sample one after the other. They are valid once ``done``.
     done : Out(1)
         All samples are in all sums; high until the next ``start``.
-    diverged, diverged_index : Out
-        A TD error was infinite or NaN; ``diverged_index`` is the index of the first such
-        experience.
+    diverged : Out(1), diverged_index : Out(32)
+        ``diverged``: a TD error of this batch was infinite or NaN; high until the next ``start``.
+        ``diverged_index`` is the index of the first such experience.
     saturations : Out(1)
         A gradient was clipped in this clock.
     """
@@ -109,7 +112,7 @@ class Loss(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """``LossEstimate``."""
+        """``LossEstimate`` of a LearnerConfig: its clocks and its resources."""
         lanes, interval = config.lanes, max(config.lanes, config.last_network.outputs)
         pipeline = algorithm_of(config).loss
         td, gradient = pipeline.latencies_of(config.arithmetic)

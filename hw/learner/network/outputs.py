@@ -17,7 +17,8 @@ __all__ = ["Outputs", "pack_numbers"]
 
 
 def pack_numbers(m, o):
-    """The ``Pack`` from 32-bit numbers, one at a time, to the beats of the stream ``o``."""
+    """Adds to ``m`` a ``Pack`` that collects 32-bit numbers, which come one at a time, into beats,
+    and wires its output to the stream ``o``. Returns the ``Pack``, whose input is not wired yet."""
     m.submodules.pack = pack = Pack(32, 1, len(o.payload) // 32)
     m.d.comb += [
         pack.i.p.count.eq(1),
@@ -29,8 +30,9 @@ def pack_numbers(m, o):
 
 
 class Outputs(wiring.Component):
-    """Puts a network's outputs in the order of the batch. Observation k is lane ``k mod lanes`` of
-    sample ``k // lanes``; lanes of the last sample beyond the batch are dropped.
+    """Sends the outputs of an ACT in the order of the batch. A sample here is one observation of
+    each lane: observation k is lane ``k mod lanes`` of sample ``k // lanes``. Lanes of the last
+    sample that have no observation are dropped.
 
     Parameters
     ----------
@@ -43,9 +45,9 @@ class Outputs(wiring.Component):
     Attributes
     ----------
     SAMPLES : int
-        Samples that have begun and not left, at most.
+        The most samples that may have begun and not yet left.
     numbers : int
-        Numbers that leave for each observation.
+        Numbers that leave for each observation: its outputs, and zeros up to whole granules.
     latency : int
         Clocks from the last output to the last beat, for a batch of one sample with all lanes in
         use.
@@ -55,13 +57,14 @@ class Outputs(wiring.Component):
     i : In(element_layout)
         Outputs of a sample in order, all lanes side by side; one group.
     begun : In(1), room : Out(1)
-        ``begun``: the last layer begins a sample. ``room``: it may begin one
+        ``begun``, a pulse: the last layer begins a sample. ``room``: it may begin one
         (``docs/flow_control.md``).
     start : In(1), count : In(range(config.batch + 1))
-        ``start``: ``count`` observations follow. All of the last batch have left.
+        ``start``, a pulse: ``count`` observations follow. It comes when all outputs of the batch
+        before have left.
     o : Out(stream.Signature(data_width))
-        Each observation's outputs as binary32, rounded up to granules; without gaps, zeros after
-        the last.
+        ``numbers`` binary32 numbers for each observation, one observation directly after the
+        other; zeros fill the last beat.
     """
 
     SAMPLES = 4
@@ -83,12 +86,13 @@ class Outputs(wiring.Component):
 
     @staticmethod
     def numbers_of(outputs):
-        """``numbers`` of an ``Outputs`` with this parameter: with what fills its granules."""
+        """``numbers`` of an ``Outputs`` with this parameter: ``outputs``, rounded up to a multiple
+        of the words of a granule."""
         return -(-outputs // WORDS) * WORDS
 
     @classmethod
     def latency_of(cls, config, outputs):
-        """``latency`` of an ``Outputs`` with these parameters."""
+        """``latency`` of an ``Outputs`` with these parameters, in clocks."""
         walk = cls.numbers_of(outputs) * config.lanes
         return 1 + walk + config.arithmetic.to_float_latency + Pack.LATENCY
 

@@ -25,12 +25,14 @@ __all__ = ["Trainer"]
 
 
 class Trainer(wiring.Component):
-    """CF'22's learner. Samples stream through all stages of all networks at the same time.
+    """CF'22's learner: a component with ``LearnerSignature`` that trains the config's networks.
+    Samples stream through all stages of all networks at the same time.
 
-    A sample enters every ``config.interval`` clocks. Forward, loss and backward of a batch overlap;
-    each layer updates its parameters as soon as its own gradients are complete, so the update of
-    the upper layers runs beside the gradients of the lower ones. The clocks of a gradient step are
-    in ``hw.learner.step_clocks``.
+    A sample of each lane enters every ``config.interval`` clocks, or more slowly if the loss needs
+    longer. Forward, loss and backward of a batch overlap. After ``control.update``, each layer
+    updates its parameters as soon as its own gradients are complete, so the update of the upper
+    layers runs beside the gradients of the lower ones. ``hw.learner.step_clocks`` computes the
+    clocks of a gradient step.
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ __all__ = ["BiasBanks"]
 
 
 class BiasBanks:
-    """The memories of a layer's biases.
+    """The memories of a layer's biases: banks that are visited at the same time in an update, one
+    by each update unit. To forward, backward, load and store they are one memory.
 
     Parameters
     ----------
@@ -27,9 +28,10 @@ class BiasBanks:
     Attributes
     ----------
     words : int
-        Biases of a bank; a power of two where there are several. The last may have fewer.
+        Biases of a bank. It is a power of two if there are several banks; the last bank may have
+        fewer biases.
     count : int
-        Banks.
+        How many banks there are.
     shape : ParameterMemoryShape
         The shape of one bank.
     """
@@ -52,24 +54,27 @@ class BiasBanks:
         return together([times(self.count, self.shape.estimate), chosen])
 
     def select(self, address):
-        """Bit k: bias ``address`` is in bank k."""
+        """A bit for each bank: bit k is 1 if the bias number ``address`` is in bank k."""
         if self.count == 1:
             return Const(1, 1)
         number = address >> self.words.bit_length() - 1
         return Cat(number == k for k in range(self.count))
 
     def scanned(self, walk, parallel):
-        """Bit k: ``walk`` visits a bias of bank k; if ``parallel``, all banks at the same time."""
+        """A bit for each bank: bit k is 1 if the ParameterWalk ``walk`` visits a bias of bank k in
+        this clock. If ``parallel`` is 1, a walk visits all banks at the same time."""
         alone = self.select(walk.address) | parallel.replicate(self.count)
         return alone & walk.bias.replicate(self.count)
 
     def real(self, address, bank):
-        """Whether this address of a bank holds a bias, and is not past the last one."""
+        """1 if ``address`` of bank number ``bank`` holds a bias, 0 if it is past the layer's last
+        bias."""
         last = self.layer.outputs - bank * self.words
         return Const(1, 1) if last >= self.words else address < last
 
     def attach(self, m, forward, backward):
-        """The banks, in ``m``, wired to the memory ports of ``Forward`` and ``Backward``."""
+        """Adds the banks to ``m``, wires them to the memory ports ``forward`` and ``backward`` of
+        the layer's chains, and returns them: a list of ParameterMemory. The caller wires walks."""
         banks = [ParameterMemory(self.shape) for _ in range(self.count)]
         written = self.select(backward.bias_write.address)
         for k, bank in enumerate(banks):

@@ -14,7 +14,11 @@ __all__ = ["ParametersEstimate", "resources"]
 
 @dataclass(frozen=True, kw_only=True)
 class ParametersEstimate(Estimate):
-    """``update``, ``load``, ``store``: clocks of ``busy``, without pauses of the streams."""
+    """Resources of ``LayerParameters``, and clocks for which its ``busy`` is high.
+
+    update : in an update.
+    load, store : in a load or a store of one parameter set, if the stream of words never waits.
+    """
 
     update: int
     load: int

@@ -15,8 +15,9 @@ __all__ = ["ImageTransfer"]
 
 
 class ImageTransfer(wiring.Component):
-    """The sections of ``parameter_image`` for the sets asked for, in its order: one word of a layer
-    a cycle, two cycles more for each beat, and a few for each section, also of a set not asked for.
+    """Moves the sections of ``parameter_image`` of the sets asked for, in the order of the image:
+    one word of a layer a clock, two clocks more for each beat, and a few clocks for each section,
+    also for those of a set that is not asked for.
 
     Parameters
     ----------
@@ -27,19 +28,23 @@ class ImageTransfer(wiring.Component):
     Members
     -------
     load, store : In(1)
-        Begin, with ``sets``.
+        A pulse begins to load, or to store, the sets whose bits in ``sets`` are 1. Not while
+        ``busy``.
     sets : In(4)
-        Bits in the order of ``PARAMETER_SETS``.
+        Bits in the order of ``PARAMETER_SETS``; read in the clock of the pulse.
     busy : Out(1)
-        High until the image has moved.
+        High from the clock after the pulse until the image has moved.
     i, o : streams of data_width bits
         The image to load; the image that is stored.
     parameter_set : Out(2)
         The set that moves, a number in the order of ``PARAMETER_SETS``.
-    load_layer, store_layer, layer_busy : a bit a layer, in the image's order
-        As ``LayerParameters``.
-    words_<n> : Out(stream of the vector words of layer n), the words to load
-    stored_<n> : In(stream), the words to store
+    load_layer, store_layer : Out, layer_busy : In
+        ``load``, ``store`` and ``busy`` of the ``LayerParameters`` of each layer: a bit a layer, in
+        the image's order.
+    words_<n> : Out(stream of the vector words of layer n)
+        The words that layer n loads.
+    stored_<n> : In(stream of the vector words of layer n)
+        The words that layer n stores.
     """
 
     def __init__(self, config, data_width):

@@ -21,35 +21,40 @@ __all__ = ["LayerParameters"]
 
 
 class LayerParameters(wiring.Component):
-    """Update, load and store visit all words in the order of ``ParameterWalk``, one a cycle.
+    """The memories of a layer's parameters, with update, load and store. Each of these three visits
+    all words in the order of ``ParameterWalk``, one a clock.
 
-    An update runs ``units`` PEs side by side, ``vector`` optimizers each; the biases follow, a bank
-    of ``BiasBanks`` through each unit. Cycles of all three: ``estimate``. Source: CF'22 3.2 (WU).
+    In an update, ``units`` PEs are visited side by side, each by ``vector`` optimizers; the biases
+    follow, one bank of ``BiasBanks`` through each unit. ``estimate`` gives the clocks of update,
+    load and store. Source: CF'22 3.2 (WU).
 
     Parameters
     ----------
     config : LayerConfig
     layer : LayerShape
     input_gradient : bool
-        Backward reads the weights; else they have one port less and ``backward.weight`` is 0.
+        Whether backward reads the weights. If not, their memories have one port less, and
+        ``backward.weight`` is 0.
 
     Members
     -------
     forward : In(forward_signature), backward : In(backward_signature)
         ``memory`` of ``Forward`` and of ``Backward``.
     coefficients : In
-        Those of the layer's network, as its optimizers take them. Steady while ``busy``.
+        The optimizers' coefficients for the layer's network. Steady while ``busy``.
     update : In(1)
-        Begin; all gradients are complete.
+        A pulse begins an update; all gradients must be complete.
     load, store : In(1), parameter_set : In(2)
-        Begin with one of ``PARAMETER_SETS``. One that the optimizer lacks is dropped, and stored
-        as zeros.
+        A pulse begins to load, or to store, the set with this number in ``PARAMETER_SETS``. Of a
+        set that the optimizer lacks, loaded words are dropped, and zeros are stored.
     busy : Out(1)
-        From the cycle after a beginning on; nothing else may begin, no sample may be under way.
-    i, o : stream of vector words of 32 bits each
-        Loaded and stored words; a fixed-point weight is sign-extended.
+        High from the clock after such a pulse until the work is done. Meanwhile nothing else may
+        begin, and no sample may be under way.
+    i, o : In, Out, streams of words of ``vector`` numbers of 32 bits
+        The words to load; the words that are stored. A stored fixed-point weight is sign-extended
+        to 32 bits.
     saturations : Out
-        Parameters clipped in this clock.
+        How many weights and biases an update has clipped, clock by clock.
     """
 
     def __init__(self, config, layer, *, input_gradient=True):
@@ -88,7 +93,7 @@ class LayerParameters(wiring.Component):
     @classmethod
     @lru_cache(maxsize=4096)
     def estimate(cls, config, layer, *, input_gradient=True):
-        """``ParametersEstimate``."""
+        """``ParametersEstimate``: clocks, and resources of memories, walks and optimizers."""
         units, members = cls._split(config, layer)
         read = READ_LATENCY + merge_stages(members + 1)
         pe = cls._pe_shape(config, layer, input_gradient)
@@ -103,7 +108,8 @@ class LayerParameters(wiring.Component):
         )
 
     def attach(self, m, forward, backward):
-        """Connects a ``Forward`` and a ``Backward`` of the same layer, in the module above."""
+        """Connects these memories to ``Forward`` and ``Backward`` of the same layer. ``m`` is the
+        module that contains all three."""
         wiring.connect(m, self.forward, forward.memory)
         wiring.connect(m, self.backward, backward.memory)
 

@@ -17,7 +17,15 @@ __all__ = ["Section", "image_identity", "sections", "set_bytes"]
 
 @dataclass(frozen=True)
 class Section:
-    """``offset`` and ``size`` in bytes; ``position`` is the layer's in its network."""
+    """One section of the parameter image: one set of one layer.
+
+    network : name of the layer's network.
+    position : number of the layer in its network, from 0 on.
+    parameter_set : one of ``PARAMETER_SETS``.
+    layer : LayerShape, or what another learner has in its place: with ``numbers``, ``pack`` and
+        ``unpack``.
+    offset, size : where the section begins in the image, and its length, in bytes.
+    """
 
     network: str
     position: int
@@ -31,7 +39,9 @@ class Section:
 
 
 def sections(config, sets=PARAMETER_SETS):
-    """Sections of the image with ``sets``, in the order of ``PARAMETER_SETS``."""
+    """A list with all sections of the image that has only ``sets``. They are sorted by network,
+    then by layer, then by set; sets have the order of ``PARAMETER_SETS``, whatever that of ``sets``
+    is."""
     result, offset = [], 0
     for network, layers in config.networks.items():
         for position, layer in enumerate(layers):
@@ -43,8 +53,9 @@ def sections(config, sets=PARAMETER_SETS):
 
 
 def image_identity(config):
-    """Where each number lies, as JSON: the sections, the layers' shapes, and of the first set a
-    digest of the image whose numbers are 1, 2, 3, ... in the order (output, input) of a layer."""
+    """What says where each number of the image lies, as a list of JSON values: the places of all
+    sections, the layers' shapes, and a SHA-256 digest. The digest is that of an image of one set in
+    which each layer's weights are 1, 2, 3, ... by output, then by input, and its biases go on."""
     places = [[s.network, s.position, s.parameter_set, s.offset] for s in sections(config)]
     layers = [layer for network in config.networks.values() for layer in network]
     image = hashlib.sha256()

@@ -17,7 +17,8 @@ __all__ = ["ParameterMemory", "ParameterMemoryShape", "stored_sets"]
 
 
 def stored_sets(config):
-    """The ``PARAMETER_SETS`` that the optimizer has."""
+    """Those of ``PARAMETER_SETS`` that ``config.optimizer`` has: sgd lacks "second", rmsprop lacks
+    "first"."""
     lacks = {"sgd": "second", "rmsprop": "first"}.get(config.optimizer)
     return tuple(parameter_set for parameter_set in PARAMETER_SETS if parameter_set != lacks)
 
@@ -29,11 +30,11 @@ class ParameterMemoryShape:
     ----------
     config : LayerConfig
     depth, vector : int
-        Words, and numbers of a word.
+        Words of each memory, and numbers of a word.
     sum_shape : Shape
-        Of a gradient.
+        Shape of a gradient, which is a sum over the batch.
     dual : bool
-        The weights are read at two addresses at a time.
+        Whether the online weights are read at two addresses in the same clock.
     """
 
     #: What a walk reads and writes later than the others, see ``optimizer.timing``.
@@ -80,8 +81,12 @@ class ParameterMemoryShape:
 
 
 class ParameterMemory(wiring.Component):
-    """Port a of a memory reads for forward (weights), backward (gradients) or a walk; the other
-    reads the weights for backward, and writes.
+    """The memories of one PE, or of one bank of biases: online and target weights, gradients and
+    the moments that the optimizer has.
+
+    Each memory has one port that reads, and one that writes. The reading port serves forward
+    (weights), backward (gradients) or, while ``scanning``, a walk. If ``shape.dual``, the writing
+    port of the online weights also reads them for backward, in clocks without a write.
 
     Parameters
     ----------
@@ -91,23 +96,26 @@ class ParameterMemory(wiring.Component):
     Members
     -------
     scanning : In(1)
-        A walk has the memories; other addresses are not looked at.
+        1: a walk reads, at ``weights_address`` and ``moments_address``. 0: the passes read, at
+        ``forward_address`` and ``backward_address``.
     forward_address, backward_address : In(range(depth))
-        Words that the passes read, except while ``scanning``.
+        The word of online and target that forward reads; the word of gradients, and of ``weight``,
+        that backward reads.
     weights_address, moments_address : In(range(depth))
-        Of walks: of online and target; of first, second and gradient.
+        The word of online and target that a walk reads; that of first, second and gradient.
     online, target, first, second, gradient : Out(array of numbers)
-        READ_LATENCY after their address; 0 where the optimizer has none.
+        The word that was read, READ_LATENCY clocks after its address; 0 for a moment that the
+        optimizer lacks.
     weight : Out(array of numbers)
-        Of ``backward_address``; 0 if not ``dual``.
+        The word of online at ``backward_address``, READ_LATENCY clocks later; 0 if not ``dual``.
     gradient_write : In(gradient_write_layout)
         The backward pass writes a word of gradients.
     write_enable : In({online, target, first, second})
-        Which memories a walk writes in this clock.
+        A bit for each memory: a walk writes it in this clock.
     write_weights_address, write_moments_address : In(range(depth))
-        Their word: of online and target; of first and second.
+        Where a walk writes: in online and target; in first and second.
     write_online, write_target, write_first, write_second : In(array of numbers)
-        The new word of each.
+        The new word of each memory.
     """
 
     def __init__(self, shape):

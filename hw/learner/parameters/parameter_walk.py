@@ -13,35 +13,38 @@ __all__ = ["ParameterWalk"]
 
 
 class ParameterWalk(wiring.Component):
-    """For each PE, addresses 0, 1, ... of its memory; then biases 0, 1, ...: each word once.
+    """Counts through the words of a layer's memories, each word once: for each PE addresses 0, 1,
+    ... of its memory, then biases 0, 1, ...
 
-    With ``advance`` held high a walk shows ``words(layer, layer.length)`` words, one a cycle, or,
-    if ``parallel``, ``words(layer, members, biases)``: all units walk side by side; a last unit
-    with fewer PEs than the others has no bit in ``select`` while those finish theirs.
+    With ``advance`` held high a walk shows a word a clock: ``words(layer, layer.length)`` words in
+    all. If ``parallel``, all update units walk side by side, and there are ``words(layer, members,
+    biases)``. If the last unit has fewer PEs than the others, it has no bit in ``select`` while
+    those finish theirs.
 
     Parameters
     ----------
     layer : LayerShape
     members : int
-        PEs of a unit; where ``parallel``, PEs 0, members, 2 * members, ... are visited at the same
-        time, then those after them.
+        PEs of an update unit. If ``parallel``, PEs 0, members, 2 * members, ... are visited at the
+        same time, then the PE after each of them, and so on.
     biases : int or None
-        Biases of a unit, where ``parallel``; by default one unit has all of them.
+        Biases of a unit in a parallel walk; None if one unit has all of them.
 
     Members
     -------
     start : In(1), parallel : In(1)
-        Begin. ``parallel`` keeps its value until the end.
+        ``start``, a pulse: the first word shows in the next clock. ``parallel`` is steady from
+        ``start`` to the end.
     advance : In(1)
-        Go to the next word.
+        The next word, or the end of the walk, shows in the next clock.
     active : Out(1)
-        The members below are valid.
+        A word shows: the members below are valid.
     select : Out(layer.length)
         Bit p: PE p is visited. No bit is set in the biases.
     bias : Out(1)
         The word is a bias.
     address : Out
-        In a PE's memory, or number of the bias.
+        The word's address in a PE's memory, or the number of the bias (of a bank if ``parallel``).
     rows : Out(layer.length)
         Bit p: this address of PE p belongs to an output, not to padding.
     columns : Out(layer.vector)
@@ -70,7 +73,8 @@ class ParameterWalk(wiring.Component):
 
     @staticmethod
     def words(layer, members, biases=None):
-        """Words of a parallel walk. ``words(layer, layer.length)`` are those of a walk that is not
+        """How many words a parallel walk shows; the parameters are those of the class. With
+        ``members = layer.length`` and no ``biases``, it is the number of a walk that is not
         parallel."""
         return members * layer.depth + (layer.outputs if biases is None else biases)
 

@@ -20,7 +20,7 @@ _RADIX = 8
 
 
 def merge_stages(count):
-    """Register stages of ``merge`` for ``count`` words."""
+    """How many register stages ``merge`` needs for ``count`` words: each stage merges up to 8."""
     return 1 if count <= _RADIX else 1 + merge_stages(-(-count // _RADIX))
 
 
@@ -34,7 +34,9 @@ def merge_registers(count, stages):
 
 
 def merge(m, words, stages, *, name):
-    """OR of ``words``, unsigned and of one width, ``stages`` clocks later."""
+    """OR of ``words``, ``stages`` clocks later, in registers of ``m`` with the prefix ``name``.
+    ``words`` are unsigned and of one width, and ``stages`` is ``merge_stages(len(words))`` or
+    more."""
     for stage in range(stages):
         merged = []
         for k in range(0, len(words), _RADIX):
@@ -49,10 +51,11 @@ def merge(m, words, stages, *, name):
 
 
 class UpdateUnit(wiring.Component):
-    """``vector`` optimizers, fed from the memories of ``sources`` banks; a word enters every cycle.
+    """``vector`` optimizers, fed from the memories of ``sources`` banks; a word may enter in every
+    clock.
 
-    Of a word whose ``moments_select`` comes in cycle 0, with s = ``stages`` and at = ``timing``
-    of the optimizer::
+    The clocks of a word whose ``moments_select`` comes in clock 0, with s = ``stages`` and at =
+    ``timing`` of the optimizer::
 
         0               moments_select, gradient_i, first_i, second_i
         s               gradient and moments enter the optimizers
@@ -63,8 +66,8 @@ class UpdateUnit(wiring.Component):
         s + at.latency  new weights leave; weights_columns, counts, bias_counts
                   + 1   online_o, target_o, saturations
 
-    So four walks over one layer, each some cycles behind another, read and write a word just when
-    it is needed (``LayerParameters``).
+    So four walks over one layer, each some clocks behind the one before, read and write a word just
+    when it is needed (``LayerParameters``).
 
     Parameters
     ----------
@@ -72,33 +75,37 @@ class UpdateUnit(wiring.Component):
     shape : ParameterMemoryShape
         Of the PEs' memories.
     sources : int
-        Banks whose words come here: PEs, and in one unit the biases, as words of their own.
+        How many banks give their words: PEs, and perhaps a bank of biases.
     stages : int
-        Of ``merge``.
+        Register stages of the ``merge`` that selects a bank's word.
 
     Members
     -------
     coefficients : In
         As the optimizer takes them.
     weights_select, moments_select : In(sources)
-        The bank whose word of online and target, of gradient and moments, counts.
+        A bit for each bank, of which at most one is 1: the bank whose word of online and target
+        (weights), or of gradient and moments (moments), enters.
     <memory>_i : In(word).array(sources)
-        A memory's words, READ_LATENCY after their addresses, in the cycle of their select.
+        The words of all banks, of each memory, in the clock of their select.
     parameter_set : In(2), image_o : Out(32 * vector)
-        The selected word of one of ``PARAMETER_SETS`` as it stands in an image, ``stages`` after
-        its select; 0 if none is selected.
+        ``image_o``: the selected word of the set with the number ``parameter_set`` in
+        ``PARAMETER_SETS``, in the form of an image, ``stages`` clocks after its select; 0 if no
+        bank is selected.
     updating : In(1), image_i : In(32 * vector)
-        Whether results are written, or else this word of an image.
+        What is written: if ``updating``, the optimizers' results; if not, ``image_i``, a word of an
+        image.
     weights_columns, moments_columns : In(vector)
-        Numbers of the word that are not padding, in the cycle of ``image_i`` or, of results, in
-        that of their leaving.
+        Bit k: number k of the word is not padding. In the clock in which ``image_i`` comes, or in
+        which results leave the optimizers.
     <parameter_set>_o : Out(word)
-        What is to be written, a clock after it left or came. Padding is zero, whatever became of
-        it on the way.
+        The word to be written, a clock after it left the optimizers or came as ``image_i``.
+        Padding is zero, whatever the optimizers made of it.
     counts, bias_counts : In(1)
-        The result that leaves is one of a PE's outputs, or a bias, and so counts.
+        The word that leaves is a row of weights that is not padding (``counts``), or a bias
+        (``bias_counts``). Only then its clipped numbers are counted.
     saturations : Out
-        Numbers of it whose weight was clipped, a clock later.
+        How many weights of the word that left a clock ago were clipped.
     """
 
     def __init__(self, config, shape, sources, stages):

@@ -21,11 +21,13 @@ __all__ = ["BatchMemory"]
 
 
 class BatchMemory(wiring.Component):
-    """Keeps a batch as it comes: experience k, with its header, begins at word ``k * size *
-    WORDS``.
+    """Keeps a batch as it comes, in one of two halves; the half of the batch before can be read
+    meanwhile. Experience k of a batch, with its header, begins at word ``k * size * WORDS`` of its
+    half; a word has 32 bits, and a granule ``WORDS`` = 4 words.
 
-    Meanwhile it finds the largest weight and the first bad experience. A beat is taken in every
-    clock in which one is valid; ``loaded`` rises ``latency`` clocks after the last beat.
+    While a batch comes, the memory finds its largest weight and its first bad experience. A beat is
+    taken in every clock in which one is valid; ``loaded`` rises ``latency`` clocks after the last
+    beat.
 
     Parameters
     ----------
@@ -42,6 +44,7 @@ class BatchMemory(wiring.Component):
     depth : int
         Words of a half.
     latency : int
+        Clocks from the last beat of a batch to ``loaded``.
 
     Members
     -------
@@ -49,26 +52,28 @@ class BatchMemory(wiring.Component):
         ``records`` are observations without headers, each rounded up to granules; ``bad_index`` is
         the position of an observation. Steady from ``begin`` to ``loaded``.
     begin : In(1), batch : In
-        ``begin``: ``batch`` experiences follow. Not before the last batch was taken, or is given
-        up. ``batch`` is steady until ``loaded``.
+        ``begin``, a pulse: ``batch`` experiences follow. The batch before was taken by ``take``, or
+        is given up and overwritten. ``batch`` is steady until ``loaded``.
     records : In(stream.Signature(data_width))
         HEADER and experience in turn, without gaps. The rest of the last beat is ignored.
     loaded : Out(1)
-        All experiences have come; ``bad`` and ``bad_index`` are steady until the next ``begin``.
-    bad, bad_index : Out
-        An experience has a word that breaks its rule (``word_rules``), or a weight that is
-        infinite, NaN or negative; ``bad_index`` is the index of the first such experience. Or no
-        weight is above 0 (subnormals count as 0); then it is the index of the last experience.
+        All experiences have come. From then on, ``loaded``, ``bad`` and ``bad_index`` are steady
+        until the next ``begin``.
+    bad : Out(1), bad_index : Out(32)
+        ``bad``: an experience has a word that breaks its rule (``word_rules``), or a weight that is
+        infinite, NaN or negative; ``bad_index`` is the index, from its header, of the first such
+        experience. ``bad`` also says that no weight is above 0 (subnormals count as 0); then
+        ``bad_index`` is the index of the last experience. Observations have no weights.
     take : In(1)
-        From the next clock on the loaded batch is read.
+        A pulse: from the next clock on the loaded batch is read.
     weight, inverse : Out(32)
-        The loaded batch's largest importance weight and its reciprocal, binary32; steady until
-        ``take``.
+        Largest importance weight of the batch that is read, and its reciprocal, binary32. They
+        change in the clock after ``take``, and are steady until the next ``take``.
     address : In.array(lanes), words : Out([count] of 32).array(lanes)
-        ``count`` words of the batch that is read, for each lane, one clock after the address of
-        the first one, a multiple of ``count``.
+        For each lane: ``count`` words of the batch that is read, one clock after ``address``, which
+        is that of the first of them and a multiple of ``count``.
     beat : Out(data_width)
-        The whole row in which lane 0's ``words`` lie, for a reader that needs more of them.
+        The whole beat in which ``words`` of lane 0 lie, for a reader that needs more than these.
     """
 
     def __init__(self, config, data_width, count=1):
@@ -98,7 +103,7 @@ class BatchMemory(wiring.Component):
 
     @staticmethod
     def latency_of(data_width):
-        """``latency`` of a BatchMemory with this parameter."""
+        """``latency`` of a BatchMemory with this parameter, in clocks."""
         # Flags, the tree of the largest weight, the largest so far; the reciprocal, its register.
         return 3 + (data_width // GRANULE_WIDTH).bit_length() - 1 + Float32Reciprocal.LATENCY
 
@@ -109,12 +114,13 @@ class BatchMemory(wiring.Component):
 
     @classmethod
     def depth_of(cls, config, data_width):
-        """``depth`` of a BatchMemory with these parameters."""
+        """``depth`` of a BatchMemory with these parameters: 32-bit words of one half."""
         return cls._row_count(config, data_width) * data_width // 32
 
     @classmethod
     def memories(cls, config, data_width):
-        """Resources of the memories of a BatchMemory with these parameters."""
+        """``Estimate`` of the memories of a BatchMemory with these parameters: both halves, for all
+        lanes."""
         ram = Ram.estimate(data_width, 2 * cls._row_count(config, data_width))
         return times(config.lanes, ram)
 

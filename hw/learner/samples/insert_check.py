@@ -13,10 +13,10 @@ __all__ = ["InsertCheck"]
 
 
 class InsertCheck(wiring.Component):
-    """Looks for words that break their rule (``word_rules``), a beat a clock, with a latency of two
-    clocks.
+    """Looks at experiences that an INSERT stores for words that break their rule (``word_rules``):
+    a beat a clock, with a latency of two clocks from a beat to ``bad``.
 
-    Experiences of another size than the learner's are not checked; LEARN refuses them.
+    If experiences have another size than the learner's, none is checked; LEARN refuses them all.
 
     Parameters
     ----------
@@ -32,12 +32,13 @@ class InsertCheck(wiring.Component):
     Members
     -------
     start : In(1), granules : In
-        ``start``: an INSERT begins. ``granules``: of an experience.
+        ``start``, a pulse: an INSERT begins whose experiences have ``granules`` granules each.
     valid : In(1), beat : In(data_width)
-        A beat is written to storage, where each experience begins with a beat of its own.
+        If ``valid``, ``beat`` is written to storage in this clock. Each experience begins with a
+        beat of its own.
     bad : Out(1), position : Out
-        ``bad``: there is such a word. ``position``: the number of the first such experience in the
-        INSERT. Both stay until the next ``start``.
+        ``bad``: an experience of this INSERT has such a word. ``position``: the number of the first
+        such experience in the INSERT, from 0 on. Both stay until the next ``start``.
     """
 
     ERROR = LearnError.NUMBER

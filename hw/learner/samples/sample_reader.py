@@ -30,8 +30,9 @@ def _end(config):
 
 
 def words_a_clock(config):
-    """Words that the reader reads in a clock: the fewest of 1, 2 and 4 with which a sample takes no
-    longer than in the slowest layer, or 4, a whole granule, if none does."""
+    """How many words of an experience the reader reads in a clock: 1, 2 or 4. It is the least of
+    these numbers with which reading a sample takes no longer than the slowest layer, and 4, a whole
+    granule, if even then reading takes longer."""
     for count in (1, 2):
         if _end(config) // count + 1 + 1 <= config.interval:
             return count
@@ -45,13 +46,14 @@ def _last_fed(config, name):
 
 
 class SampleReader(wiring.Component):
-    """Sends the numbers of each sample to the inputs of the first layers that the networks' feeds
-    name, and its index, weight, action, reward and discount to the loss.
+    """Reads the samples of a batch from ``BatchMemory``. It sends the numbers of each sample to the
+    first layers of the networks, as the networks' feeds say, and index, weight, action, reward and
+    discount to the loss. A sample here is one experience of each lane.
 
-    It reads ``count`` words of every lane a clock, as long as the buffers take them: a sample takes
-    the clocks in which its record is read up to the discount, and one to begin. A sample begins
-    when every buffer has a free slot (``docs/flow_control.md``) and fewer than ``scalars_ahead``
-    samples have scalars that the loss has not taken.
+    The reader reads ``count`` words of every lane a clock, as long as the buffers take them. A
+    sample takes the clocks in which its record is read up to the discount, and one to begin. A
+    sample begins when every buffer has a free slot (``docs/flow_control.md``) and fewer than
+    ``scalars_ahead`` samples have scalars that the loss has not taken.
 
     Parameters
     ----------
@@ -72,17 +74,21 @@ class SampleReader(wiring.Component):
         The batch holds observations, which are sent to the network that acts. Steady while samples
         are to begin or under way.
     start : In(1), samples : In
-        Read ``samples`` samples of every lane; ``samples`` is steady until all have begun.
+        ``start``, a pulse: read the first ``samples`` samples of the batch. ``samples`` is steady
+        until all of them have begun.
     address : Out.array(lanes), words : In([count] of 32).array(lanes)
-        The batch memory: experience k goes to lane ``k mod lanes``.
+        Wired to the members of ``BatchMemory`` with these names. Experience k goes to lane ``k mod
+        lanes``.
     begun : Out(1)
-        A sample has begun; a slot is taken in every buffer.
+        A pulse: a sample begins, and takes a slot in every buffer.
     room : In(1)
         Every buffer has a free slot.
-    <network> : Out(stream of feed_layout), for each network
+    <network> : Out(stream of feed_layout)
+        For each network of the config, with its name: the numbers for its first layer.
     scalars : Out(stream of scalars_layout)
+        The scalars of each sample, in order; none while ``acting``.
     saturations : Out
-        Activations of experiences that were clipped in this clock.
+        How many numbers of experiences were clipped to activations in this clock.
     """
 
     def __init__(self, config, depth, scalars_ahead):
@@ -112,13 +118,15 @@ class SampleReader(wiring.Component):
 
     @staticmethod
     def interval_of(config, acting=False):
-        """Clocks between samples, of experiences or of observations."""
+        """The least number of clocks from one sample to the next: of experiences, or if ``acting``
+        of observations."""
         last = config.observation - 1 if acting else _end(config)
         return last // words_a_clock(config) + 2
 
     @staticmethod
     def latency_of(config, name, acting=False):
-        """Clocks from ``begun`` to the last number of the sample in the feed of a network."""
+        """Clocks from ``begun`` until the last number of the sample is in the feed of the network
+        ``name``, if no buffer waits. If ``acting``, samples are observations."""
         last = config.observation - 1 if acting else _last_fed(config, name)
         return last // words_a_clock(config) + 3 + config.arithmetic.quantize_latency
 

@@ -14,7 +14,8 @@ __all__ = ["has_wrong_word"]
 
 
 def has_wrong_word(config, position, granule, acting=None):
-    """1 if a word of the granule breaks its rule; combinational.
+    """A combinational value: 1 if a word of ``granule`` breaks its rule (``word_rules``). Words
+    behind the last one of the experience have no rule.
 
     Parameters
     ----------
@@ -24,7 +25,8 @@ def has_wrong_word(config, position, granule, acting=None):
         always right.
     granule : Value, 128 bits
     acting : Value or None
-        The granule belongs to an observation for ACT, whose granules have the same positions.
+        1 if the granule belongs to an observation for ACT. Its positions begin at 1 too, and each
+        of its words must be finite. None: granules are those of experiences.
     """
     words, wrong = dict(enumerate(word_rules(config))), []
     last = observation_granules(config)

@@ -34,8 +34,9 @@ class Draw(wiring.Component):
         w, as it is in the clock of ``take``.
     fraction : Out(48)
         The position drawn, ``LATENCY`` clocks after ``take``.
-    load, seed, state :
-        As ``Sfc64``.
+    load : In(1), seed : In(STATE_LAYOUT), state : Out(STATE_LAYOUT)
+        The state of the random generator ``Sfc64`` (a, b, c, counter) becomes ``seed`` at the end
+        of a clock with ``load``; ``state`` is the present one.
     """
 
     LATENCY = Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1).latency + 1

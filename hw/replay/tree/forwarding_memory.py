@@ -37,21 +37,26 @@ class ForwardingMemory(wiring.Component):
 
     Parameters
     ----------
-    width, depth, style : as ``hw.stream.ram.Ram``
+    width, depth : int
+        Bits of a word, and words.
+    style : str
+        Kind of memory: "distributed", "block" or "ultra".
+    clear_width : int
+        Bits of ``clear_address``.
 
     Members
     -------
     address, write : In
         Stage 0. ``write``: this operation will change its word; 0 in clocks without an operation.
     word : Out(width)
-        Stage C.
+        Stage C, that is C clocks after ``address``: the word before the operation changes it.
     result : In(width)
         Stage C, combinational from ``word``; must equal ``word`` if the operation does not write.
     committed : Out(width)
         Stage C + 1: ``result``, registered.
     clear, clear_address : In
-        Writes zeros to ``clear_address``, which is ignored if it is ``depth`` or more. Only while
-        no operation is under way.
+        ``clear``: write zeros to ``clear_address`` in this clock, unless it is ``depth`` or more.
+        Only while no operation is under way.
     """
 
     def __init__(self, *, width, depth, style, clear_width):

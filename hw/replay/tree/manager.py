@@ -48,14 +48,17 @@ class ReplayManager(wiring.Component):
     response : Out(stream of response_layout)
         In the order of the requests.
     stratum_width : In(49)
-        Stratum width of SAMPLE, as ``Draw``; steady while SAMPLEs enter.
-    load, seed, state :
-        The generator's state, as ``Sfc64``; ``load`` only while ``idle``.
+        Stratum width w of SAMPLE: with 2**48 every draw is uniform; with floor(2**48 / B), draw k
+        falls into stratum k of B equal ones. Steady while SAMPLEs enter.
+    load : In(1), seed : In(STATE_LAYOUT), state : Out(STATE_LAYOUT)
+        ``load``, one clock while ``idle``: the state of the random generator becomes ``seed``.
+        ``state`` is the present one.
     clear : In(1)
-        Pulse: all priorities, total and maximum to 0, in as many clocks as the deepest memory has
-        words; requests wait meanwhile. Reset does the same.
+        One clock: all priorities, total and maximum become 0. This begins when no operation is
+        under way any more, and takes as many clocks as the deepest memory has words. Requests wait
+        until it is over. Reset does the same.
     idle : Out(1)
-        No operation under way and not clearing.
+        No response is still to be taken, and nothing is being cleared.
     total : Out(total_width), maximum : Out(priority_width)
         Sum of all priorities; largest priority SET since the last clear.
     """

@@ -7,7 +7,7 @@ __all__ = ["Operation", "request_layout", "response_layout"]
 
 
 class Operation(enum.Enum, shape=2):
-    """What a request asks of one leaf, or of the whole tree."""
+    """What a request asks for: GET and SET name a leaf; SAMPLE and FIND search the tree for one."""
 
     GET = 0  #: priority of ``index``
     SET = 1  #: priority of ``index`` becomes ``value``
@@ -16,8 +16,9 @@ class Operation(enum.Enum, shape=2):
 
 
 def request_layout(config):
-    """``value``: the priority of a SET, or the target of a FIND. ``first``: this SAMPLE has stratum
-    0."""
+    """A request: its ``operation``; ``index``, the leaf of a GET or SET; ``value``, the priority of
+    a SET or the target of a FIND; ``first``, with SAMPLE: this draw has stratum 0, and later ones
+    have the strata 1, 2, ..."""
     return data.StructLayout(
         {
             "operation": Operation,
@@ -29,8 +30,8 @@ def request_layout(config):
 
 
 def response_layout(config):
-    """``priority`` is the leaf's after the operation. After an ``error`` nothing has changed, and
-    the other fields are 0."""
+    """A response: ``index`` of the leaf that was named, drawn or found, and its ``priority`` after
+    the operation. If ``error`` is 1, nothing has changed, and the other fields are 0."""
     return data.StructLayout(
         {
             "index": config.index_width,

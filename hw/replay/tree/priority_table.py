@@ -29,9 +29,11 @@ class PriorityTable(wiring.Component):
     Members
     -------
     set : In(1), index, priority : In
-        The operation; ``set`` = 0 for all others and for bubbles.
+        The operation that enters: a SET of leaf ``index`` to ``priority`` if ``set`` is 1. ``set``
+        is 0 for all other operations and in clocks without one.
     old : Out(priority_width)
-        The leaf's priority before the operation; for a GET this is the answer.
+        The leaf's priority before the operation; for a GET this is the answer. It comes
+        ``latency`` clocks after the operation, with ``delta`` and ``total``.
     delta : Out(signed(priority_width + 1))
         The change of the leaf's priority; 0 unless the operation is a SET.
     total : Out(total_width)
@@ -39,7 +41,8 @@ class PriorityTable(wiring.Component):
     running_total : Out(total_width)
         The total after all operations that have left.
     clear, clear_address : In
-        As ``ForwardingMemory``; ``clear`` also zeroes the total.
+        ``clear``: the row ``clear_address``, if there is one, and the total become 0. Only while no
+        operation is under way.
     """
 
     @staticmethod

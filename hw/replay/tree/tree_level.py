@@ -17,7 +17,8 @@ __all__ = ["TreeLevel", "tree_operation_layout"]
 
 
 def tree_operation_layout(config, width):
-    """An operation on its way from one level to the next; ``width`` is that of ``upper``.
+    """An operation on its way from one level to the next; ``width`` is the bits of ``target``,
+    ``base`` and ``upper``.
 
     ``set`` adds ``delta`` along the path of ``index``. ``find`` looks for the leaf that holds
     ``target``; its node covers the prefix sums from ``base`` to ``upper``, and ``index`` is the
@@ -55,7 +56,8 @@ class TreeLevel(wiring.Component):
     i : In(tree_operation_layout), o : Out(tree_operation_layout)
         An operation from the level above, and as the level below needs it.
     clear, clear_address : In
-        As ``ForwardingMemory``.
+        ``clear``: the node ``clear_address``, if there is one, becomes 0. Only while no operation
+        is under way.
     """
 
     @staticmethod

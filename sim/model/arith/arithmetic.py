@@ -24,12 +24,14 @@ _MAGNITUDE = np.int32(0x7FFF_FFFF)
 
 @cache
 def twin_of(arithmetic):
-    """The twin of an ``Arithmetic``."""
+    """The twin of the ``Arithmetic`` ``arithmetic``: an object of the class for its kind. Equal
+    configs give the same object."""
     return _TWINS[arithmetic.kind](arithmetic)
 
 
 class Binary32:
-    """binary32, flushed at every step."""
+    """binary32: numbers are float32, and every operation flushes: subnormal operands and results
+    count as zeros of their sign."""
 
     dtype = np.dtype(np.float32)
 
@@ -53,7 +55,8 @@ class Binary32:
         return values, np.zeros(np.shape(values), bool)
 
     def quantize(self, f32, kind):
-        """``(numbers, saturated)``."""
+        """``(numbers, saturated)`` of float32 numbers: here the numbers themselves, and False for
+        each. ``kind`` is ignored."""
         return f32, np.zeros(np.shape(f32), bool)
 
     def to_float(self, values, kind):
@@ -76,7 +79,8 @@ class Binary32:
         return self.multiply(values, np.float32(2.0**-places))
 
     def order_key(self, values):
-        """Integers in the order of ``values``, which have no subnormals; one key for all NaNs."""
+        """int32 keys in the order of the float32 ``values``: a greater number has a greater key, -0
+        is below +0, and all NaNs have one key above all numbers. There must be no subnormals."""
         if not np.isfinite(values).all():
             values = float32.flush(values)  # one NaN for all
         bits = values.view(np.int32)
@@ -92,7 +96,8 @@ class Binary32:
 
 
 class FixedPoint:
-    """Exact sums, rounded half up and clipped once at their end."""
+    """Fixed point: numbers are int64 raw values. Products and sums are exact; ``requantize`` rounds
+    a sum half up and clips it to a format, once at its end."""
 
     dtype = np.dtype(np.int64)
 
@@ -147,13 +152,15 @@ class FixedPoint:
         return values.astype(np.int32).view(np.uint32)
 
     def weights(self, words):
-        """Bits above a weight's are dropped."""
+        """Weights, int64 raw, of an image's uint32. Bits above the weight format are dropped, and
+        the sign is that of the format's top bit."""
         unused = 32 - self.config.weight.width
         return words.view(np.int32).astype(np.int64) << (32 + unused) >> (32 + unused)
 
 
 class DualPrecision(FixedPoint):
-    """Formats whose tanh has fewer bits than they have."""
+    """Fixed point whose tanh is computed in a narrower format: the value is rounded to
+    ``config.tanh_format``, and the result is moved to the left by ``config.tanh_cut`` bits."""
 
     def tanh(self, y):
         target = self.config.tanh_format

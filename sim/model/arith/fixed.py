@@ -6,10 +6,11 @@ __all__ = ["requantize"]
 
 
 def requantize(raw, fraction, target):
-    """Return ``(raw, saturated)``, int64 and bool, for int64 raw values with ``fraction`` bits.
+    """``(raw, saturated)``, int64 and bool: the raw values in the format ``target`` of the values
+    ``raw``, int64 with ``fraction`` fraction bits, and which of them were clipped.
 
-    ``clip(floor(raw * 2**(target.fraction - fraction) + 1/2), low, high)``, without overflow of
-    int64.
+    ``clip(floor(raw * 2**(target.fraction - fraction) + 1/2), target.low, target.high)``, without
+    overflow of int64.
     """
     raw, shift = np.asarray(raw, dtype=np.int64), fraction - target.fraction
     low, high = target.low, target.high

@@ -32,7 +32,8 @@ def _add(a, b):
 
 
 def flush(x):
-    """``x`` as the hardware sees it: subnormals as zeros of their sign, NaN as 0x7fc00000."""
+    """A copy of ``x`` as the hardware sees it: a subnormal becomes a zero of its sign, every NaN
+    becomes 0x7fc00000."""
     with np.errstate(all="ignore"):
         return _flush(np.asarray(x, dtype=np.float32))
 

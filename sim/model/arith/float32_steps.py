@@ -22,7 +22,7 @@ _SMALLEST_PRODUCT = 2.0**-102
 
 @compiled
 def flush(x):
-    """A zero of its sign for a subnormal ``x``, else ``x``."""
+    """The number ``x``; if it is subnormal, a zero with the sign of ``x``."""
     return np.copysign(ZERO, x) if abs(x) < TINY else x
 
 
@@ -34,13 +34,15 @@ def leave(x):
 
 @compiled
 def product(a, b):
-    """``a * b``, flushed, of numbers that are flushed."""
+    """``a * b`` of two numbers that are not subnormal; a subnormal product becomes a zero of its
+    sign."""
     return flush(a * b)
 
 
 @compiled
 def multiply(a, b, flushing):
-    """``a * b``; operands and result are flushed, unless ``flushing`` is None."""
+    """``a * b``. If ``flushing`` is True, subnormal operands and a subnormal product become zeros;
+    if None, nothing is flushed."""
     if flushing is None:
         return a * b
     return product(flush(a), flush(b))
@@ -48,7 +50,8 @@ def multiply(a, b, flushing):
 
 @compiled
 def add(a, b, flushing):
-    """``a + b`` of numbers that are flushed; the sum is too, unless ``flushing`` is None."""
+    """``a + b`` of two numbers that are not subnormal. If ``flushing`` is True, a subnormal sum
+    becomes a zero; if None, nothing is flushed."""
     if flushing is None:
         return a + b
     return flush(a + b)
@@ -67,6 +70,8 @@ def _smallest(numbers):
 
 @compiled
 def is_safe(a, b):
-    """Whether no product of an ``a`` and a ``b``, and no sum of such products, can be subnormal."""
+    """Whether surely no number of the float32 arrays ``a`` and ``b`` is subnormal, nor a product of
+    one of each, nor a sum of such products. It looks at the smallest magnitudes except zero; False
+    means only that a subnormal is possible."""
     low_a, low_b = _smallest(a), _smallest(b)
     return min(low_a, low_b) >= TINY and low_a * low_b >= _SMALLEST_PRODUCT

@@ -8,19 +8,21 @@ __all__ = ["flat", "interpolate", "interpolate_all", "interpolate_one", "parts"]
 
 
 def interpolate(x, table):
-    """Return the int64 values of ``table`` at int64 ``x``, each at least 0 and below
-    ``2**table.x_width``."""
+    """The int64 values of a ``hw.arith.interpolate.Table`` at the points ``x``, int64 of any shape.
+    Each x must be at least 0 and below ``2**table.x_width``; this is not checked."""
     shape, (x,) = flat(np.int64, x)
     return interpolate_all(x, parts(table)).reshape(shape)
 
 
 def parts(table):
-    """A ``hw.arith.interpolate.Table`` in the form that compiled functions take."""
+    """A ``hw.arith.interpolate.Table`` in the form that compiled functions take: the tuple ``(base,
+    slope, remainder_width, drop)``."""
     return table.base, table.slope, table.remainder_width, table.drop
 
 
 def flat(kind, *arrays):
-    """``(shape, arrays)``: of one shape, as lists of ``kind``."""
+    """``(shape, arrays)``: the shape to which the given arrays broadcast, and each of them
+    broadcast to it, as a contiguous array of one dimension with the dtype ``kind``."""
     arrays = [np.asarray(array, kind) for array in arrays]
     shape = arrays[0].shape
     if any(array.shape != shape for array in arrays):

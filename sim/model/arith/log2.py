@@ -13,7 +13,8 @@ _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
 def log2(x, config):
-    """Return ``(log2, zero)``, int64 raw values of UQ(6, 20) and bool, for uint64 ``x``."""
+    """``(log2, zero)`` of uint64 ``x``: the logarithms, int64 raw values of UQ(6, 20), and bool:
+    whether x is 0, whose logarithm counts as 0."""
     shape, (x,) = flat(np.uint64, x)
     values = _log2_all(x, config.mantissa_width, parts(config.table))
     return values.reshape(shape), (x == 0).reshape(shape)
@@ -21,7 +22,8 @@ def log2(x, config):
 
 @compiled
 def log2_one(x, mantissa_width, table):
-    """The logarithm of a uint64, raw of UQ(6, 20), interpolated in the table; 0 counts as 1."""
+    """The logarithm to base 2 of one uint64 ``x``, raw in UQ(6, 20); an x of 0 counts as 1. Its
+    fraction is interpolated in ``table``, of which ``parts`` gives the form."""
     word, exponent = max(x, _ONE), 63
     while not word >> _TOP:
         word, exponent = word << _ONE, exponent - 1

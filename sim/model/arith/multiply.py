@@ -9,7 +9,8 @@ _LOW = np.uint64(0xFFFF_FFFF)
 
 
 def multiply(a, b):
-    """Return ``(high, low)``, uint64 arrays with ``a * b = high * 2**64 + low``."""
+    """The exact product of two uint64 arrays of up to 128 bits, as two uint64 arrays ``(high,
+    low)`` with ``a * b = high * 2**64 + low``."""
     a, b = np.asarray(a, dtype=np.uint64), np.asarray(b, dtype=np.uint64)
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
     first = a_low * b_low

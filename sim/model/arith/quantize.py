@@ -6,7 +6,9 @@ __all__ = ["quantize"]
 
 
 def quantize(x, target):
-    """``(raw, saturated)``, int64 and bool, of float32 ``x``: half up; NaN saturates at 0."""
+    """``(raw, saturated)``, int64 and bool: the raw values of float32 ``x`` in the fixed-point
+    format ``target``, rounded half up, and which of them were clipped to its limits. A NaN becomes
+    0 and counts as saturated."""
     # Exact in float64 wherever the half matters: x has 24 significant bits.
     with np.errstate(invalid="ignore"):  # signalling NaNs
         wide = np.asarray(x, dtype=np.float32).astype(np.float64)

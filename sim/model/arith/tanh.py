@@ -9,8 +9,8 @@ __all__ = ["ratio", "tanh", "tanh_fixed"]
 
 
 def ratio(x):
-    """``tanh(x) / x``, int64 raw values of UQ(1, 26), for raw ``x`` of UQ(3, 23): a table and a
-    parabola, whose products and result are rounded down."""
+    """``tanh(x) / x``, int64 raw values of UQ(1, 26), for raw ``x`` of UQ(3, 23). It is
+    interpolated in a table by a parabola, whose products and result are rounded down."""
     table = tanh_table()
     index, rest = x >> table.rest_width, x & ((1 << table.rest_width) - 1)
     slope = table.slope[index] - ((table.curve[index] * rest) >> table.rest_width)
@@ -18,8 +18,8 @@ def ratio(x):
 
 
 def tanh(x):
-    """Hyperbolic tangent of float32 ``x``: 1 or -1 from a magnitude of 8 on, a zero for a
-    subnormal."""
+    """Hyperbolic tangent of float32 ``x``, as float32. If the magnitude is 8 or more, it is 1 or
+    -1; for a subnormal it is a zero of its sign, for a NaN 0x7fc00000."""
     x = np.asarray(x, dtype=np.float32)
     magnitude = np.abs(x)
     beyond = magnitude >= LIMIT
@@ -35,8 +35,8 @@ def tanh(x):
 
 
 def tanh_fixed(raw, target):
-    """Hyperbolic tangent of int64 ``raw``, both of the SQ format ``target``, rounded half up; 1 or
-    -1 from a magnitude of 8 on."""
+    """Hyperbolic tangent of int64 raw values, rounded half up. Arguments and results are in the
+    signed format ``target``. If the magnitude is 8 or more, the result is 1 or -1."""
     raw = np.asarray(raw, dtype=np.int64)
     magnitude = np.abs(raw)
     beyond = magnitude >= LIMIT << target.fraction

@@ -12,7 +12,9 @@ _FRACTION = MANTISSA_FORMAT.fraction
 
 
 def to_fixed(mantissa, exponent, target):
-    """Return ``(raw, saturated)``, int64 and bool, for raw mantissas UQ(1, 24) in 1..2."""
+    """``(raw, saturated)``, int64 and bool: ``mantissa * 2**exponent`` as raw values of the
+    unsigned format ``target``, rounded half up, and whether each was above ``target.high``, which
+    it then becomes. ``mantissa`` is raw in UQ(1, 24), from 1 to below 2."""
     shape, arrays = flat(np.int64, mantissa, exponent)
     raw, saturated = _to_fixed_all(*arrays, target.fraction, target.width, target.high)
     return raw.reshape(shape), saturated.reshape(shape)
@@ -20,8 +22,8 @@ def to_fixed(mantissa, exponent, target):
 
 @compiled
 def to_fixed_one(mantissa, exponent, fraction, width, high):
-    """``(raw, saturated)`` of ``mantissa * 2**exponent``, rounded half up; what is above ``high``
-    becomes ``high``."""
+    """``to_fixed`` of one number: ``(raw, saturated)``. ``fraction``, ``width`` and ``high`` are
+    the fraction bits, all bits and the largest raw value of the format."""
     shift = exponent + (fraction + 1)
     # Twice the result, with the bit to round by; a result below one half has shift < 0.
     twice = (mantissa << min(max(shift, 0), width)) >> _FRACTION

@@ -31,7 +31,8 @@ class A3cCore(CommandTwin):
         self.loaded = self.synced = self.rounds = self.tasks = self.overflow = 0
 
     def status(self):
-        """Bytes of A3C_STATUS; its counts of clocks are 0."""
+        """A3C_STATUS as an array of bytes, uint8. Its counts of clocks are 0, because a twin does
+        not know them."""
         record = np.zeros((), A3C_STATUS.dtype)
         for name in ("loaded", "synced", "rounds", "tasks", "overflow"):
             record[name] = getattr(self, name)

@@ -20,11 +20,11 @@ __all__ = ["LayerTwin"]
 
 
 class LayerTwin:
-    """The passes of layer ``number`` of a ``Fa3cConfig``. Arrays are float32, in the order of
-    memory.
+    """The passes of layer ``number`` of a ``Fa3cConfig``; it has no parameters of its own. Arrays
+    are float32, in the order of memory:
 
     parameters : [groups, group_rows, 16]
-    inputs : [samples, in_rows * per_row]; ``numbers`` makes them from memory
+    inputs : [samples, in_rows * per_row]; ``numbers`` makes them from bytes of memory
     outputs, errors : [samples, out_rows * 16]
     """
 
@@ -35,7 +35,9 @@ class LayerTwin:
         self.has_bytes = self.layer.per_row > ROW
 
     def numbers(self, raw):
-        """float32 [samples, words] from ``raw``, the inputs in memory: uint8 [samples, bytes]."""
+        """The layer's inputs, float32 [samples, words], from ``raw``, their bytes in memory, uint8
+        [samples, bytes]. The inputs of the first layer are bytes, each of which becomes ``byte *
+        2**input_exponent``; those of other layers are float32 already."""
         if not self.has_bytes:
             return np.ascontiguousarray(raw).view(np.float32)
         return raw * np.float32(2.0**self.config.input_exponent)
@@ -48,14 +50,17 @@ class LayerTwin:
         return out.reshape(len(inputs), -1)
 
     def gradient(self, inputs, errors):
-        """GC: [groups, depth + 1, 16], rows of weights and of the bias in the order of memory."""
+        """GC: the gradients, sums over all samples, float32 [groups, depth + 1, 16]. The first
+        ``depth`` rows of a group are those of weights, the last is that of the biases."""
         layer = self.layer
         out = np.empty((layer.groups, layer.depth + 1, ROW), np.float32)
         passes.gradient(self._shape(len(inputs)), self._lines(inputs), self._pixels(errors), out)
         return out
 
     def backward(self, parameters, errors, inputs):
-        """BW: errors of ``inputs``, in their shape; the inputs are outputs of the layer before."""
+        """BW: the errors of the layer's inputs, in the shape of ``inputs``, from ``errors``, those
+        of its outputs. ``inputs`` are outputs of the layer before; where one is 0, its error is
+        0."""
         layer, shape = self.layer, self._shape(len(inputs))
         pixels = (layer.in_height, layer.in_width) if layer.convolution else (1, len(inputs))
         inputs = inputs.reshape(shape.samples, *pixels, -1, ROW)

@@ -35,15 +35,18 @@ _unsigned = np.uint64  # an index that cannot be negative: no test for that in t
 
 
 class Shape(NamedTuple):
-    """A layer; lengths and distances are in words.
+    """The sizes of a layer and of a batch. Lengths and distances are in words of 32 bits. The
+    outputs of a fully connected layer count as one line with a pixel for each sample.
 
-    samples, kernel, stride, groups : of the layer
-    height, width : of the output
-    taps : words of a tap row
-    line : words of a line of inputs
-    down, across : distance of the inputs of two outputs that are neighbours in a column, in a row
-    size : words of a row. It is a variable for the compiler, which would unroll loops over a
-        constant instead of vectorizing them.
+    samples : samples of the batch
+    kernel, stride : of the convolution; 1 and 1 if the layer is fully connected
+    height, width : pixels of the output
+    groups : groups of 16 outputs that a pixel has
+    taps : words of a line of the kernel: kernel * input channels
+    line : distance of two neighbouring lines of inputs
+    down, across : distance of the first inputs of two outputs, one below the other; side by side
+    size : words of a row, always 16. It is a variable for the compiler, which would unroll loops
+        over a constant instead of vectorizing them.
     """
 
     samples: int
@@ -137,8 +140,10 @@ def _tree(total, flushing):
 
 
 def forward(shape, chains, relu, inputs, weights, out):
-    """``out`` [samples, height, width, groups, 16] from ``inputs`` [samples, words] and
-    ``weights`` [groups, rows, 16]."""
+    """Forward pass: fills ``out`` [samples, height, width, groups, 16] with the outputs for
+    ``inputs`` [samples, words] and ``weights`` [groups, rows, 16], in which the row behind the
+    weights of a group is its biases. If ``relu``, outputs below 0 become 0. ``chains`` is the
+    number of sums in which the products of an output are added before a tree adds these."""
     _forward(shape, chains, relu, inputs, weights, out, None if is_safe(inputs, weights) else True)
 
 
@@ -172,8 +177,9 @@ def _finish(total, bias, relu, out):
 
 
 def gradient(shape, inputs, errors, out):
-    """``out`` [groups, weights and a bias, 16] from ``inputs`` [samples, words] and ``errors``
-    [samples, height, width, groups, 16]."""
+    """Gradients: fills ``out`` [groups, rows, 16] with sums over all samples and pixels, from
+    ``inputs`` [samples, words] and ``errors`` [samples, height, width, groups, 16]. The last row of
+    a group is that of its biases, the others are those of its weights."""
     _gradient(shape, inputs, errors, out, None if is_safe(inputs, errors) else True)
 
 
@@ -203,8 +209,10 @@ def _gradient(shape, inputs, errors, out, flushing):
 
 
 def backward(shape, chains, weights, errors, inputs, out):
-    """``out``, the errors of ``inputs`` [samples, in_height, in_width, channel groups, 16], from
-    ``weights`` [groups, rows, 16] and ``errors`` [samples, words]."""
+    """Backward pass: fills ``out`` with the errors of ``inputs``, both [samples, in_height,
+    in_width, channel groups, 16], from ``weights`` [groups, rows, 16] and ``errors`` [samples,
+    words], those of the outputs. The error of an input that is 0 is 0. ``chains`` as of
+    ``forward``."""
     _backward(
         shape, chains, weights, errors, inputs, out, None if is_safe(errors, weights) else True
     )

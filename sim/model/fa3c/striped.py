@@ -8,16 +8,17 @@ __all__ = ["Striped"]
 
 
 class Striped:
-    """One space of rows, spread over n parts: block b is on part b mod n.
+    """One space of rows of 16 words, spread over n parts in blocks of 16 rows: block b, with the
+    rows 16 * b to 16 * b + 15, is on part b mod n.
 
-    parts : arrays of uint32, the words of each master from its first row on
+    parts : n arrays of uint32, the words of each part from its first row on; ``write`` changes them
     """
 
     def __init__(self, parts):
         self._parts = [part.reshape(-1, ROW * ROW) for part in parts]
 
     def read(self, row, count):
-        """uint32 [count, 16], a copy."""
+        """The ``count`` rows from row ``row`` on, uint32 [count, 16], as a copy."""
         first, begin = divmod(row, ROW)
         blocks = np.empty((-(-(begin + count) // ROW), ROW * ROW), np.uint32)
         for own, held in self._shares(first, len(blocks)):
@@ -25,7 +26,7 @@ class Striped:
         return blocks.reshape(-1, ROW)[begin : begin + count]
 
     def write(self, row, rows):
-        """``rows`` : uint32 [count, 16]."""
+        """Writes ``rows``, uint32 [count, 16], to the rows from row ``row`` on, in the parts."""
         first, begin = divmod(row, ROW)
         count = -(-(begin + len(rows)) // ROW)
         if begin or len(rows) % ROW:  # begins or ends inside a block, whose other rows stay

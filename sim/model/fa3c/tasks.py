@@ -37,23 +37,25 @@ def kind_of(task):
 
 
 def agents_of(task):
-    """Numbers of the agents that a TASK record names."""
+    """Numbers of the agents that a TASK record names, as bytes: ``count`` of an INFER, one of a
+    TRAIN, none of a SYNC."""
     count = {Task.INFER: int(task["count"]), Task.TRAIN: 1, Task.SYNC: 0}[kind_of(task)]
     return task["agents"].tobytes()[:count]
 
 
 class TaskCheck:
-    """Checks one list, given the state before it.
+    """Checks the list of tasks of one ROUND, given the state before it. Make a new one for each
+    list.
 
     Parameters
     ----------
     config : Fa3cConfig
     lengths : int array [agents]
-        Steps of the rollout of each agent.
+        How many steps the rollout of each agent has.
     synced : int
-        A bit for each snapshot: it was made.
+        A bit for each snapshot, which is 1 if a SYNC has made the snapshot.
     room : callable
-        Returns the bytes of the buffer with this name.
+        Gives, for a buffer's name, how many bytes the buffer has.
     """
 
     def __init__(self, config, lengths, synced, room):
@@ -61,7 +63,8 @@ class TaskCheck:
         self.made, self.used, self.taken = 0, 0, set()
 
     def __call__(self, tasks):
-        """Error of the first of ``tasks`` (TASK records) that breaks a rule, and its position."""
+        """``(error, position)`` of the first of ``tasks`` (TASK records) that breaks a rule, where
+        error is the first rule that it breaks; ``(Error.NONE, 0)`` if none breaks one."""
         for position, task in enumerate(tasks):
             error = next(self._broken(task), None)
             if error:

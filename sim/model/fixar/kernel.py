@@ -15,7 +15,8 @@ __all__ = ["FixarCore", "FixarKernel"]
 
 
 class FixarCore(LearnerCore):
-    """The commands of ``hw.fixar.commands``."""
+    """Executes the commands of ``hw.fixar.commands`` on ``FixarTrainer``: those of the learner's
+    core, the command FORMAT, and ACT with exploration noise. INSERT checks experiences here."""
 
     COMMANDS, CHECKS_INSERTS = FIXAR, True
 

@@ -21,14 +21,16 @@ __all__ = ["FixarTrainer"]
 
 
 class FixarTrainer(ParameterSets):
-    """Networks and optimizer state of a FixarConfig, all zeros at first.
+    """Actor and critic of a FixarConfig with their optimizer state, all zeros at first; it acts and
+    makes gradient steps.
 
     Attributes
     ----------
     precision : Precision
-        The precision of the next passes; parameters always have full precision.
+        The precision of activations and errors in the passes to come, set by ``set_precision``.
+        Parameters always have full precision.
     watch : Watch
-        Ranges of all layers.
+        Ranges of the activations and errors of all layers, and counts of clipped numbers.
     """
 
     def __init__(self, config):
@@ -57,7 +59,10 @@ class FixarTrainer(ParameterSets):
     # -- a gradient step
 
     def train(self, records, index, weight, step):
-        """Train on a batch; ``Trained``. Parameters as those of ``Trainer.train``."""
+        """Trains on a batch, in place; returns ``Trained``. The parameters are those of
+        ``sim.model.learner.network.trainer.Trainer.train``. Raises UsageError, a ValueError, if
+        the batch is empty or larger than ``config.batch``. If a TD error is infinite or NaN, no
+        parameter changes, and ``value`` is 0."""
         batch = len(weight)
         if not 0 < batch <= self.config.batch:
             raise UsageError(f"batch must be in 1..{self.config.batch}, not {batch!r}")

@@ -17,11 +17,12 @@ __all__ = ["FixarNetwork", "Watch", "beside"]
 
 
 class Watch:
-    """Lowest and highest number of each layer since ``clear``; counts of clipped numbers, which
-    ``clear`` leaves.
+    """The range of numbers of each layer since ``clear``, and how many numbers were clipped.
 
-    activations, errors : int64 [slots, 2]; if no number was seen, the low is above the high.
-    saturations : [weights, activations, gradients], how many were clipped so far.
+    activations, errors : int64 [slots, 2], lowest and highest number of each slot of
+        ``hw.fixar.precision``. If no number was seen, the lowest is above the highest.
+    saturations : [weights, activations, gradients], how many were clipped so far. ``clear`` does
+        not change this list.
     """
 
     def __init__(self, config):
@@ -33,15 +34,19 @@ class Watch:
         self.activations[:] = self.errors[:] = NOTHING
 
     def see(self, kind, slot, low, high):
-        """``kind``: "activations" or "errors"."""
+        """Widens the range of a slot so that it includes ``low`` and ``high``. ``kind`` is
+        "activations" or "errors"."""
         row = getattr(self, kind)[slot]
         row[:] = min(row[0], int(low)), max(row[1], int(high))
 
 
 class FixarNetwork:
-    """The layers of ``config.networks[name]``; ``precision`` may change between passes.
+    """The passes of the network ``config.networks[name]`` on FIXAR's array. It has no parameters of
+    its own: each pass is given them as ``prepare`` returns them.
 
-    Weights are given as operands of the array: ``prepare``.
+    config : FixarConfig
+    watch : Watch, to which ranges and clipped numbers are added
+    precision : attribute, the Precision of activations and errors; it may be set between passes
     """
 
     def __init__(self, config, name, watch):
@@ -50,39 +55,45 @@ class FixarNetwork:
         self.precision = Precision()
 
     def prepare(self, pairs):
-        """Operands of ``pairs`` of raw weights [outputs, inputs] and biases [outputs]."""
+        """A list of ``(weights, biases)`` of each layer as operands of the array, rounded, from
+        ``pairs`` of raw weights [outputs, inputs] and raw biases [outputs]."""
         arithmetic = self.config.arithmetic
         return [tuple(operands(arithmetic, part) for part in pair) for pair in pairs]
 
     # -- cells
 
     def frame_cells(self, values, watched=True):
-        """Cells of numbers of the frame; clipped ones are counted if ``watched``."""
+        """``Cells`` of ``values`` [features, batch], numbers of observations or actions, in the
+        precision of the network's inputs. If ``watched``, those that are clipped are counted."""
         cells, saturations = encode(values, *self._activation_target(0, signed=True))
         if watched:
             self.watch.saturations[1] += saturations
         return cells
 
     def action_cells(self, outputs):
-        """Cells of an actor's actions: the tanh of its outputs."""
+        """``Cells`` of an actor's actions, which are the tanh of ``outputs``, the numbers of its
+        last layer; as inputs of the critic."""
         arithmetic = self.config.arithmetic
         numbers = tail(arithmetic, outputs) << arithmetic.tanh_cut
         return self.frame_cells(numbers.astype(np.float64))
 
     def through_tanh(self, dx, actions):
-        """Errors at an actor's outputs: those at its ``actions``, cells, times the slope there."""
+        """Errors at an actor's outputs before the tanh: the errors ``dx`` at its actions, numbers,
+        times the slope of the tanh. ``actions`` are the Cells of the actions."""
         arithmetic = self.config.arithmetic
         a = value_of(actions).astype(np.int64) >> arithmetic.tanh_cut
         return slope(arithmetic, dx.astype(np.int64), a).astype(np.float64)
 
     def error_cells(self, values, position):
-        """Cells of errors at the outputs of layer ``position``; those clipped are counted."""
+        """``Cells`` of ``values``, errors at the outputs of layer number ``position``. Those that
+        are clipped are counted."""
         cells, saturations = encode(values, *self._error_target(position))
         self.watch.saturations[2] += saturations
         return cells
 
     def see_errors(self, values, position):
-        """Counts errors at the outputs of layer ``position`` for its range."""
+        """Widens the range of errors at the outputs of layer number ``position`` so that it
+        includes all of ``values``."""
         slot = error_slot(self.config, self.name, position)
         self.watch.see("errors", slot, values.min(), values.max())
 
@@ -99,7 +110,14 @@ class FixarNetwork:
     # -- passes
 
     def forward(self, prepared, cells, watched=True):
-        """``(cells of every layer's input, numbers of the last layer's outputs)``."""
+        """Forward pass of a batch; returns ``(inputs, outputs)``.
+
+        prepared : the parameters, of ``prepare``.
+        cells : Cells of the first layer's inputs.
+        watched : ranges and clipped numbers are added to ``watch``.
+        inputs : a list of the Cells of every layer's inputs.
+        outputs : the last layer's outputs, numbers [outputs, batch] before any activation.
+        """
         inputs, number = [cells], self.config.arithmetic.activation
         for position, (weights, biases) in enumerate(prepared):
             last = position == len(prepared) - 1
@@ -121,11 +139,15 @@ class FixarNetwork:
         return inputs[:-1], finished.values
 
     def backward(self, prepared, inputs, errors, *, trained=True, input_gradient=0):
-        """``(gradients of every layer, dx)``. The gradients are None if they are not needed. dx:
-        errors of the first ``input_gradient`` inputs of the first layer, as numbers, not codes; or
-        None.
+        """Backward pass of a batch; returns ``(gradients, dx)``.
 
-        inputs : of ``forward``; errors : cells at the last layer's outputs.
+        prepared : the parameters, of ``prepare``.
+        inputs : as ``forward`` returned them.
+        errors : Cells of the errors at the last layer's outputs.
+        gradients : raw ``(weights, biases)`` of every layer, sums over the batch; None if not
+            ``trained``.
+        dx : errors of the first ``input_gradient`` inputs of the first layer, as numbers; None if
+            ``input_gradient`` is 0.
         """
         kept, dx = [None] * len(self.layers), None
         for position in reversed(range(len(self.layers))):
@@ -173,6 +195,7 @@ class FixarNetwork:
 
 
 def beside(observations, actions):
-    """Cells of a frame in the order of the parameters: observation, then action."""
+    """``Cells`` of the critic's inputs: those of the observations, then those of the actions, as
+    rows of one array. Both must have the same precision and shift."""
     words = np.concatenate([observations.words, actions.words])
     return observations._replace(words=words)

@@ -12,8 +12,9 @@ _NUMBERS = 3
 
 
 def gaussian(seed, count):
-    """``count`` numbers in units of 2^-16, int64, of the generator that starts from ``seed``; its
-    first twelve words are dropped."""
+    """``count`` random numbers with about a normal distribution of mean 0 and deviation 1, int64 in
+    units of 2^-16. Each is the sum of twelve uniform 16-bit numbers, less their mean, from an SFC64
+    generator with the state (seed, seed, seed, 1) whose first twelve words are dropped."""
     generator = np.random.SFC64(0)
     state = generator.state
     state["state"]["state"] = np.array([seed, seed, seed, 1], np.uint64)
@@ -25,8 +26,8 @@ def gaussian(seed, count):
 
 
 def with_noise(actions, noise, seed):
-    """float32 ``actions`` [n, size] with noise of standard deviation ``noise``, clipped to
-    -1..1."""
+    """A copy of the float32 ``actions`` [n, size] with Gaussian noise of standard deviation
+    ``noise`` added, clipped to -1..1. The same ``seed`` gives the same noise (``gaussian``)."""
     steps = (gaussian(seed, actions.size) * 2.0**-16).astype(np.float32).reshape(actions.shape)
     noisy = float32.add(actions, float32.multiply(np.float32(noise), steps))
     return np.clip(noisy, np.float32(-1), np.float32(1))

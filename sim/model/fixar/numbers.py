@@ -19,8 +19,13 @@ _NONE = np.empty((0, 0))
 
 
 class Cells(NamedTuple):
-    """The words that stream through the array: codes [features, batch] with their ``shift``. In
-    full precision (``half`` false) upper and lower 16 bits side by side, [features, 2 * batch]."""
+    """The 16-bit words that stream through the array, and what they stand for.
+
+    half : True for half precision: a number is one word, a code.
+    shift : in half precision, a code stands for the number code * 2**shift; else 0.
+    words : float64 that hold integers. In half precision the codes [features, batch]; in full
+        precision [features, 2 * batch], first the upper 16 bits of all numbers, then the lower 16.
+    """
 
     words: np.ndarray
     shift: int
@@ -28,8 +33,13 @@ class Cells(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """``values`` and the ``cells`` made of them; the lowest and the highest value; how many were
-    clipped."""
+    """The results of ``finish``.
+
+    values : the numbers [features, batch], rounded and clipped, after ReLU and mask.
+    cells : the Cells made of ``values``; None if none were asked for.
+    low, high : the lowest and the highest of ``values``.
+    saturations : how many numbers were clipped, as values and then as codes.
+    """
 
     values: np.ndarray
     cells: Cells
@@ -39,7 +49,8 @@ class Finished(NamedTuple):
 
 
 def operands(arithmetic, weights):
-    """Weights as operands of the array: rounded half up to the operand's format."""
+    """Raw ``weights`` as operands of the array, float64 that hold integers: rounded half up to the
+    format ``arithmetic.operand``, and clipped at its highest number."""
     drop = arithmetic.weight.fraction - arithmetic.operand.fraction
     return _operands(weights, drop, arithmetic.operand.high)
 
@@ -54,7 +65,10 @@ def _operands(weights, drop, high):
 
 
 def encode(values, half, shift, signed):
-    """``(Cells, saturations)`` of numbers of full precision."""
+    """``(Cells, saturations)`` of ``values`` [features, batch], numbers of full precision. If
+    ``half``, each becomes the code ``floor(value / 2**shift + 1/2)``, clipped to the limits of
+    signed or unsigned codes, and ``saturations`` is how many were clipped. If not, upper and lower
+    16 bits are separated, and nothing is clipped."""
     words = np.empty((values.shape[0], values.shape[1] * (1 if half else 2)))
     saturations = _encode(values, words, half, shift, *code_limits(signed))
     return Cells(words, shift if half else 0, half), saturations
@@ -79,7 +93,7 @@ def _encode(values, words, half, shift, low, high):
 
 
 def value_of(cells):
-    """Numbers of full precision that cells stand for."""
+    """The numbers of full precision [features, batch] that ``cells``, a Cells, stand for."""
     if cells.half:
         return cells.words * 2.0**cells.shift
     batch = cells.words.shape[1] // 2
@@ -87,15 +101,18 @@ def value_of(cells):
 
 
 def finish(sums, begin, source, drop, limits, *, mask=None, relu=False, target=None):
-    """``Finished``: sums of products with ``source`` cells as numbers, then as cells.
+    """Makes numbers of sums of products with the words of ``source``, and then Cells of the
+    numbers; returns ``Finished``.
 
-    sums : [features, columns of source.words]
-    begin : [features], what the sums start with, in units of the operands' fraction and of full
-    precision; or None.
-    drop : fraction bits that a number has less than a sum of full precision.
-    limits : lowest and highest number.
-    mask : [features, batch], 0 where a number is cleared; or None.
-    target : ``(half, shift, signed)`` of the cells, or None if no cells are made.
+    sums : [features, columns of source.words].
+    source : the Cells whose words were multiplied.
+    begin : [features], a bias that is added to the sums, with the fraction bits of a sum of full
+        precision; None for no bias.
+    drop : how many fraction bits more a sum of full precision has than a number.
+    limits : lowest and highest number, to which numbers are clipped.
+    mask : [features, batch]; where it is not above 0, the number becomes 0. None for no mask.
+    relu : numbers below 0 become 0.
+    target : ``(half, shift, signed)`` of the Cells, as for ``encode``; None if none are made.
     """
     batch = sums.shape[1] if source.half else sums.shape[1] // 2
     values = np.empty((sums.shape[0], batch))
@@ -144,9 +161,15 @@ def _finish(sums, begin, half, shift, drop, limits, mask, relu, values):
 
 
 def gradients(sums, shift, drop, limits, low=None):
-    """``(numbers int64, saturations)``: ``clip(floor(sums * 2^(shift - drop) + 1/2))``.
+    """``(numbers, saturations)``, gradients as the optimizer takes them: int64 ``clip(floor(sums *
+    2^(shift - drop) + 1/2))``, and how many were clipped.
 
-    low : the lower 16 bits' share of the sums in full precision, or None.
+    sums : sums of products, float64 that hold integers. In full precision, those with the upper 16
+        bits.
+    shift, drop : bits by which the sums move to the left, and to the right.
+    limits : lowest and highest number.
+    low : in full precision, the sums with the lower 16 bits, so that the whole sum is ``sums *
+        2**16 + low``; None in half precision.
     """
     return _gradients(sums, sums if low is None else low, low is not None, shift - drop, limits)
 

@@ -8,11 +8,13 @@ __all__ = ["slope", "tail"]
 
 
 def tail(arithmetic, numbers):
-    """Raw tanh, of ``arithmetic.tanh_format``, of raw activations: the activations' tanh without
-    its last ``tanh_cut`` bits."""
+    """Hyperbolic tangent of ``numbers``, raw activations, as int64 raw values of
+    ``arithmetic.tanh_format``. This format has ``tanh_cut`` fraction bits less than an
+    activation."""
     return twin_of(arithmetic).tanh(np.asarray(numbers, np.int64)) >> arithmetic.tanh_cut
 
 
 def slope(arithmetic, dx, a):
-    """Raw errors ``dx`` times ``1 - a**2``, with raw ``a`` of ``tail``."""
+    """Raw errors ``dx``, int64, times ``1 - a**2``, the slope of the tanh, rounded half up; ``a``
+    are the raw results of ``tail``."""
     return twin_of(arithmetic).derived_by_tanh(dx, a << arithmetic.tanh_cut)

@@ -13,7 +13,8 @@ __all__ = ["GaeCore", "GaeKernel"]
 
 
 class GaeCore(CommandTwin):
-    """The commands of ``hw.gae.commands`` on an ``Estimator`` and card memory."""
+    """Executes the commands of ``hw.gae.commands`` on an ``Estimator``, which holds the slots, and
+    on card memory. Its state stays from launch to launch."""
 
     COMMANDS = COMMANDS
 

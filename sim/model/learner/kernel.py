@@ -32,9 +32,12 @@ _TINY = np.finfo(np.float32).tiny
 
 
 class LearnerCore(CommandTwin):
-    """The commands of ``hw.learner.commands``.
+    """Executes the commands of ``hw.learner.commands`` on a learner's twin, and passes all others
+    to the replay core's twin that it contains.
 
-    ``make_learner(LearnerConfig)``: the learner's twin, ``Trainer``.
+    config : LearnerKernelConfig
+    make_learner : a function that makes the learner's twin from a LearnerConfig; by default the
+        class ``Trainer``.
     """
 
     COMMANDS, BUFFERS = LEARNING, ReplayCore.BUFFERS
@@ -77,7 +80,8 @@ class LearnerCore(CommandTwin):
         return block
 
     def execute(self, raw, arguments, memory):
-        """Run one command; return ``(error, detail)``."""
+        """Checks and runs one command, the 64 bytes ``raw``, here or in the replay core's twin;
+        returns ``(error, detail)``. ``arguments`` and ``memory`` are the launch's."""
         self.replay.arguments, self.replay.memory = arguments, memory
         if int.from_bytes(raw[:4], "little") not in self._own:
             return self.replay.execute(raw, arguments, memory)
@@ -222,7 +226,8 @@ class LearnerCore(CommandTwin):
         return Error.NONE, 0
 
     def acted(self, c, observations):
-        """Actions of finite observations."""
+        """What an ACT answers: the learner's outputs, float32 [n, action], for ``observations``
+        [n, observation], which are finite. ``c`` has the fields of the ACT."""
         return self.learner.act(observations)
 
     # -- LOAD and STORE

@@ -13,13 +13,16 @@ __all__ = ["LossResult", "loss_of", "result_of"]
 
 @dataclass(frozen=True)
 class LossResult:
-    """The results of a batch of B samples.
+    """The results of the loss of a batch of B samples.
 
-    delta : backward groups of [B, outputs] gradients (float32, or int64 raw).
-    td : float32 [B].
-    loss, td_sum, value : float32, sums over the batch in the order of ``batch_sum``.
-    diverged : position of the first TD error that is infinite or not a number, or None.
-    saturations : gradients that were clipped.
+    delta : a tuple with an array for each backward group: errors of the last network's outputs,
+        [B, outputs], float32, or int64 raw in fixed point.
+    td : TD errors, float32 [B].
+    loss, td_sum, value : np.float32, sums over the batch of losses, of absolute TD errors and of
+        values, in the order of ``batch_sum``.
+    diverged : position in the batch of the first TD error that is infinite or NaN; None if all are
+        finite.
+    saturations : how many gradients were clipped to their format.
     """
 
     delta: tuple
@@ -32,12 +35,18 @@ class LossResult:
 
 
 def loss_of(config):
-    """The twin of the pipeline that a LearnerConfig's algorithm names."""
+    """The function that computes TD errors, gradients and losses for this LearnerConfig, such as
+    ``td_loss``: the twin of the pipeline that the config's algorithm names."""
     return LOSSES[algorithm_of(config).loss]
 
 
 def result_of(delta, td, loss, value, saturated):
-    """``LossResult`` of float32 [B] TD errors, losses and values, and of clipped gradients [B]."""
+    """``LossResult`` with the sums over a batch of B samples.
+
+    delta : as in ``LossResult``.
+    td, loss, value : float32 [B], of each sample.
+    saturated : bool [B], whether the sample's gradient was clipped.
+    """
     diverged = np.flatnonzero(~np.isfinite(td))
     return LossResult(
         delta=delta,

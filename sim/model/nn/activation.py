@@ -8,12 +8,13 @@ __all__ = ["ACTIVATIONS", "activate", "derivative"]
 
 
 def activate(arithmetic, activation, y):
-    """``activation(y)``."""
+    """The activation function with the name ``activation``, of an array ``y``."""
     return ACTIVATIONS[activation].apply(twin_of(arithmetic), y)
 
 
 def derivative(arithmetic, activation, dx, x):
-    """``dx`` times the derivative of ``activation`` where its result is ``x``."""
+    """``dx`` times the derivative of the function with the name ``activation``, at the points where
+    its result is ``x``. ``dx`` and ``x`` are arrays of one shape; returns a new one."""
     return ACTIVATIONS[activation].derive(twin_of(arithmetic), dx, x)
 
 
@@ -28,7 +29,8 @@ class Linear:
 
 
 class Relu:
-    """A NaN stays as it is, -0 becomes +0."""
+    """``max(y, 0)``: a NaN stays as it is, -0 becomes +0. The derivative is 1 where the result is
+    above 0, else 0."""
 
     def apply(self, arithmetic, y):
         zero = y.dtype.type(0)
@@ -39,7 +41,8 @@ class Relu:
 
 
 class LeakyRelu:
-    """The slope is 1/64 below 0; a NaN stays as it is."""
+    """``y`` if it is 0 or above, ``y / 64`` if it is below 0; a NaN stays as it is. The derivative
+    is 1 where the result is above 0, else 1/64."""
 
     def apply(self, arithmetic, y):
         return np.where(y < 0, arithmetic.scaled_down(y, 6), y)

@@ -24,6 +24,7 @@ def _total(terms):
 
 
 def batch_sum(terms):
-    """Sum of float32 ``terms`` [n]: term s goes to partial sum ``s % 8``, which begins as +0; then
-    partial sums k and k + 4 are added, k and k + 2, 0 and 1."""
+    """Sum of float32 ``terms`` [n], an np.float32. Term s is added to partial sum ``s % 8``; each
+    of the eight begins as +0. Then partial sum k + 4 is added to k for k < 4, k + 2 to k for k < 2,
+    and 1 to 0."""
     return np.float32(_total(np.ascontiguousarray(terms, np.float32)))

@@ -15,8 +15,9 @@ _BLEND_SHIFT = BLEND_FORMAT.fraction
 
 
 class FixedCoefficients(NamedTuple):
-    """The fields of ``hw.nn.fixed_coefficients.FIXED_COEFFICIENTS`` as integers; 0 if the optimizer
-    does not use the field."""
+    """The fields of ``hw.nn.fixed_coefficients.FIXED_COEFFICIENTS`` as integers: mantissas,
+    origins, losses (1 - decay), whether a moment is kept, and blend. For a moment that the
+    optimizer lacks, loss, kept and the second gain are 0."""
 
     first_gain: int
     first_origin: int
@@ -34,7 +35,8 @@ class FixedCoefficients(NamedTuple):
 
 
 def fixed_coefficients(config, values):
-    """``FixedCoefficients`` from ``values``, the float32 ``COEFFICIENTS``."""
+    """``FixedCoefficients`` from ``values``, a tuple of np.float32 in the order of
+    ``COEFFICIENTS``. ``config`` has optimizer, arithmetic and batch."""
     added = origins(config, config.arithmetic.gradient_sum_shape(config.batch))
     first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
     numbers = _coefficients(

@@ -25,12 +25,15 @@ _TABLES = parts(root_table()), parts(reciprocal_table())
 
 
 def fixed_update(config, values, gradient, weight, target, first, second):
-    """``(weight, target, first, second, saturations)``; formulas in ``hw.nn.fixed_optimizer``.
+    """One optimizer step in fixed point, by the formulas of ``hw.nn.fixed_optimizer``. Returns new
+    arrays and a count: ``(weight, target, first, second, saturations)``; a moment that the
+    optimizer lacks is None, and ``saturations`` is how many weights were clipped.
 
-    gradient : int array, raw sums over the batch.
-    weight, target : int64 raw, of the same size.
-    first, second : float32 arrays, ignored if the optimizer does not have the moment.
-    values : ``COEFFICIENTS`` as float32.
+    config : with optimizer, arithmetic and batch.
+    values : tuple of np.float32 in the order of ``COEFFICIENTS``.
+    gradient : int64 array, raw sums over the batch.
+    weight, target : int64 arrays of raw values, of the same shape.
+    first, second : float32 arrays of the same shape, ignored if the optimizer lacks the moment.
     """
     shape, limits = np.shape(gradient), config.arithmetic.weight
     has_first, has_second = config.optimizer != "rmsprop", config.optimizer != "sgd"

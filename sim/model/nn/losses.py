@@ -18,12 +18,12 @@ _TINY = np.finfo(np.float32).tiny
 
 
 def td_loss(q, following, scalars, inverse, clip):
-    """``(td, gradient, loss)``, float32 [B], as ``hw.nn.td_loss`` computes them.
+    """``(td, gradient, loss)`` of B samples, float32 [B] each, as ``hw.nn.td_loss`` computes them.
 
     q, following : float32 [B], Q values and bootstrap values.
-    scalars : "weight", "reward", "discount" float32 [B].
-    inverse : float32, reciprocal of the batch's largest weight.
-    clip : float32, the largest gradient of a TD error; infinity for no limit.
+    scalars : dict of "weight", "reward" and "discount", float32 [B] each.
+    inverse : np.float32, reciprocal of the batch's largest weight.
+    clip : np.float32, limit of a TD error's magnitude in the gradient; infinity for no limit.
     """
     operands = (q, following, *(scalars[name] for name in ("reward", "discount", "weight")))
     with np.errstate(all="ignore"):

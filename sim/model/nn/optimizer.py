@@ -19,8 +19,12 @@ __all__ = ["Updated", "coefficients", "update"]
 
 
 class Updated(NamedTuple):
-    """New arrays, float32 or int64 raw like the given ones; a moment that the optimizer does not
-    have is None. ``saturations``: number of weights that were clipped."""
+    """The results of an optimizer step, as new arrays of the shape of the given ones.
+
+    weight, target : float32, or int64 raw in fixed point.
+    first, second : moments, float32; None for a moment that the optimizer lacks.
+    saturations : how many weights were clipped; 0 in binary32.
+    """
 
     weight: np.ndarray
     target: np.ndarray
@@ -30,7 +34,8 @@ class Updated(NamedTuple):
 
 
 def coefficients(step, network):
-    """float32 ``COEFFICIENTS`` of a record, for network 0 (Q, critic) or 1 (actor)."""
+    """A tuple of np.float32 in the order of ``COEFFICIENTS``, from the record ``step``
+    (HYPERPARAMETERS), for network number ``network``: 0 is Q or the critic, 1 the actor."""
     return tuple(
         np.float32(np.atleast_1d(step[name])[network if np.size(step[name]) > 1 else 0])
         for name in COEFFICIENTS.members
@@ -38,7 +43,8 @@ def coefficients(step, network):
 
 
 def update(config, values, gradient, weight, target, first=None, second=None):
-    """One optimizer step, ``Updated``; formulas in ``hw.nn.optimizer``, ``hw.nn.fixed_optimizer``.
+    """One optimizer step; returns ``Updated`` and leaves the given arrays as they are. The formulas
+    are in ``hw.nn.optimizer`` for binary32, in ``hw.nn.fixed_optimizer`` for fixed point.
 
     Parameters
     ----------

@@ -22,15 +22,20 @@ __all__ = ["add_bias", "product_fixed", "product_float"]
 
 
 def product_float(scale, rows, group, interleave):
-    """float32 ``out`` [count, width] of ``scale`` [count, depth] and ``rows`` [depth, width].
+    """``scale @ rows`` with the order of additions of this module: float32 ``out`` [count, width]
+    of float32 ``scale`` [count, depth] and ``rows`` [depth, width].
 
-    ``depth`` is a multiple of ``group * interleave``; both arrays are in C order.
+    group : how many neighbouring products are added first, in a tree: 1, 2, 4, 8 or 16.
+    interleave : how many chains the groups of an output are added in.
+
+    ``depth`` must be a multiple of ``group * interleave``; both arrays must be in C order.
     """
     return _product(scale, rows, group, interleave, None if is_safe(scale, rows) else True)
 
 
 def product_fixed(scale, rows):
-    """int64 ``scale @ rows``, which must stay below 2**53."""
+    """``scale @ rows`` of integer arrays, as int64. It is exact if all sums stay below 2**53 in
+    magnitude; this is not checked."""
     return (scale.astype(np.float64) @ rows.astype(np.float64)).astype(np.int64)
 
 
@@ -172,8 +177,8 @@ def _product(scale, rows, group, interleave, flushing):
 
 @compiled
 def add_bias(y, bias):
-    """Add ``bias`` [count], one number a row, to float32 ``y`` [count, width] in place. Subnormal
-    biases and sums become zeros; NaNs leave as 0x7fc00000."""
+    """Adds ``bias[n]`` to each number of row n of ``y``, in place: float32 ``y`` [count, width],
+    ``bias`` [count]. Subnormal biases and sums become zeros; a NaN becomes 0x7fc00000."""
     for n in range(y.shape[0]):
         row, b = y[n], flush(bias[n])
         for m in range(row.size):

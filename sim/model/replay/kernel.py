@@ -25,8 +25,10 @@ _NO_WORDS = np.zeros(0, np.uint32)
 class ReplayCore(CommandTwin):
     """Executes the commands of ``hw.replay.commands`` on a ``ReplayManager`` and card memory.
 
-    ``wrong``: a function that gives the outcome ``(error, position)`` of an INSERT from its
-    experiences, words [count, words of one]; error 0 means that they are taken.
+    config : ReplayKernelConfig, or another with its fields
+    wrong : None, or a function that checks the experiences of an INSERT, uint32 [count, words of
+        one]. It returns ``(error, position)`` of the first bad one; an error of 0 means that all
+        are taken. After an error the INSERT is refused, and the leaves of its places become 0.
     """
 
     COMMANDS, BUFFERS = COMMANDS, BUFFERS
@@ -170,15 +172,18 @@ class ReplayCore(CommandTwin):
     # -- jobs: commands of a core around this one, whose batches and items are arrays, uint32
 
     def draw(self, batch, **fields):
-        """A SAMPLE that fills ``batch``; returns ``(error, detail)``, as all jobs."""
+        """Executes a SAMPLE that writes its batch to the array ``batch``, uint32, in place of a
+        buffer. ``fields`` are the command's; others are 0. Returns ``(error, detail)``."""
         return self._job(Opcode.SAMPLE, fields, lambda c: self._sample_to(c, batch), "destination")
 
     def update(self, items, **fields):
-        """An UPDATE that takes ``items``."""
+        """Executes an UPDATE that takes its items from the array ``items``, uint32, in place of a
+        buffer. ``fields`` are the command's; others are 0. Returns ``(error, detail)``."""
         return self._job(Opcode.UPDATE, fields, lambda c: self._update_by(c, items), "source")
 
     def insert(self, **fields):
-        """An INSERT; what it stores is in operands."""
+        """Executes an INSERT, whose experiences and priorities are in the buffer ``operands`` as
+        usual. ``fields`` are the command's; others are 0. Returns ``(error, detail)``."""
         return self._job(Opcode.INSERT, fields, self._insert)
 
     def _job(self, opcode, fields, execute, *streams):

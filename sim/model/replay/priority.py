@@ -22,10 +22,13 @@ _LOG_FRACTION = LOG2_FORMAT.fraction
 
 
 def priority(td, alpha, epsilon, config):
-    """Return ``(priority, saturated, invalid)``: int64 raw, bool, bool.
+    """The priorities of TD errors, about ``(abs(td) + epsilon) ** alpha`` and at least one unit, as
+    arrays ``(priority, saturated, invalid)``: int64 raw values of ``config.format``; bool, whether
+    a number was too large and was clipped; bool, whether the TD error is infinite or NaN (its
+    priority is then one unit).
 
-    ``td`` is float32 or its bits as uint32, any shape; ``alpha`` is raw UQ(1, 15), ``epsilon`` raw
-    UQ(0, 16).
+    ``td`` is float32, or its bits as uint32, of any shape; ``alpha`` is raw UQ(1, 15), ``epsilon``
+    raw UQ(0, 16). ``config`` is a PriorityConfig.
     """
     td = np.asarray(td)
     shape, (bits,) = flat(
@@ -36,7 +39,8 @@ def priority(td, alpha, epsilon, config):
 
 
 class Priorities:
-    """``priority`` of many TD errors; the constants of the config are looked up once."""
+    """A function that computes priorities, as ``priority`` does, for many TD errors. The tables of
+    ``config``, a PriorityConfig, are looked up once."""
 
     def __init__(self, config):
         log, target = config.log2, config.format
@@ -44,7 +48,8 @@ class Priorities:
         self._tables = log.mantissa_width, *tables, _ERROR, _numbers(target)
 
     def __call__(self, bits, alpha, epsilon):
-        """``priority`` of bits of float32, int64 [n]."""
+        """``(raw, saturated, invalid)``, arrays [n] as of ``priority``, from ``bits``, int64 [n]
+        that hold the 32 bits of float32 TD errors."""
         return _priorities(bits, alpha, epsilon, *self._tables)
 
 

@@ -11,9 +11,12 @@ __all__ = ["Weights", "weight"]
 
 
 def weight(priority, total, count, beta, config):
-    """Return float32 weights for unsigned integers of equal or broadcast shape.
+    """Importance weights, about ``(count * priority / total) ** -beta``, as float32; 0 if one of
+    the three integers is 0. ``priority``, ``total`` and ``count`` are unsigned integers of shapes
+    that broadcast.
 
-    ``priority`` and ``total`` are raw values of one fraction; ``beta`` is raw UQ(1, 15).
+    ``priority`` and ``total`` are raw values with the same number of fraction bits; ``beta`` is raw
+    UQ(1, 15). ``config`` is a WeightConfig.
     """
     shape, arrays = flat(np.uint64, priority, total, count)
     bits = _weights(*arrays, int(beta), *_tables(config))
@@ -21,14 +24,15 @@ def weight(priority, total, count, beta, config):
 
 
 class Weights:
-    """``weight`` of many priorities of one memory; the constants of the config are looked up
-    once."""
+    """A function that computes importance weights, as ``weight`` does, for many priorities of one
+    replay memory. The tables of ``config``, a WeightConfig, are looked up once."""
 
     def __init__(self, config):
         self._tables = _tables(config)
 
     def __call__(self, priority, total, count, beta):
-        """Bits (uint32) of the weights of ``priority`` (uint64 [n]); the others are integers."""
+        """The weights of ``priority``, uint64 [n], as uint32 [n], the bits of float32. ``total``,
+        ``count`` and ``beta`` are single integers, as for ``weight``."""
         whole = np.array((total, count), np.uint64)
         return _weights(priority, whole[:1], whole[1:], beta, *self._tables)
 

@@ -14,31 +14,38 @@ _ORIGINAL = {substitute: value for value, substitute in ESCAPED.items()}
 
 
 def encode(frame):
-    """The line's bytes for ``frame``, bytes without CRC."""
+    """The bytes that go over the line for ``frame``, a bytes object without CRC: the CRC is
+    appended, special bytes are replaced, and an END byte follows."""
     whole = bytes(frame) + zlib.crc32(frame).to_bytes(CRC_BYTES, "little")
     stuffed = _STUFFED.sub(lambda found: bytes([ESCAPE, ESCAPED[found[0][0]]]), whole)
     return stuffed + bytes([END])
 
 
 def request(sequence, opcode, address, count, payload=b""):
-    """A request's frame; ``count`` need not be that of ``payload``, as a READ has none."""
+    """The frame of a request, bytes without CRC. ``count`` is the number of bytes to write or to
+    read. It is not checked against ``payload``, because a READ has a count and no payload."""
     return _HEADER.pack(sequence, Opcode(opcode).value, count, address) + bytes(payload)
 
 
 def split_request(frame):
-    """``(sequence, opcode, address, count, payload)`` of a request's frame; opcode as int."""
+    """``(sequence, opcode, address, count, payload)`` of the frame of a request without CRC. All
+    are integers but ``payload``, the bytes behind the header. The frame must have a whole header;
+    ``struct.error`` otherwise."""
     sequence, opcode, count, address = _HEADER.unpack_from(frame)
     return sequence, opcode, address, count, frame[HEADER_BYTES:]
 
 
 class Decoder:
-    """Finds frames in the line's bytes, which may come in parts of any size."""
+    """Finds frames in the bytes of the line, which ``feed`` takes in parts of any size. A frame may
+    begin in one part and end in another."""
 
     def __init__(self):
         self._open = b""
 
     def feed(self, data):
-        """The frames, without CRC, that ``data`` completes; those with a wrong CRC are left out."""
+        """A list of the frames, bytes without CRC, whose END byte is in ``data``, the line's next
+        bytes. Frames that are too short or have a wrong CRC are left out. What follows the last END
+        is kept for the next call."""
         *whole, self._open = (self._open + bytes(data)).split(bytes([END]))
         frames = (self._unstuffed(part) for part in whole)
         return [

@@ -22,12 +22,13 @@ _START, _DONE, _IDLE, _READY = 1, 2, 4, 8
 
 
 class System:
-    """A kernel's twin on a board.
+    """A board with a kernel's twin, its memory banks and its line to the host: ``exchange`` takes
+    bytes of the line and returns the answers. A launch is over as soon as it starts.
 
     Parameters
     ----------
     description : hw.shell.description.KernelDescription
-        The kernel's description.
+        The kernel that runs on the board.
     config : hw.uart.config.UartConfig
         The board's line and memory banks.
     identity : bytes
@@ -51,7 +52,8 @@ class System:
         self._done = False
 
     def exchange(self, data):
-        """The line's bytes that answer the line's bytes ``data``."""
+        """Takes ``data``, the next bytes of the line from the host, executes the requests that they
+        complete, and returns the bytes of all answers. Bad frames have no answer."""
         return b"".join(
             encode(self._execute(*split_request(frame)))
             for frame in self._decoder.feed(data)

@@ -18,7 +18,13 @@ __all__ = ["Coefficients", "update", "update_layer"]
 
 
 class Coefficients(NamedTuple):
-    """The fields of ``RMS_COEFFICIENTS`` as numbers."""
+    """The coefficients of FA3C's RMSProp, float32 numbers::
+
+        squares' = decay * squares + gain * gradient**2
+        theta' = theta - rate * (gradient / sqrt(squares' + epsilon))
+
+    Subnormal numbers count as zeros.
+    """
 
     rate: float
     decay: float
@@ -27,11 +33,14 @@ class Coefficients(NamedTuple):
 
 
 def update(coefficients, gradient, squares, theta):
-    """Replace ``squares`` and ``theta`` by the results of ``hw.fa3c.memory.rms_unit``. Returns bit
-    0: a number of theta is then infinite or a NaN; bit 1: a number of squares is.
+    """One step of RMSProp: replaces the numbers in ``squares`` and ``theta``, in place, by the
+    results of ``hw.fa3c.memory.rms_unit``. Returns an integer: bit 0 is 1 if a number of ``theta``
+    is then infinite or NaN, bit 1 if one of ``squares`` is.
 
     coefficients : Coefficients
-    gradient, squares, theta : float32 arrays of one size, the last two in C order
+    gradient, squares, theta : float32 arrays of one size
+
+    Raises UsageError, a ValueError, if ``squares`` or ``theta`` is not in C order.
     """
     for name, array in (("squares", squares), ("theta", theta)):
         if not array.flags.c_contiguous:
@@ -42,13 +51,17 @@ def update(coefficients, gradient, squares, theta):
 
 
 def update_layer(config, layer, coefficients, gradients, squares, theta):
-    """An UPDATE of one layer; rows that are padding at the end of a group do not change. Returns
-    the result of ``update`` for all other rows.
+    """One step of RMSProp for layer number ``layer``, in place. Rows that are padding at the end of
+    a group do not change. Returns an integer: bit 0 is 1 if a number of the layer's theta is then
+    infinite or NaN, bit 1 if one of its squares is.
 
     config : Fa3cConfig
+    coefficients : Coefficients
     layer : int
-    gradients : float32 [gradient_rows, 16], in the order of the gradient queue
-    squares, theta : float32 [theta_rows, 16], which are changed
+    gradients : float32 [gradient_rows, 16], group after group without the padding
+    squares, theta : float32 [theta_rows, 16], of all layers; only rows of this layer change
+
+    Raises UsageError, a ValueError, if ``gradients`` has another shape.
     """
     base, layer = config.parameter_bases[layer], config.layers[layer]
     rows = layer.depth + 1

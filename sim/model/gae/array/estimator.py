@@ -14,16 +14,18 @@ _NONE, _STEP, _TERMINAL = Kind.NONE.value, Kind.STEP.value, Kind.TERMINAL.value
 
 
 class Estimator:
-    """The stack of slots, and its estimates. Arrays are [slots, rows], oldest slot first.
+    """The stack of slots, and the estimates of advantages. A slot has for each row (an environment)
+    a kind, a reward and a value. Arrays are [slots, rows], oldest slot first.
 
     Attributes
     ----------
     fill : int
-        Slots on the stack.
+        How many slots are on the stack.
     busy : int
-        STEPs and TERMINALs of the last ``estimate``.
+        How many STEPs and TERMINALs the last ``estimate`` met, in all rows.
     saturated, overflows : int
-        Slots since ``clear`` in which a result was clipped, or a sum wrapped.
+        In how many slots since ``clear`` a result was clipped (``saturated``), or a sum wrapped
+        (``overflows``).
     """
 
     def __init__(self, config):
@@ -38,19 +40,23 @@ class Estimator:
         self.fill = self.saturated = self.overflows = 0
 
     def push(self, kinds, rewards, values):
-        """Push slots, which must fit; slot ``config.depth`` may have only BOOTSTRAPs."""
+        """Pushes slots: kinds, rewards and values, [slots, rows] each. Nothing is checked: at most
+        ``config.depth + 1`` slots fit, and the slot number ``config.depth``, the last one, may not
+        have a STEP or TERMINAL."""
         where = slice(self.fill, self.fill + len(kinds))
         self._kinds[where], self._first[where], self._second[where] = kinds, rewards, values
         self.fill += len(kinds)
 
     def rewind(self, fill):
-        """Drop the slots from ``fill`` on."""
+        """Drops the newest slots, so that ``fill`` slots are left."""
         self.fill = fill
 
     def estimate(self, *, gamma, decay, decay_power, reward_scale=0, reward_mean=0, value_scale=0,
                  value_mean=0, result_mean=0):  # fmt: skip
-        """Replace what the slots hold by their advantages and rewards-to-go, which ``pull``
-        returns. Arguments are raw numbers of the config's formats, as the component's members."""
+        """Replaces the rewards and values of all slots by their advantages and rewards-to-go, which
+        ``pull`` returns; both are 0 where the kind is not STEP or TERMINAL. The arguments are raw
+        numbers in the config's formats, with the names of the members of
+        ``hw.gae.array.estimator``."""
         config = self.config
         marks = np.zeros(self.fill, np.uint8)
         self.busy = _estimate(
@@ -73,7 +79,8 @@ class Estimator:
         self.overflows += int(np.count_nonzero(marks & 2))
 
     def pull(self, count):
-        """Advantages and rewards-to-go of the first ``count`` slots, int32."""
+        """``(advantages, rewards-to-go)`` of the oldest ``count`` slots after ``estimate``, int32
+        [count, rows] each, as copies. The slots stay on the stack."""
         return self._first[:count].copy(), self._second[:count].copy()
 
 

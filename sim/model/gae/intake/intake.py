@@ -17,7 +17,8 @@ _WORD = 32
 
 
 class Slots(NamedTuple):
-    """Integers [slots, rows] each."""
+    """Slots, oldest first: for each of them and each row its kind, the code of its reward, and the
+    code of its value. All are integer arrays [slots, rows]."""
 
     kinds: np.ndarray
     rewards: np.ndarray
@@ -25,11 +26,13 @@ class Slots(NamedTuple):
 
 
 class Intake:
-    """Executes STATISTICS, PUSH and PUSH_CODES on slots as they lie in memory.
+    """What STATISTICS, PUSH and PUSH_CODES make of slots as they lie in memory. It checks the slots
+    and decodes them; it changes no state.
 
-    ``slots`` are their bytes, uint8; ``open_rows`` bool [rows], whether the newest slot of a row is
-    a STEP; ``command`` has the opcode's fields as attributes. A result begins with an ``Error``. If
-    it is not NONE, the second value is the detail, and the others are None.
+    Arguments of the methods: ``slots`` are the bytes of whole slots, uint8; ``open_rows`` is bool
+    [rows], whether the newest slot of a row is a STEP; ``command`` has the fields of the command as
+    attributes. A result begins with an ``Error`` and its detail. If the Error is not NONE, the
+    values after the detail are None; if it is NONE, the detail is 0.
 
     Parameters
     ----------
@@ -40,7 +43,8 @@ class Intake:
         self.config = config
 
     def statistics(self, slots, command):
-        """``(error, detail, moments)``, the bytes of two MOMENTS."""
+        """STATISTICS: ``(error, detail, moments)``. ``moments`` are the bytes, uint8, of two
+        MOMENTS records: of rewards, to which the command's prior sums are added, and of values."""
         kinds, *numbers = self._planes("numbers", slots)
         counts = _counts(kinds)
         error, detail = _first((Error.KIND, kinds > 3), (Error.NUMBER, _infinite(numbers, counts)))
@@ -50,7 +54,8 @@ class Intake:
         return error, 0, np.frombuffer(records.tobytes(), np.uint8)
 
     def numbers(self, slots, command, open_rows):
-        """PUSH: ``(error, detail, Slots, clipped codes)``."""
+        """PUSH: ``(error, detail, slots, clipped)``: the slots as ``Slots``, whose rewards and
+        values are standardized to codes, and how many of them were clipped."""
         kinds, *numbers = self._planes("numbers", slots)
         counts = _counts(kinds)
         error, detail = _first(
@@ -74,7 +79,8 @@ class Intake:
         return error, 0, Slots(kinds, *codes), clipped
 
     def codes(self, slots, open_rows):
-        """PUSH_CODES: ``(error, detail, Slots, 0)``."""
+        """PUSH_CODES: ``(error, detail, slots, 0)``: the slots as ``Slots``. Codes of rewards and
+        values that do not count for their kind become 0."""
         kinds, *codes = self._planes("codes", slots)
         counts = _counts(kinds)
         codes = [np.where(count, code, 0) for count, code in zip(counts, codes, strict=True)]

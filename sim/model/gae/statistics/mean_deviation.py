@@ -14,14 +14,22 @@ _EXACT = 50  # bits of an integer that float64 holds, a sticky one among them
 
 
 def wrapped(count, sum_, squares):
-    """The sums as the accumulators hold them."""
+    """``(count, sum, squares)`` as the hardware's accumulators hold them: ``sum_`` is signed and
+    wraps at ``SUM_WIDTH`` bits, the others are unsigned and wrap at theirs."""
     half = 1 << (SUM_WIDTH - 1)
     sum_ = (sum_ + half) % (2 * half) - half
     return count % (1 << COUNT_WIDTH), sum_, squares % (1 << SQUARES_WIDTH)
 
 
 def moments(count, sum_, squares, exponent):
-    """``(mean, deviation)``, float32, of integers: rounded to nearest even."""
+    """``(mean, deviation)`` of ``count`` numbers, np.float32, each rounded once, to nearest even.
+
+    sum_, squares : the sum of the numbers, and of their squares, where the numbers are integers in
+        units of ``2**-exponent``.
+
+    The deviation is ``sqrt(count * squares - sum_**2) / count``, with 0 for a negative radicand. If
+    ``count`` is 0, both results are 0.
+    """
     if count == 0:
         return np.float32(0), np.float32(0)
     radicand = max(0, count * squares - sum_**2) << 2 * _FRACTION

@@ -17,7 +17,8 @@ _MINUS_ONE = np.float32(-1)
 
 
 def ddpg_gradients(learner, records, scalars, inverse, clip):
-    """``Gradients`` of critic and actor; parameters as ``registry`` says."""
+    """``Gradients`` of critic and actor for a batch; no parameter changes. The arguments are those
+    of every function in ``sim.model.learner.algorithms.registry.GRADIENTS``."""
     config, critic, actor = learner.config, learner.networks["critic"], learner.networks["actor"]
     weights = {
         (name, parameter_set): learner.weights_of(name, parameter_set)
@@ -58,11 +59,15 @@ def ddpg_gradients(learner, records, scalars, inverse, clip):
 
 
 def critic_loss(pipeline, config, outputs, scalars, inverse, clip):
-    """``LossResult`` of the critic, and of the actor through the critic.
+    """``LossResult`` of DDPG. Its ``delta`` has the errors at the critic's output of two groups:
+    the gradients of the TD errors for critic(s, a), and -1 for critic(s, actor(s)).
 
     pipeline : the twin of the loss, such as ``td_loss``.
-    outputs : [B, 1] activations each of critic(s, a), critic(s, actor(s)) and target(s', ..).
-    scalars, inverse, clip : as ``dqn_loss``, without "action".
+    outputs : three arrays of activations, [B, 1] each: critic(s, a), critic(s, actor(s)) and target
+        critic(s', target actor(s')).
+    scalars : dict of "weight", "reward" and "discount", float32 [B] each.
+    inverse : np.float32, reciprocal of the batch's largest weight.
+    clip : np.float32, limit of a TD error's magnitude in the gradient; infinity for no limit.
     """
     arithmetic = twin_of(config.arithmetic)
     q, value, following = (arithmetic.to_float(part[:, 0], "activation") for part in outputs)

@@ -10,7 +10,8 @@ __all__ = ["dqn_gradients", "dqn_loss"]
 
 
 def dqn_gradients(learner, records, scalars, inverse, clip):
-    """``Gradients`` of Q-learning; parameters as ``registry`` says."""
+    """``Gradients`` of Q-learning for a batch; no parameter changes. The arguments are those of
+    every function in ``sim.model.learner.algorithms.registry.GRADIENTS``."""
     config, network = learner.config, learner.networks["q"]
     online, target = learner.weights_of("q", "online"), learner.weights_of("q", "target")
     obs, next_obs, clipped = learner.inputs(records, "obs", "next_obs")
@@ -29,13 +30,16 @@ def dqn_gradients(learner, records, scalars, inverse, clip):
 
 
 def dqn_loss(config, outputs, scalars, inverse, clip):
-    """``LossResult`` of Q-learning.
+    """``LossResult`` of Q-learning. Its ``delta`` has one group, which is the gradient at the
+    action's output and 0 at all others. If an action is not one of the outputs, its Q value counts
+    as 0 and no output has an error.
 
-    outputs : [B, actions] activations each of online(s), target(s') and, with ``config.double``,
-        online(s').
-    scalars : "weight", "reward", "discount" float32 [B], "action" integers [B].
-    inverse : float32, reciprocal of the batch's largest weight.
-    clip : float32, the largest gradient of a TD error; infinity for no limit.
+    outputs : arrays of activations, [B, actions] each: online(s), target(s') and, if
+        ``config.double``, online(s').
+    scalars : dict of "weight", "reward" and "discount", float32 [B] each, and "action", integers
+        [B].
+    inverse : np.float32, reciprocal of the batch's largest weight.
+    clip : np.float32, limit of a TD error's magnitude in the gradient; infinity for no limit.
     """
     arithmetic = twin_of(config.arithmetic)
     online, target = outputs[0], outputs[1]

@@ -8,10 +8,14 @@ __all__ = ["Gradients"]
 
 
 class Gradients(NamedTuple):
-    """
+    """What an algorithm's twin computes from a batch.
+
     loss : LossResult.
-    networks : network name -> gradients of its layers, as ``Network.backward`` gives them.
-    activations, saturations : numbers clipped: activations, and gradients behind the loss.
+    networks : ``{name: gradients}``, the gradients of each network's layers as
+        ``Network.backward`` gives them.
+    activations : how many activations were clipped in all passes.
+    saturations : how many gradients were clipped in backward passes; those of the loss itself are
+        counted in ``loss``.
     """
 
     loss: LossResult

@@ -17,7 +17,8 @@ GRADIENTS = {"dqn": dqn_gradients, "ddpg": ddpg_gradients}
 
 
 def gradients_of(config):
-    """The function of a LearnerConfig's algorithm; ValueError if it has no twin."""
+    """The function in ``GRADIENTS`` for the algorithm of a LearnerConfig. Raises UsageError, a
+    ValueError, if the algorithm has no twin."""
     if config.algorithm not in GRADIENTS:
         known = ", ".join(GRADIENTS)
         raise UsageError(f"algorithm must be one with a twin ({known}), not {config.algorithm!r}")

@@ -21,8 +21,13 @@ _ONE = np.float32(1)
 
 
 class Backward(NamedTuple):
-    """gradients : (weights [outputs, inputs], biases [outputs]) a layer, raw sums in fixed point;
-    dx : [inputs, batch], or None; saturations : gradients clipped."""
+    """The results of a backward pass.
+
+    gradients : a list with ``(weights [outputs, inputs], biases [outputs])`` for each layer, sums
+        over the batch, raw in fixed point; None for each layer if they were not wanted.
+    dx : gradients of the first layer's inputs, [inputs, batch]; None if they were not wanted.
+    saturations : how many gradients of inputs were clipped.
+    """
 
     gradients: list
     dx: np.ndarray
@@ -30,7 +35,12 @@ class Backward(NamedTuple):
 
 
 class Network:
-    """``layers`` (of ``config.networks``); parameters are (weights, biases) a layer."""
+    """The passes of one network. It has no parameters of its own: each pass is given them as a list
+    of ``(weights [outputs, inputs], biases [outputs])``, one for each layer.
+
+    config : LearnerConfig
+    layers : tuple of LayerShape, one of the values of ``config.networks``
+    """
 
     def __init__(self, config, layers):
         self.arithmetic, self.lanes, self.layers = config.arithmetic, config.lanes, layers
@@ -38,7 +48,9 @@ class Network:
         self._units = [kind(self.arithmetic, layer, config.lanes) for layer in layers]
 
     def forward(self, parameters, x):
-        """``(numbers, saturations)``: the input of every layer and the output of the last."""
+        """Forward pass of the inputs ``x`` [inputs, batch]; returns ``(numbers, saturations)``.
+        ``numbers`` is a list: the inputs of every layer, then the outputs of the last layer.
+        ``saturations`` is how many activations were clipped."""
         numbers, saturations = [x], 0
         for layer, unit, (weights, biases) in zip(
             self.layers, self._units, parameters, strict=True
@@ -49,10 +61,13 @@ class Network:
         return numbers, saturations
 
     def backward(self, parameters, numbers, delta, *, trained=True, input_gradient=False):
-        """``Backward`` of ``delta`` [outputs, batch] at ``numbers`` of ``forward``.
+        """Backward pass; returns ``Backward``.
 
+        numbers : the list that ``forward`` returned.
+        delta : errors of the last layer's outputs before its activation, [outputs, batch].
         trained : weight gradients are wanted.
-        input_gradient : dx of the first layer is wanted, without a derivative of what is before.
+        input_gradient : dx is wanted. It is not multiplied by the derivative of a function that may
+            have made the inputs.
         """
         gradients, saturations = [None] * len(self.layers), 0
         for position in reversed(range(len(self.layers))):

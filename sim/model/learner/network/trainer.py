@@ -16,12 +16,12 @@ __all__ = ["Trainer", "Trained"]
 class Trained(NamedTuple):
     """The results of training on a batch of B experiences.
 
-    td : float32 [B].
-    loss, td_sum, value : float32, sums over the batch as REPORT has them.
-    weight : float32, the largest importance weight.
-    diverged : position of the first TD error that is infinite or not a number, or None. If there
-        is one, parameters are as before.
-    saturations : (weights, activations, gradients) clipped; zeros in float32.
+    td : TD errors, float32 [B].
+    loss, td_sum, value : np.float32, sums over the batch as REPORT has them.
+    weight : np.float32, the largest importance weight.
+    diverged : position in the batch of the first TD error that is infinite or NaN; None if all are
+        finite. If it is not None, no parameter has changed.
+    saturations : ``(weights, activations, gradients)``, how many were clipped; zeros in binary32.
     """
 
     td: np.ndarray
@@ -34,7 +34,8 @@ class Trained(NamedTuple):
 
 
 class Trainer(ParameterSets):
-    """Gradient steps of a LearnerConfig on the ``ParameterSets`` of its networks."""
+    """The learner's twin: the networks of a LearnerConfig with their ``ParameterSets``. It acts and
+    makes gradient steps, which change the parameters in place."""
 
     def __init__(self, config):
         super().__init__(config)
@@ -54,14 +55,17 @@ class Trainer(ParameterSets):
     # -- a gradient step
 
     def train(self, records, index, weight, step, update=True):
-        """Train on a batch; ``Trained``.
+        """Trains on a batch of B experiences; returns ``Trained``. Afterwards ``gradients`` has the
+        gradients of the batch.
 
-        records : obs, next_obs [B, observation], action ([B] discrete, [B, action] continuous),
-            reward, discount [B]: arrays by name, float32 (a discrete action: integers).
-        index : ignored here; it accompanies the TD errors.
+        records : dict of float32 arrays: "obs" and "next_obs" [B, observation], "action" [B,
+            action], "reward" and "discount" [B]. A discrete action is an integer array [B].
+        index : ignored here; the hardware sends it with the TD errors.
         weight : float32 [B], importance weights.
-        step : record of ``hw.learner.commands.HYPERPARAMETERS``.
-        update : parameters are updated; else the gradients alone are there.
+        step : a record of ``hw.learner.records.HYPERPARAMETERS``.
+        update : whether parameters are updated. They are not if a TD error is infinite or NaN.
+
+        Raises UsageError, a ValueError, if B is not a multiple of the lanes in 1..config.batch.
         """
         batch = len(weight)
         if batch % self.config.lanes or not 0 < batch <= self.config.batch:
@@ -92,7 +96,8 @@ class Trainer(ParameterSets):
         )
 
     def inputs(self, records, *names):
-        """Activations [features, B] of fields, and how many were clipped."""
+        """The fields ``names`` of ``records`` as activations: a tuple with an array [features, B]
+        for each of them, and at its end how many numbers were clipped."""
         batch = len(records["reward"])
         fields = [np.asarray(records[n], np.float32).reshape(batch, -1).T for n in names]
         values, saturated = zip(

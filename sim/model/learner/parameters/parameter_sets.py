@@ -16,11 +16,12 @@ _MOMENTS = {"sgd": ("first",), "rmsprop": ("second",), "adam": ("first", "second
 class ParameterSets:
     """All parameters of a learner's config, zeros at first.
 
-    parameters : network name -> [layer] -> set -> (weights [outputs, inputs], biases [outputs]),
-        views to read and to write: float32, of fixed point int64 raw for weights and targets.
-        The sets are those that the optimizer has.
-    gradients : the same without sets, float32: sums over the batch trained last, of fixed point
-        as binary32 has them.
+    parameters : ``parameters[network][layer][set]`` is ``(weights [outputs, inputs], biases
+        [outputs])``, two views through which parameters are read and written. They are float32; in
+        fixed point, those of the sets "online" and "target" are int64 raw. Only sets that the
+        optimizer has are there.
+    gradients : ``gradients[network][layer]`` is ``(weights, biases)``, sums over the batch that was
+        trained last. They are float32, in fixed point converted from raw sums.
     """
 
     def __init__(self, config):
@@ -67,9 +68,11 @@ class ParameterSets:
     # -- the parameter image
 
     def load(self, numbers, sets=PARAMETER_SETS):
-        """Take the image ``numbers`` (an array of 4-byte numbers) of ``parameter_image``.
+        """Sets the parameters of ``sets`` from ``numbers``, an array of 4-byte numbers: the image
+        with only these sets (``hw.learner.parameters.parameter_image``).
 
-        Sets that the optimizer lacks are ignored, and so are bits above a fixed-point weight's.
+        Sets that the optimizer lacks are ignored. In fixed point, bits above the weight's format
+        are ignored too.
         """
         numbers = np.ascontiguousarray(numbers)
         for section in sections(self.config, sets):
@@ -81,7 +84,8 @@ class ParameterSets:
                     own[...] = part
 
     def store(self, sets=PARAMETER_SETS):
-        """The image as uint32; zeros for sets that the optimizer lacks."""
+        """The parameter image with only these ``sets``, as a uint32 array; zeros for sets that the
+        optimizer lacks."""
         parts = []
         for section in sections(self.config, sets):
             if section.parameter_set in self._sets:
@@ -95,18 +99,21 @@ class ParameterSets:
     # -- a gradient step
 
     def weights_of(self, name, parameter_set):
-        """``(weights, biases)`` of each layer of a network."""
+        """A list of ``(weights, biases)``, views, for each layer of the network ``name``, of the
+        set ``parameter_set``."""
         return [layer[parameter_set] for layer in self.parameters[name]]
 
     def keep(self, name, gradients):
-        """Set the gradients of a network: ``(weights, biases)`` of each layer."""
+        """Replaces the gradients of the network ``name`` by ``gradients``: ``(weights, biases)`` of
+        each layer, raw sums in fixed point."""
         sums = _views(self._sums[name], self.config.networks[name])
         for own, new in zip(sums, gradients, strict=True):
             for part, numbers in zip(own, new, strict=True):
                 part[...] = numbers
 
     def step(self, name, step):
-        """One optimizer step of a network, as ``step`` says; weights clipped."""
+        """One optimizer step of the network ``name`` with its kept gradients, in place; returns how
+        many weights were clipped. ``step`` is a record of HYPERPARAMETERS."""
         values = self._numbers[name]
         result = update(
             self.config,

@@ -55,8 +55,9 @@ def _total(tree, offsets):
 
 @compiled
 def put(tree, offsets, fanout, capacity, indexes, priorities):
-    """Set leaves in order, except those that are not in 0..capacity - 1; return the largest of
-    ``priorities``, and the total."""
+    """Sets the leaves ``indexes`` to ``priorities`` (uint64), one after the other, in place. An
+    index that is not in 0..capacity - 1 is left out. Returns ``(largest, total)``: the largest
+    priority that was set, 0 if none was, and the new sum of all leaves."""
     largest = _ZERO
     for k in range(len(indexes)):
         if 0 <= indexes[k] < capacity:
@@ -67,8 +68,10 @@ def put(tree, offsets, fanout, capacity, indexes, priorities):
 
 @compiled
 def put_items(tree, offsets, fanout, items, count, fill, limit):
-    """``put`` of ``count`` items. An item whose index is not below ``fill``, or whose priority is
-    above ``limit``, is left out; also return the position of the first such item, or -1."""
+    """Sets the leaves that the first ``count`` of ``items`` name, to the items' values, in order. A
+    bad item is left out: one whose index is not below ``fill``, or whose priority is above
+    ``limit``. Returns ``(largest, total, bad)``: the largest priority that was set, 0 if none was;
+    the new sum of all leaves; the position of the first bad item, or -1."""
     largest, bad = _ZERO, -1
     for k in range(count):
         place, priority = np.int64(items[2 * k]), np.uint64(items[2 * k + 1])
@@ -82,8 +85,10 @@ def put_items(tree, offsets, fanout, items, count, fill, limit):
 
 @compiled
 def put_updates(tree, offsets, fanout, items, fill, priorities, saturated, invalid):
-    """``put_items`` with ``priorities``, one for each item; ``invalid`` ones are left out. Also
-    return how many of the others are ``saturated``."""
+    """Sets the leaves that ``items`` name, in order, to ``priorities``, one for each item; the
+    items' values are not used. A bad item is left out: one whose index is not below ``fill``, or
+    that is ``invalid``. Returns ``(largest, total, bad, clipped)``, the first three as
+    ``put_items``; ``clipped`` is how many of the items that were set are ``saturated``."""
     largest, bad, clipped = _ZERO, -1, 0
     for k in range(len(priorities)):
         place, priority = np.int64(items[2 * k]), np.uint64(priorities[k])
@@ -98,8 +103,8 @@ def put_updates(tree, offsets, fanout, items, fill, priorities, saturated, inval
 
 @compiled
 def fill(tree, offsets, fanout, begin, count, capacity, priority):
-    """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority; return
-    the total."""
+    """Sets ``count`` leaves from leaf ``begin`` on to ``priority``, in place. Leaf 0 follows leaf
+    ``capacity - 1``. Returns the new sum of all leaves."""
     for k in range(count):
         _put(tree, offsets, fanout, (begin + k) % capacity, np.uint64(priority))
     return _total(tree, offsets)
@@ -107,8 +112,9 @@ def fill(tree, offsets, fanout, begin, count, capacity, priority):
 
 @compiled
 def enter_items(tree, offsets, fanout, begin, capacity, items, count, limit):
-    """``fill`` with the values of ``count`` items; a value above ``limit`` becomes 0. Returns the
-    same as ``put_items``."""
+    """Sets ``count`` leaves from leaf ``begin`` on to the values of the first ``count`` of
+    ``items``; the items' indexes are not used. Leaf 0 follows leaf ``capacity - 1``. A value above
+    ``limit`` is bad and becomes 0. Returns ``(largest, total, bad)`` as ``put_items``."""
     largest, bad = _ZERO, -1
     for k in range(count):
         priority = np.uint64(items[2 * k + 1])
@@ -123,8 +129,9 @@ def enter_items(tree, offsets, fanout, begin, capacity, items, count, limit):
 
 @compiled
 def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated, invalid):
-    """``fill`` with ``priorities``; an ``invalid`` one becomes 0. Returns the same as
-    ``put_updates``."""
+    """Sets leaves from leaf ``begin`` on to ``priorities``, one leaf for each of them. Leaf 0
+    follows leaf ``capacity - 1``. An ``invalid`` priority is bad and becomes 0. Returns ``(largest,
+    total, bad, clipped)`` as ``put_updates``."""
     largest, bad, clipped = _ZERO, -1, 0
     for k in range(len(priorities)):
         priority = np.uint64(priorities[k])
@@ -141,8 +148,8 @@ def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated,
 
 @compiled
 def clear(tree, offsets, fanout, level, node):
-    """Set a node's sums to 0, and those of the nodes below it. A sum of 0 means that all sums below
-    it are 0."""
+    """Sets the sums in node number ``node`` of ``level``, and all sums below them, to 0, in place.
+    It does not look below a sum that is already 0, because then all sums below it are 0 too."""
     for place in range(node * fanout, (node + 1) * fanout):
         if tree[offsets[level] + place] != 0:
             tree[offsets[level] + place] = 0
@@ -152,8 +159,9 @@ def clear(tree, offsets, fanout, level, node):
 
 @compiled
 def get_items(tree, items, count, fill):
-    """``(indexes, priorities, bad)`` of items. If an index is not below ``fill``, index and
-    priority are 0; ``bad`` is the position of the first such item, or -1."""
+    """``(indexes, priorities, bad)`` of the leaves that the first ``count`` of ``items`` name:
+    int64 [count] and uint64 [count]. If an index is not below ``fill``, its index and priority are
+    0. ``bad`` is the position of the first such item, or -1."""
     indexes, priorities, bad = np.zeros(count, np.int64), np.zeros(count, np.uint64), -1
     for k in range(count):
         if items[2 * k] < fill:
@@ -165,9 +173,12 @@ def get_items(tree, items, count, fill):
 
 @compiled
 def store(storage, records, begin, count, capacity, stride, size):
-    """Copy ``count`` ``records`` of ``size``, which follow each other without gaps, to the places
-    of a ring from ``begin`` on; each is padded with zeros to ``stride``. Sizes are in words, as of
-    ``write_batch``."""
+    """Copies ``count`` experiences from ``records``, where they follow each other without gaps, to
+    ``storage``, from place ``begin`` on. Place 0 follows place ``capacity - 1``.
+
+    ``records`` and ``storage`` are uint32 words. An experience has ``size`` words; a place has
+    ``stride`` words, and the words behind the experience become 0.
+    """
     for k in range(count):
         place = (begin + k) % capacity * stride
         for word in range(size):
@@ -177,10 +188,12 @@ def store(storage, records, begin, count, capacity, stride, size):
 
 @compiled
 def write_batch(out, storage, stride, size, indexes, priorities, weights):
-    """Fill ``out`` with a header and an experience of ``size`` for each index, then zeros.
+    """Fills ``out``, in place: for each index a header (index, priority, weight, 0) and the
+    experience with this index from ``storage``; then zeros up to its end.
 
-    ``out`` and ``storage`` are uint32 words. ``size`` and ``stride`` (from one experience to the
-    next in ``storage``) are counted in words. ``weights`` are bits.
+    ``out`` and ``storage`` are uint32 words. ``size`` is the number of words of an experience, 0
+    for headers alone; ``stride`` the number of words from one experience to the next in
+    ``storage``. ``weights`` are uint32, the bits of float32.
     """
     end = 0
     for k in range(len(indexes)):
@@ -207,8 +220,10 @@ def _draw(state):
 
 @compiled
 def targets_of(state, count, base, stratum_width, total):
-    """``count`` random positions in 0..total - 1: one in each stratum from ``base`` on, or, if
-    ``stratum_width`` is 2**48, each of them anywhere."""
+    """``count`` random integers in 0..total - 1, uint64. The whole range counts as 2**48: the first
+    is drawn from the stratum of ``stratum_width`` that begins at ``base``, each other from the
+    stratum after that of the one before, modulo 2**48. If ``stratum_width`` is 2**48, each may be
+    anywhere. ``state``, four uint64 words of SFC64, goes on in place."""
     targets = np.empty(count, np.uint64)
     stratum = base
     for k in range(count):
@@ -222,8 +237,9 @@ def targets_of(state, count, base, stratum_width, total):
 
 @compiled
 def find(tree, offsets, fanout, total, targets):
-    """``(indexes, priorities, errors)``: the least i with p_0 + ... + p_i > target. If the target
-    is not below ``total``: 0, 0 and True."""
+    """``(indexes, priorities, errors)``, one of each for each of ``targets`` (uint64): the least i
+    with p_0 + ... + p_i > target, where p_k is the priority of leaf k; p_i; and False. If the
+    target is not below ``total``, the sum of all leaves, they are 0, 0 and True."""
     count = len(targets)
     indexes, priorities = np.zeros(count, np.int64), np.zeros(count, np.uint64)
     errors = np.zeros(count, np.bool_)

@@ -26,14 +26,17 @@ GET, SET, SAMPLE, FIND = range(4)
 
 
 class ReplayManager:
-    """Parameters and results as the hardware's; arrays instead of streams.
+    """The tree of priorities and the generator of a replay memory, with the operations of
+    ``hw.replay.tree.manager`` on arrays. All priorities and the generator's state are 0 at first.
 
     Attributes
     ----------
     priorities : uint64 array [capacity]
-        The leaves.
-    total, maximum : int
-        Sum of all priorities; largest priority SET since the last clear.
+        The leaves: the priority of each index.
+    total : int
+        Sum of all priorities.
+    maximum : int
+        The largest priority that was ever set since the last ``clear``, even if it is replaced.
     """
 
     def __init__(self, config):
@@ -51,12 +54,13 @@ class ReplayManager:
         self.seed([0, 0, 0, 0])
 
     def clear(self):
-        """All priorities, total and maximum to 0."""
+        """Sets all priorities, ``total`` and ``maximum`` to 0. The generator's state stays."""
         clear(self._tree, self._offsets, self.config.fanout, len(self._offsets) - 1, 0)
         self.total = self.maximum = 0
 
     def seed(self, state):
-        """Replace the generator's state: four 64-bit words a, b, c, counter (NumPy's order)."""
+        """Replaces the generator's state by four 64-bit words: a, b, c and counter of SFC64, in the
+        order in which NumPy has them."""
         self._state = np.array(state, np.uint64)
 
     @property
@@ -65,13 +69,16 @@ class ReplayManager:
         return self._state.tolist()
 
     def get(self, indexes):
-        """Return ``(priorities, errors)``; an index past the capacity is an error and reads 0."""
+        """``(priorities, errors)`` of ``indexes``: an index that is not in 0..capacity - 1 is an
+        error, and its priority reads 0."""
         indexes = np.asarray(indexes, np.int64)
         errors = self._outside(indexes)
         return np.where(errors, 0, self.priorities[np.where(errors, 0, indexes)]), errors
 
     def set(self, indexes, priorities):
-        """Set in order (the last of equal indexes holds); return ``errors``."""
+        """Sets the priorities of ``indexes`` in order, so that the last of equal indexes holds.
+        Returns ``errors``, a bool for each index: True if it is not in 0..capacity - 1 and was left
+        out."""
         indexes, priorities = np.asarray(indexes, np.int64), np.asarray(priorities, np.uint64)
         config = self.config
         largest, self.total = put(
@@ -84,9 +91,10 @@ class ReplayManager:
         return (indexes < 0) | (indexes >= self.config.capacity)
 
     def set_items(self, items, count, fill):
-        """``set`` of ``count`` pairs of index and priority (uint32). A pair whose index is not
-        below ``fill``, or whose priority is too large, is left out; returns the position of the
-        first such pair, or -1."""
+        """Sets the priorities of the first ``count`` pairs of index and priority in ``items``
+        (uint32, index first), in order. A pair whose index is not below ``fill``, or whose priority
+        is above ``config.priority_limit``, is left out. Returns the position of the first pair that
+        was left out, or -1."""
         config = self.config
         largest, self.total, bad = put_items(
             self._tree, self._offsets, config.fanout, items, count, fill, config.priority_limit
@@ -95,9 +103,10 @@ class ReplayManager:
         return bad
 
     def update_items(self, items, fill, priorities, saturated, invalid):
-        """``set_items`` with ``priorities``, one for each item; ``invalid`` ones are left out.
-        Returns ``(bad, clipped)``: the position of the first invalid one, or -1, and how many of
-        the others are ``saturated``."""
+        """Sets the indexes of ``items`` (pairs as of ``set_items``) to ``priorities``, one for each
+        item, in order; the items' values are not used. An item whose index is not below ``fill``,
+        or that is ``invalid``, is left out. Returns ``(bad, clipped)``: the position of the first
+        item that was left out, or -1, and how many of the others are ``saturated``."""
         largest, self.total, bad, clipped = put_updates(
             self._tree,
             self._offsets,
@@ -112,14 +121,17 @@ class ReplayManager:
         return bad, clipped
 
     def fill(self, begin, count, capacity, priority):
-        """Set ``count`` leaves from ``begin`` on, in a ring of ``capacity``, to one priority."""
+        """Sets ``count`` priorities from index ``begin`` on to ``priority``. Index 0 follows index
+        ``capacity - 1``."""
         fanout = self.config.fanout
         self.total = fill(self._tree, self._offsets, fanout, begin, count, capacity, priority)
         self.maximum = max(self.maximum, priority)
 
     def enter_items(self, begin, capacity, items, count):
-        """``fill`` with the values of ``count`` items; a value that is too large becomes 0. Returns
-        the position of the first such item, or -1."""
+        """Sets ``count`` priorities from index ``begin`` on to the values of the first ``count`` of
+        ``items`` (pairs as of ``set_items``), whose indexes are not used. Index 0 follows index
+        ``capacity - 1``. A value above ``config.priority_limit`` becomes 0. Returns the position of
+        the first such item, or -1."""
         tree, config = self._tree, self.config
         largest, self.total, bad = enter_items(
             tree, self._offsets, config.fanout, begin, capacity, items, count, config.priority_limit
@@ -128,9 +140,10 @@ class ReplayManager:
         return bad
 
     def enter_updates(self, begin, capacity, priorities, saturated, invalid):
-        """``fill`` with ``priorities``, one for each leaf; an ``invalid`` one becomes 0. Returns
-        ``(bad, clipped)``: the position of the first invalid one, or -1, and how many of the others
-        are ``saturated``."""
+        """Sets as many priorities as ``priorities`` has, from index ``begin`` on, to these. Index 0
+        follows index ``capacity - 1``. An ``invalid`` one becomes 0. Returns ``(bad, clipped)``:
+        the position of the first invalid one, or -1, and how many of the others are
+        ``saturated``."""
         largest, self.total, bad, clipped = enter_updates(
             self._tree,
             self._offsets,
@@ -145,13 +158,21 @@ class ReplayManager:
         return bad, clipped
 
     def get_items(self, items, count, fill):
-        """``(indexes, priorities, bad)`` of pairs as of ``set_items``."""
+        """``(indexes, priorities, bad)`` of the first ``count`` of ``items`` (pairs as of
+        ``set_items``, whose values are not used). If an index is not below ``fill``, its index and
+        priority are 0; ``bad`` is the position of the first such pair, or -1."""
         return get_items(self.priorities, items, count, fill)
 
     def sample(self, count, *, stratum_width=UNIFORM, first=True):
-        """Draw ``count`` leaves; return ``(indexes, priorities, errors)``.
+        """Draws ``count`` indexes at random, each with a probability proportional to its priority;
+        returns ``(indexes, priorities, errors)``. An error, with index and priority 0, means that
+        ``total`` is 0.
 
-        ``stratum_width`` as ``Draw``. ``first``: the first draw has stratum 0.
+        stratum_width : width of a stratum, where the sum of all priorities counts as 2**48. Each
+            draw is from the stratum after that of the draw before. 2**48, which is ``UNIFORM``, is
+            no strata.
+        first : the first draw is from the stratum that begins at 0; else the strata go on from the
+            last ``sample``.
         """
         base = 0 if first else self._stratum
         self._stratum = (base + count * stratum_width) % UNIFORM
@@ -159,7 +180,8 @@ class ReplayManager:
         return self.find(targets_of(self._state, count, *ranges))
 
     def find(self, targets):
-        """Leaves that hold ``targets``. A target at or past the total is an error, with index and
-        priority 0."""
+        """``(indexes, priorities, errors)`` for ``targets``: the least index i for which the sum of
+        the priorities 0..i is above the target. A target of ``total`` or more is an error, with
+        index and priority 0."""
         total, targets = np.uint64(self.total), np.asarray(targets, np.uint64)
         return find(self._tree, self._offsets, self.config.fanout, total, targets)
