@@ -38,14 +38,17 @@ def activation_buffer(config, layer, *, groups, backward_groups, slots, feed, ch
     banks, rows = ActivationBuffer.banks_of(layer, feed)
     depth, copies = slots * rows, groups + backward_groups
     ram = Ram.estimate(number, depth, style_of(depth))
-    # Elements of a word that may be padding, or lie in one of several rows.
+    # Elements of a word that may be padding, or lie in one of several rows. Where the last word has
+    # the last number of all, none is behind it.
+    word = (layer.words - 1).bit_length()
     final, place = divmod(layer.inputs - 1, layer.vector)
-    padded = layer.vector - (place + 1 if final & (final + 1) == 0 else 0)
+    filled = final + 1 == 1 << word
+    padded = layer.vector - (place + 1 if filled else 0)
     chosen = selector(banks // layer.vector) * layer.vector
     # What comes from one of several sources.
     sources = feed + (chain > 0)
     written = selector(sources) * number * banks * (groups if feed > 1 else chain)
-    word, counted = (layer.words - 1).bit_length(), (slots * layer.words).bit_length()
+    counted = (slots * layer.words).bit_length()
     # A slot's first address is a multiple of its rows.
     base = (depth - 1).bit_length() - (rows & -rows).bit_length() + 1
     counters = 2 * (counted + 2 * word + base + 1)
@@ -53,9 +56,9 @@ def activation_buffer(config, layer, *, groups, backward_groups, slots, feed, ch
     logic = Estimate(
         lut=copies * number * max(padded, chosen) + written + 2 * counters + 10, ff=counters
     )
-    word = number * layer.vector
+    numbers = number * layer.vector
     queues = (
-        Queue.estimate(groups * word, ActivationBuffer.ahead_of(layer.interleave) + 2),
-        Queue.estimate(backward_groups * word, ActivationBuffer.ahead_of(1) + 2),
+        Queue.estimate(groups * numbers, ActivationBuffer.ahead_of(layer.interleave) + 2),
+        Queue.estimate(backward_groups * numbers, ActivationBuffer.ahead_of(1) + 2),
     )
     return together([times(copies * banks, ram), *queues, logic])
