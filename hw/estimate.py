@@ -7,7 +7,8 @@ not the vendor's.
 
 from dataclasses import dataclass
 
-__all__ = ["RESOURCES", "Estimate", "exceeded", "fits", "selector", "together", "total"]
+__all__ = ["RESOURCES", "Estimate", "chosen_tables", "exceeded", "fits", "products", "selector"]
+__all__ += ["times", "together", "total"]
 
 #: As in the tables of a board: LUTs, registers, RAMB36, URAM288, DSP blocks.
 RESOURCES = ("lut", "ff", "bram36", "uram", "dsp")
@@ -20,7 +21,8 @@ class Estimate:
     latency : clocks from an operand to its result.
     interval : clocks from one operand to the next.
     cycles : clocks of a whole operation; the ``estimate`` that gives them says of which.
-    lut, ff, bram36, uram, dsp : lookup tables, registers, RAMB36, URAM288 and DSP blocks.
+    lut, ff, bram36, uram, dsp : lookup tables, registers, RAMB36, URAM288 and DSP blocks. A RAMB18
+        is half a RAMB36.
     """
 
     latency: int | None = None
@@ -28,7 +30,7 @@ class Estimate:
     cycles: int | None = None
     lut: int | None = None
     ff: int | None = None
-    bram36: int | None = None
+    bram36: float | None = None
     uram: int | None = None
     dsp: int | None = None
 
@@ -48,8 +50,26 @@ def together(estimates):
 
     None counts as 0. Latency, interval and cycles of the result are None.
     """
+    return times(1, *estimates)
+
+
+def times(count, *estimates):
+    """``together`` of ``estimates``, ``count`` times each."""
+    lut = ff = uram = dsp = 0
+    bram36: float = 0
+    for each in estimates:
+        lut += each.lut or 0
+        ff += each.ff or 0
+        bram36 += each.bram36 or 0
+        uram += each.uram or 0
+        dsp += each.dsp or 0
+    bram36 *= count
     return Estimate(
-        **{name: sum(getattr(each, name) or 0 for each in estimates) for name in RESOURCES}
+        lut=count * lut,
+        ff=count * ff,
+        bram36=int(bram36) if bram36 == int(bram36) else bram36,
+        uram=count * uram,
+        dsp=count * dsp,
     )
 
 
@@ -57,6 +77,16 @@ def selector(count):
     """The number of six-input lookup tables that choose one of ``count`` bits: one table chooses
     among four; 0 for one bit."""
     return -(-(count - 1) // 3)
+
+
+def chosen_tables(count):
+    """Lookup tables of a bit that is the OR of ``count`` bits, each with a bit that selects it."""
+    return -(-(2 * count - 1) // 5)
+
+
+def products(*sizes):
+    """How many of them are not powers of two, so that a product with them takes DSP blocks."""
+    return sum(size & (size - 1) != 0 for size in sizes)
 
 
 def exceeded(need, limits):

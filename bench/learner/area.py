@@ -52,6 +52,6 @@ def rows():
                 result.append(
                     row("learner", case, f"{name}_estimate", round(estimate[name], 1), "cells",
                         **paper_value,
-                        source="the kernel's estimate; LUTs of binary32 units or fixed optimizers")
+                        source="the kernel's own estimate")
                 )  # fmt: skip
     return result

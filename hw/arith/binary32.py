@@ -12,7 +12,8 @@ from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import free_running
 from hw.arith.operations import Arithmetic
 from hw.arith.tanh import Tanh
-from hw.stream.delay import delay
+from hw.estimate import Estimate, times, together
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["Binary32"]
 
@@ -33,9 +34,31 @@ class Binary32(Arithmetic):
     tanh_latency = Tanh.LATENCY
     #: Product, difference, product.
     derived_by_tanh_latency = 2 * multiply_latency + add_latency
-    product_dsp, tanh_dsp, product_lut, add_lut = Float32Multiply.DSP, Tanh.DSP, 107, 329
+    product_dsp, tanh_dsp = Float32Multiply.DSP, Tanh.DSP
     #: -0, for +0 would lose a -0.
     zero, minus_one, saturates = 1 << (WIDTH - 1), 0xBF80_0000, False
+
+    def multiply_estimate(self):
+        return Estimate(lut=90, ff=165, dsp=self.product_dsp)
+
+    def add_estimate(self, width=WIDTH):
+        return Estimate(lut=324, ff=368)
+
+    def requantize_estimate(self, width, *source, kind):
+        return Estimate()
+
+    def quantize_estimate(self, kind):
+        return Estimate()
+
+    def to_float_estimate(self, kind):
+        return Estimate()
+
+    def tanh_estimate(self):
+        return Tanh.estimate()
+
+    def derived_by_tanh_estimate(self):
+        late = delay_estimate(WIDTH, self.multiply_latency + self.add_latency)
+        return together([times(2, self.multiply_estimate()), self.add_estimate(), late])
 
     def shape(self, kind):
         return unsigned(WIDTH)

@@ -55,9 +55,9 @@ class Arithmetic(ConfigBase):
     weights_of(words) : the words of a parameter image back as float32.
 
     ``zero`` leaves every number as it is when added; ``minus_one`` is -1 as a gradient.
-    ``saturates`` is whether numbers are clipped, which units then count. ``product_dsp``,
-    ``tanh_dsp``, ``product_lut`` and ``add_lut`` are resources of one operation for estimates,
-    lookup tables as yosys maps them to UltraScale+.
+    ``saturates`` is whether numbers are clipped, which units then count. ``<operation>_estimate``
+    is the Estimate of one operation, as yosys maps it to UltraScale+ with registers packed into DSP
+    blocks; ``product_dsp`` and ``tanh_dsp`` are the DSP blocks of a product and of tanh.
     """
 
     kind: str = "float32"

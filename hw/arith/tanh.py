@@ -6,7 +6,7 @@ curve, slope, product, ratio); then binary32 needs one to normalise and a multip
 four DSP blocks), fixed point one to multiply and one to round (latency 9, three DSP blocks).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from functools import cache
 
@@ -149,6 +149,11 @@ class Tanh(Float32Unit):
     LATENCY = _RATIO_STAGES + 1 + Float32Multiply.LATENCY
     DSP = 4
 
+    @classmethod
+    def estimate(cls, config=None):
+        """Clocks, and resources as yosys maps them to UltraScale+."""
+        return replace(super().estimate(config), lut=488, ff=360, bram36=1)
+
     def elaborate(self, platform):
         m = Module()
         m.submodules.multiply = multiply = Float32Multiply(self.config)
@@ -239,7 +244,10 @@ class TanhFixed(wiring.Component):
 
     @classmethod
     def estimate(cls, target):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
+        """Clocks, and resources as yosys maps them to UltraScale+."""
+        return Estimate(
+            latency=cls.LATENCY, interval=cls.INTERVAL, lut=137, ff=81, bram36=1, dsp=cls.DSP
+        )
 
     def elaborate(self, platform):
         m = Module()

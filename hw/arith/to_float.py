@@ -75,7 +75,10 @@ class ToFloat(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0)
+        width = max(config.source.width, PRECISION + 2)
+        return Estimate(
+            latency=cls.LATENCY, interval=cls.INTERVAL, lut=5 * width + 8, ff=3 * width + 13, dsp=0
+        )
 
     def elaborate(self, platform):
         m = Module()

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.reciprocal import Float32Reciprocal
-from hw.estimate import Estimate, together
+from hw.estimate import Estimate, products, times, together
 from hw.fixar.aap.cells import CellMemory
 from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.array.array import PeArray
@@ -70,10 +70,10 @@ def parts(config):
     parameters = Parameters.estimate(learner, ultra)
     joint = sum(each * getattr(parameters, name) for name, each in _PARAMETERS_JOINT.items())
     return {
-        "arrays": _times(cores, PeArray.estimate(side)),
-        "accumulators": _times(cores, Accumulators.estimate(side, depth=layouts.index.stop)),
-        "cells": _times(cores, *cells, _q_values(learner)),
-        "cores": _times(
+        "arrays": times(cores, PeArray.estimate(side)),
+        "accumulators": times(cores, Accumulators.estimate(side, depth=layouts.index.stop)),
+        "cells": times(cores, *cells, _q_values(learner)),
+        "cores": times(
             cores,
             Transpose.estimate(CELL_WIDTH, side),
             _each((side, _CORE_LANE), (1, _CORE)),
@@ -88,14 +88,14 @@ def parts(config):
                 (width, _SHARED_BIT),
                 (1, _SHARED),
             ),
-            bram36=BatchMemory.blocks(learner, width),
+            bram36=BatchMemory.memories(learner, width).bram36,
             # TD errors; of the largest weight; ACT's noise.
             dsp=TdLoss.DSP + Float32Reciprocal.DSP + Float32Multiply.DSP + _addresses(learner),
         ),
         "kernel": together(
             [
                 *core_parts(config.replay_kernel).values(),
-                shell.dispatcher(FIXAR, config, products=_COMMANDS_DSP + 2 * _odd(*acted)),
+                shell.dispatcher(FIXAR, config, products=_COMMANDS_DSP + 2 * products(*acted)),
                 *shell.parts(config, BUFFERS, FIXAR_STATUS).values(),
                 _each((width, _KERNEL_BIT), (1, _KERNEL)),
             ]
@@ -120,17 +120,7 @@ def _addresses(learner):
     place of a word of cells in each core."""
     sizes = [1 + record_granules(learner), observation_granules(learner)]
     sizes += [learner.samples] * learner.cores
-    return _odd(*sizes)
-
-
-def _odd(*sizes):
-    """How many of them are not powers of two, so that a product with them takes DSP blocks."""
-    return sum(size & (size - 1) != 0 for size in sizes)
-
-
-def _times(count, *estimates):
-    """The Estimate of ``count`` equal units."""
-    return together(count * estimates)
+    return products(*sizes)
 
 
 def _each(*terms):

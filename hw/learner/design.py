@@ -37,9 +37,8 @@ RECORDS = {
 
 #: Samples side by side and multipliers of the largest layer, widest first; PEs updated at once.
 _UNROLLS = ((2, 32, 4), (1, 32, 4), (1, 16, 4), (1, 8, 1), (1, 4, 1), (1, 2, 1), (1, 1, 1))
-#: Of what a board has for a design, what the learner may count on: the estimate leaves out all but
-#: arithmetic and memories.
-_SHARE = 0.75
+#: Of what a board has for a design, what a default's estimate may take: it may be a tenth too low.
+_SHARE = 0.9
 
 #: Numbers of an observation and actions -> an environment that has them.
 _DISCRETE = {(4, 2): "CartPole-v1", (6, 3): "Acrobot-v1", (8, 4): "LunarLander-v3"}
@@ -58,7 +57,7 @@ def _default(algorithm, numbers):
     replay = default_config(numbers)
     limits = {
         name: _SHARE * numbers[name]
-        for name in ("lut", "bram36", "dsp")
+        for name in ("lut", "ff", "bram36", "dsp")
         if numbers.get(name) is not None
     }
     for lanes, multipliers, update_units in _UNROLLS:

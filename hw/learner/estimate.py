@@ -1,104 +1,128 @@
 """Resources of a kernel with a learner, and smaller configs to try if it does not fit.
 
-Multipliers, adders and memory blocks are counted as the units have them, not synthesized. Lookup
-tables are counted only for binary32 adders, multipliers and roots, or for the optimizers in fixed
-arithmetic, each as yosys maps it to UltraScale+. A whole kernel needs more.
+Each unit has an estimate of its own, in its file or in ``estimate.py`` of its folder: multipliers,
+memory blocks and registers are counted as the unit has them. Lookup tables are as yosys maps them
+to UltraScale+, module by module: they follow from the widths of what a unit adds, compares and
+chooses.
 """
 
 from dataclasses import replace
-from itertools import chain
+from functools import lru_cache
 
-from amaranth import Shape
-
-from hw.estimate import Estimate
+from hw.estimate import Estimate, products, times, together
 from hw.learner.chain.backward import Backward
 from hw.learner.chain.config import KINDS
 from hw.learner.chain.forward import Forward
-from hw.learner.network.activation_buffer import ActivationBuffer
+from hw.learner.commands import LEARNING
+from hw.learner.control.td_error_queue import TdErrorQueue
+from hw.learner.network.delta_buffer import DeltaBuffer
+from hw.learner.network.estimate import activation_buffer
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
+from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.layer_parameters import LayerParameters
+from hw.learner.parameters.parameter_image import set_bytes
+from hw.learner.records import LEARNER_STATUS, action_granules, observation_granules
 from hw.learner.samples.batch_memory import BatchMemory
-from hw.learner.samples.sample_reader import words_a_clock
-from hw.learner.stages import slots_of, stages
+from hw.learner.samples.sample_reader import SampleReader, words_a_clock
+from hw.learner.stages import scalars_ahead, slots_of, stages
 from hw.nn.optimizers import optimizer_of
-from hw.replay.core import ReplayCore
-from hw.stream.ram import memory_blocks, style_of
+from hw.replay.commands import BUFFERS
+from hw.replay.estimate import core_parts
+from hw.replay.job_core import JobReplayCore
+from hw.shell import estimate as shell
 from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["estimate", "suggest"]
+__all__ = ["estimate", "parts", "suggest"]
+
+#: Kernels that differ in their learner alone have the same parts around the core.
+_shell_parts = lru_cache(maxsize=256)(shell.parts)
 
 
-def _adders(config, layer, groups, backward, made_by):
-    """Adders of a layer's chains."""
-    lanes = config.lanes
-    window = (layer.interleave - 1).bit_length()
-    forward = len(groups) * lanes * (layer.multipliers + window + 1)
-    gradients = layer.multipliers * lanes + lanes
-    if made_by is None:
-        return forward + gradients
-    window = (layer.rows - 1).bit_length()
-    return forward + gradients + backward * lanes * layer.vector * (layer.length - 1 + window)
+def parts(config):
+    """``{unit: Estimate}`` of the whole kernel of a LearnerKernelConfig."""
+    learner, width = config.learner, config.engine.data_width
+    replay = {f"replay {name}": part for name, part in core_parts(config.replay_kernel).items()}
+    jobs = JobReplayCore.jobs_estimate(width)
+    count = words_a_clock(learner)
+    return {
+        **_shell_parts(config.replay_kernel, BUFFERS, LEARNER_STATUS),
+        **replay,
+        "replay core": together([replay["replay core"], jobs]),
+        "commands": shell.dispatcher(LEARNING, config, products=_products(learner)),
+        **_layers(learner, count),
+        "loss": Loss.estimate(learner),
+        "samples": together(
+            [
+                BatchMemory.estimate(learner, width, count),
+                SampleReader.estimate(learner, scalars_ahead(learner)),
+            ]
+        ),
+        "results": together(
+            [
+                Outputs.estimate(learner, learner.action, width),
+                TdErrorQueue.estimate(width, learner.batch),
+            ]
+        ),
+        "image": ImageTransfer.estimate(learner, width),
+        # A beat of a report or a list is written; the rest is addresses, counts and two records.
+        "iteration": Estimate(lut=width + 1677, ff=2101),
+        "core": _core(learner, width),
+    }
 
 
-def _memory_blocks(config, data_width):
-    """RAMB36 blocks of parameters, activations, errors and the batch."""
-    arithmetic, lanes = config.arithmetic, config.lanes
-    activation, gradient = (
-        lanes * Shape.cast(arithmetic.shape(kind)).width for kind in ("activation", "gradient")
-    )
-
-    def deep(width, depth):
-        return memory_blocks(width, depth, style_of(depth))
-
-    blocks = BatchMemory.blocks(config, data_width) + Outputs.blocks(config, config.action)
-    first = [layers[0] for layers in config.networks.values()]
-    slots = chain.from_iterable(slots_of(config)[name] for name in config.networks)
-    for (layer, groups, backward, made_by), own in zip(stages(config), slots, strict=True):
-        wanted = made_by is not None
-        blocks += LayerParameters.estimate(config.layer_config, layer, input_gradient=wanted).bram36
-        feed = words_a_clock(config) if any(layer is each for each in first) else 0
-        banks, rows = ActivationBuffer.banks_of(layer, feed)
-        blocks += (len(groups) + backward) * banks * deep(activation, own * rows)
-        if made_by is not None:
-            blocks += deep(backward * gradient * layer.vector, 2 * layer.words)
-    return blocks
+def _products(learner):
+    """DSP blocks of reading commands: bytes of an iteration, of all of them and of their lists;
+    of observations and actions, by their granules; of sets, if the factor is not too short."""
+    size = set_bytes(learner)
+    image = size // (size & -size) >= 64
+    return 3 + image + products(observation_granules(learner), action_granules(learner))
 
 
-def _learner(config, data_width):
-    """DSP blocks, lookup tables and RAMB36 blocks of a LearnerConfig."""
-    multipliers, adders, optimizers = 0, 0, 0
-    dsp, shared = Loss.estimate(config).dsp, config.layer_config
-    for layer, groups, backward, made_by in stages(config):
-        chains = (
-            Forward.estimate(shared, layer, groups),
-            Backward.estimate(shared, layer, backward, 1, made_by is not None, made_by or "linear"),
+def _layers(learner, count):
+    """Estimates of the units of all layers; ``count`` words of a sample come in a clock."""
+    shared, networks = learner.layer_config, learner.networks
+    slots = slots_of(learner)
+    places = [(name, k) for name, layers in networks.items() for k in range(len(layers))]
+    units = {name: [] for name in ("forward", "backward", "parameters", "buffers")}
+    for (name, place), stage in zip(places, stages(learner), strict=True):
+        layer, groups, backward, made_by = stage
+        join = None if place else learner.graph[name].join
+        units["forward"].append(Forward.estimate(shared, layer, groups))
+        kind = made_by is not None, made_by or "linear"
+        units["backward"].append(Backward.estimate(shared, layer, backward, 1, *kind))
+        parameters = LayerParameters.estimate(shared, layer, input_gradient=kind[0])
+        units["parameters"].append(parameters)
+        ring = activation_buffer(
+            shared,
+            layer,
+            groups=len(groups),
+            backward_groups=backward,
+            slots=slots[name][place],
+            feed=0 if place else count,
+            chain=len(join.groups) if join else len(groups) if place else 0,
         )
-        dsp += LayerParameters.estimate(shared, layer).dsp
-        multipliers += sum(chain.multipliers for chain in chains)
-        dsp += sum(chain.dsp for chain in chains)
-        adders += _adders(config, layer, groups, backward, made_by)
-        optimizers += shared.units(layer) * layer.vector
-    arithmetic = config.arithmetic
-    optimizer = optimizer_of(arithmetic).estimate(shared.optimizer_config)
-    lut = adders * arithmetic.add_lut + multipliers * arithmetic.product_lut
-    lut += optimizers * optimizer.lut
-    return Estimate(dsp=dsp, lut=lut, bram36=_memory_blocks(config, data_width))
+        units["buffers"].append(ring)
+        if made_by is not None:
+            passed = len(join.errors) if join else backward
+            units["buffers"].append(DeltaBuffer.estimate(shared, layer, passed))
+    return {name: together(each) for name, each in units.items()}
 
 
+def _core(learner, width):
+    """Estimate of what wires the units, and of the coefficients of each network."""
+    optimizer = optimizer_of(learner.arithmetic)
+    coefficients = optimizer.convert_estimate(learner.layer_config.optimizer_config)
+    layers = sum(map(len, learner.networks.values()))
+    # Beats are an image's or observations, or come from the host or the replay core.
+    wires = Estimate(lut=3 * width + 490 + 65 * layers, ff=155 + 6 * layers)
+    return together([times(len(learner.networks), coefficients), wires])
+
+
+@lru_cache(maxsize=1024)
 def estimate(config):
-    """``Estimate`` of the whole kernel of a LearnerKernelConfig: ``lut``, ``dsp``, ``bram36`` and
-    ``uram``. All other fields are None, which means unknown."""
-    replay, learner = (
-        ReplayCore.estimate(config.replay_kernel),
-        _learner(config.learner, config.engine.data_width),
-    )
-    return Estimate(
-        uram=replay.uram,
-        bram36=replay.bram36 + learner.bram36,
-        dsp=replay.dsp + learner.dsp,
-        lut=learner.lut,
-    )
+    """``Estimate`` of the whole kernel of a LearnerKernelConfig: all five resources."""
+    return together(parts(config).values())
 
 
 def suggest(config, fits):

@@ -5,6 +5,8 @@ An activation is one object, which has all that hardware and estimates know of t
 
 from amaranth import *
 
+from hw.estimate import Estimate
+
 __all__ = ["ACTIVATIONS", "Activation"]
 
 
@@ -28,9 +30,13 @@ class Activation:
         """Clocks from a gradient to its product with the derivative."""
         return 0
 
-    def dsp(self, arithmetic):
-        """DSP blocks of ``apply``."""
-        return 0
+    def estimate(self, arithmetic):
+        """Resources of ``apply``."""
+        return Estimate(lut=0, ff=0, dsp=0)
+
+    def derivative_estimate(self, arithmetic):
+        """Resources of ``derive``."""
+        return Estimate(lut=0, ff=0, dsp=0)
 
     def apply(self, m, arithmetic, value, *, name):
         """The function of ``value``, a number of kind "activation", ``latency`` clocks later.
@@ -45,6 +51,10 @@ class Activation:
         return dx
 
 
+def _width(arithmetic, kind):
+    return Shape.cast(arithmetic.shape(kind)).width
+
+
 class Relu(Activation):
     """``max(value, 0)``: a NaN stays as it is, -0 becomes +0. The derivative is 1 where the result
     is above 0, else 0, so that ``derive`` gives ``dx`` or +0.
@@ -55,6 +65,15 @@ class Relu(Activation):
 
     def derivative_latency(self, arithmetic):
         return 1
+
+    def estimate(self, arithmetic):
+        # The register's reset chooses.
+        return Estimate(lut=4, ff=_width(arithmetic, "activation"), dsp=0)
+
+    def derivative_estimate(self, arithmetic):
+        width = _width(arithmetic, "gradient")
+        # The comparison, and the choice.
+        return Estimate(lut=4 * width // 3, ff=width, dsp=0)
 
     def apply(self, m, arithmetic, value, *, name):
         result = Signal(arithmetic.shape("activation"), name=name, reset_less=True)
@@ -78,6 +97,14 @@ class LeakyRelu(Activation):
 
     #: The slope below 0 is 1/64.
     PLACES = 6
+
+    def estimate(self, arithmetic):
+        width = _width(arithmetic, "activation")
+        return Estimate(lut=2 * width, ff=width, dsp=0)
+
+    def derivative_estimate(self, arithmetic):
+        width = _width(arithmetic, "gradient")
+        return Estimate(lut=7 * width // 3, ff=width, dsp=0)
 
     def latency(self, arithmetic):
         return 1
@@ -112,8 +139,11 @@ class Tanh(Activation):
     def derivative_latency(self, arithmetic):
         return arithmetic.derived_by_tanh_latency
 
-    def dsp(self, arithmetic):
-        return arithmetic.tanh_dsp
+    def estimate(self, arithmetic):
+        return arithmetic.tanh_estimate()
+
+    def derivative_estimate(self, arithmetic):
+        return arithmetic.derived_by_tanh_estimate()
 
     def apply(self, m, arithmetic, value, *, name):
         return arithmetic.tanh(m, value, name=name)

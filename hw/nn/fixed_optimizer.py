@@ -17,6 +17,8 @@ whatever its exponent is.
 Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
 """
 
+from functools import lru_cache
+
 from amaranth import *
 from amaranth.lib import wiring
 
@@ -38,8 +40,8 @@ __all__ = ["FixedOptimizer"]
 _STEPS = (16, 4, 1)
 _GRADIENT = len(_STEPS)
 
-#: Lookup tables that yosys maps for UltraScale+.
-_LUT = {"sgd": 916, "rmsprop": 1093, "adam": 1512}
+#: Lookup tables and registers that yosys maps for UltraScale+.
+_MAPPED = {"sgd": (893, 691), "rmsprop": (1028, 890), "adam": (1452, 1283)}
 
 
 class FixedOptimizer(wiring.Component):
@@ -94,6 +96,11 @@ class FixedOptimizer(wiring.Component):
         return unit.o
 
     @staticmethod
+    def convert_estimate(config):
+        """Resources of ``convert``."""
+        return FixedCoefficients.estimate(config)
+
+    @staticmethod
     def timing(config):
         """``Timing`` of an optimizer of ``config``."""
         first, second = FixedMoment.SIGNED[1], FixedMoment.UNSIGNED[1]
@@ -105,9 +112,11 @@ class FixedOptimizer(wiring.Component):
         return Timing(moments, step + FixedStep.WEIGHTS, step + FixedStep.LATENCY)
 
     @classmethod
+    @lru_cache(maxsize=256)
     def estimate(cls, config):
-        """``Estimate`` of one optimizer: latency and interval in clocks, DSP blocks, lookup tables,
-        and the RAMB36 block of the divisor's tables."""
+        """``Estimate`` of one optimizer: latency and interval in clocks, and resources. The RAMB36
+        block is that of the divisor's tables."""
+        lut, ff = _MAPPED[config.optimizer]
         first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
         # Multipliers: gain and rate; a loss; square, gain, loss, divisor and quotient.
         dsp = 2 + first + (4 + FixedDivisor.DSP) * second + FixedStep.DSP
@@ -115,7 +124,8 @@ class FixedOptimizer(wiring.Component):
             latency=cls.timing(config).latency,
             interval=cls.INTERVAL,
             dsp=dsp,
-            lut=_LUT[config.optimizer],
+            lut=lut,
+            ff=ff,
             bram36=int(second),
             uram=0,
         )

@@ -15,6 +15,9 @@ does: each memory is read in the clock in which its number is needed, so no long
 necessary.
 """
 
+from dataclasses import replace
+from functools import lru_cache
+
 from amaranth import *
 from amaranth.lib import wiring
 
@@ -22,18 +25,18 @@ from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH, decode
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.arith.float32.rsqrt import Float32Rsqrt
-from hw.estimate import Estimate
+from hw.estimate import Estimate, times, together
 from hw.nn.optimizer_config import COEFFICIENTS, Timing, optimizer_ports
 from hw.shared import SharedModule
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["Optimizer"]
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 
-#: Lookup tables of reciprocal and root, as yosys maps them for UltraScale+.
-_INVERSE_LUT = 1028 + 485
+#: What makes the root of zero zero.
+_ZERO = Estimate(lut=37, ff=0)
 
 
 class Optimizer(wiring.Component):
@@ -87,6 +90,11 @@ class Optimizer(wiring.Component):
         return coefficients
 
     @staticmethod
+    def convert_estimate(config):
+        """Resources of ``convert``."""
+        return Estimate(lut=0, ff=0, dsp=0)
+
+    @staticmethod
     def timing(config):
         """``Timing`` of an optimizer of ``config``."""
         if config.optimizer == "sgd":
@@ -99,21 +107,32 @@ class Optimizer(wiring.Component):
         return Timing(moments, step, step + _ADD + _MULTIPLY + _ADD)
 
     @classmethod
+    @lru_cache(maxsize=256)
     def estimate(cls, config):
-        """``Estimate`` of one optimizer: latency and interval in clocks, DSP blocks and lookup
-        tables."""
+        """``Estimate`` of one optimizer: latency and interval in clocks, and resources."""
         products, sums = {"sgd": (6, 3), "rmsprop": (9, 4), "adam": (11, 5)}[config.optimizer]
-        dsp, lut = products * _FLOAT.product_dsp, products * _FLOAT.product_lut
-        lut += sums * _FLOAT.add_lut
+        parts = [
+            times(products, _FLOAT.multiply_estimate()),
+            times(sums, _FLOAT.add_estimate()),
+            *(delay_estimate(WIDTH, clocks) for clocks in cls._waits(config)),
+        ]
         if config.optimizer != "sgd":
-            dsp += Float32Rsqrt.DSP + Float32Reciprocal.DSP
-            lut += _INVERSE_LUT
-        return Estimate(
-            latency=cls.timing(config).latency,
-            interval=cls.INTERVAL,
-            dsp=dsp,
-            lut=lut,
-        )
+            parts += [Float32Rsqrt.estimate(), Float32Reciprocal.estimate(), _ZERO]
+        at = cls.timing(config)
+        return replace(together(parts), latency=at.latency, interval=cls.INTERVAL)
+
+    @classmethod
+    def _waits(cls, config):
+        """Clocks that numbers wait, each in a ``delay`` of its own."""
+        at = cls.timing(config)
+        yield from (_ADD, _MULTIPLY + _ADD)
+        clock = _MULTIPLY
+        if config.optimizer != "rmsprop":
+            clock += _MULTIPLY + _ADD
+            yield from (_MULTIPLY, at.moments - clock)
+            clock = at.moments
+        if config.optimizer != "sgd":
+            yield from (2 * _MULTIPLY, Float32Rsqrt.LATENCY, at.weights - 2 * _MULTIPLY - clock)
 
     def elaborate(self, platform):
         m = Module()

@@ -15,6 +15,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
+from hw.estimate import Estimate, times, together
 from hw.nn.batch_sum import BatchSum
 from hw.stream.delay import delay
 
@@ -104,6 +105,22 @@ class TdLoss(wiring.Component):
         its gradient."""
         td = arithmetic.to_float_latency + _MULTIPLY + 2 * _ADD
         return td, td + 1 + _MULTIPLY + arithmetic.quantize_latency
+
+    @classmethod
+    def estimate(cls, arithmetic):
+        """Resources, as yosys maps them to UltraScale+."""
+        # What waits beside the pipeline, the clip, and a valid a clock.
+        late = bool(arithmetic.to_float_latency)
+        own = Estimate(lut=343 + WIDTH * late, ff=111 + 36 * late)
+        return together(
+            [
+                times(3, BatchSum.estimate(), _FLOAT.add_estimate()),
+                times(cls.DSP // _FLOAT.product_dsp, _FLOAT.multiply_estimate()),
+                times(3, arithmetic.to_float_estimate("activation")),
+                arithmetic.quantize_estimate("gradient"),
+                own,
+            ]
+        )
 
     def elaborate(self, platform):
         m = Module()

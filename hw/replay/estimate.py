@@ -25,6 +25,7 @@ __all__ = ["core_parts", "estimate", "parts"]
 _PRODUCTS = 1
 
 
+@lru_cache(maxsize=256)  # kernels with a learner ask again and again
 def core_parts(config):
     """``{unit: Estimate}`` of the ReplayCore of a ReplayKernelConfig."""
     replay, engine = config.replay, config.engine
@@ -51,7 +52,6 @@ def parts(config):
     return core_parts(config) | shell.parts(config, BUFFERS, REPLAY_STATUS)
 
 
-@lru_cache(maxsize=256)  # kernels with a learner ask again and again
 def estimate(config):
     """Resources of the whole kernel of a ReplayKernelConfig."""
     return together(parts(config).values())

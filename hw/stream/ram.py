@@ -89,6 +89,15 @@ def _cheapest(width, depth):
     return "block" if large else "distributed"
 
 
+#: Shapes of half a block, which is a memory of its own.
+_HALVES = [(512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)]
+
+
+def _halves(width, depth, *, dual=False):
+    """Halves of RAMB36 blocks that a memory takes, as yosys counts them."""
+    return min(-(-width // bits) * -(-depth // words) for words, bits in _HALVES[int(dual) :])
+
+
 def _folded(width, depth):
     """UltraRAM blocks as yosys counts them: it lays up to eight words beside each other, as a block
     writes bytes of nine bits; the vendor's tools may take a few more (``memory_blocks``)."""
@@ -151,7 +160,7 @@ class Ram(wiring.Component):
         return Estimate(
             lut=tables + memory_joint(width, depth, style),
             ff=width if tables else 0,
-            bram36=memory_blocks(width, depth, style) if style == "block" else 0,
+            bram36=_halves(width, depth) / 2 if style == "block" else 0,
             uram=_folded(width, depth) if style == "ultra" else 0,
         )
 
@@ -212,6 +221,15 @@ class RamDual(wiring.Component):
                 "b_read_data": Out(width),
             }
         )
+
+    @classmethod
+    def estimate(cls, width, depth, style):
+        """Resources as yosys maps them to UltraScale+; ``style`` is not "auto"."""
+        if style == "block":
+            return Estimate(lut=0, ff=0, bram36=_halves(width, depth, dual=True) / 2)
+        # A bit of 32 words takes two tables, one of 64 three; each port has its register.
+        lut = width * (2 if depth <= 32 else 3) * -(-depth // 64)
+        return Estimate(lut=lut, ff=2 * width, bram36=0)
 
     def elaborate(self, platform):
         m = Module()

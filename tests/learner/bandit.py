@@ -29,8 +29,9 @@ _INFINITY = 0x7F80_0000
 class SquaredLoss(wiring.Component):
     """``TdLoss`` without a limit."""
 
-    DSP, FOLD_LATENCY = TdLoss.DSP, TdLoss.FOLD_LATENCY
+    FOLD_LATENCY = TdLoss.FOLD_LATENCY
     latencies_of = staticmethod(TdLoss.latencies_of)
+    estimate = staticmethod(TdLoss.estimate)
 
     def __init__(self, arithmetic):
         self._inner = TdLoss(arithmetic)

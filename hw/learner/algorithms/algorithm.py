@@ -84,7 +84,7 @@ class Algorithm(ABC):
     options : tuple of str
         Fields of the LearnerConfig that no other algorithm uses.
     loss : type
-        The pipeline of the loss: a component with the ports, the latencies and ``DSP`` of
+        The pipeline of the loss: a component with the ports, the latencies and the ``estimate`` of
         ``TdLoss``.
     numbers : tuple of str
         Names of the activations that are kept of a sample's outputs until the sample enters the

@@ -12,7 +12,7 @@ from hw.errors import UsageError
 from hw.learner.chain.backward_pe import BACKWARD_TOKEN, BackwardPE
 from hw.learner.chain.backward_tail import BackwardTail, dx_layout
 from hw.learner.chain.delta_banks import DeltaBanks
-from hw.learner.chain.estimate import ChainEstimate
+from hw.learner.chain.estimate import ChainEstimate, backward_resources
 from hw.learner.chain.token_issue import next_row
 from hw.learner.memory_ports import READ_LATENCY, backward_signature
 from hw.nn.activation import ACTIVATIONS
@@ -118,8 +118,7 @@ class Backward(wiring.Component):
     def estimate(
         cls, config, layer, groups=1, trained=1, input_gradient=True, input_activation="linear"
     ):
-        """``ChainEstimate``: clocks, multipliers and DSP blocks. The parameters are those of the
-        class.
+        """``ChainEstimate``: clocks, multipliers and resources. The parameters are the class's.
 
         interval : clocks from a sample to the next; ``layer.cycles``, and more in the smallest
             layers.
@@ -140,13 +139,15 @@ class Backward(wiring.Component):
         if input_gradient:
             products = ACTIVATIONS[input_activation].derivative_products
             multipliers += products * groups * config.lanes * layer.vector
+        kind = input_gradient, input_activation
+        made = backward_resources(config, layer, groups, trained, *kind)
         return ChainEstimate(
             interval=max(cls.spacing_of(config, layer, trained), layer.outputs + pause),
             latency=latency,
             last_latency=last,
             finished_latency=chain + (layer.words - 1) * layer.rows + written + _APART,
             multipliers=multipliers,
-            dsp=multipliers * config.arithmetic.product_dsp,
+            **made.resources,
         )
 
     @staticmethod

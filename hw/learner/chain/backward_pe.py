@@ -8,25 +8,32 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, times, together
 from hw.learner.chain.delta_banks import load_layout
 from hw.learner.memory_ports import READ_LATENCY, gradient_write_layout
-from hw.nn.adder_tree import adder_tree
+from hw.nn.adder_tree import adder_tree, adder_tree_estimate
 from hw.nn.layouts import vector_layout
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 from hw.stream.ram import Ram, style_of
 
-__all__ = ["BACKWARD_TOKEN", "BackwardPE", "partial_layout"]
+__all__ = ["BACKWARD_TOKEN", "BackwardPE", "partial_layout", "partial_shape"]
 
+#: Bits of the widest number that a DSP block adds to its product.
+_PACKED = 48
 #: A word under way, of a sample with its delta in ``bank``; ``fresh`` in the first of a batch.
 BACKWARD_TOKEN = data.StructLayout({"valid": 1, "last": 1, "bank": 1, "fresh": 1})
+
+
+def partial_shape(config, layer):
+    """Shape of a sum of the products of all outputs."""
+    count = layer.rows * layer.length
+    return config.arithmetic.sum_shape("weight", "gradient", count=count)
 
 
 def partial_layout(config, layer, groups):
     """Layout of the sums, for an input word, over the products of all outputs:
     ``[groups][lanes][vector]``."""
-    count = layer.rows * layer.length
-    shape = config.arithmetic.sum_shape("weight", "gradient", count=count)
-    return vector_layout(shape, groups, config.lanes, layer.vector)
+    return vector_layout(partial_shape(config, layer), groups, config.lanes, layer.vector)
 
 
 class BackwardPE(wiring.Component):
@@ -120,6 +127,67 @@ class BackwardPE(wiring.Component):
         """Clocks from a gradient's address to its write."""
         additions = (trained * config.lanes).bit_length()  # of the tree, and to the gradient
         return cls.product_latency(config) + additions * config.arithmetic.add_latency
+
+    @classmethod
+    def estimate(cls, config, layer, groups, trained, input_gradient, before):
+        """Resources of a PE with these arguments."""
+        arithmetic, vector = config.arithmetic, layer.vector
+        paths, steps = groups * config.lanes, trained * config.lanes
+        activation, gradient = (
+            Shape.cast(arithmetic.shape(kind)).width for kind in ("activation", "gradient")
+        )
+        total = Shape.cast(arithmetic.gradient_sum_shape(config.batch)).width
+        product = arithmetic.sum_shape("activation", "gradient", count=1).width
+        packed, latency = arithmetic.saturates, cls.write_latency(config, trained)
+        waiting = latency - READ_LATENCY - arithmetic.add_latency
+        # The first register of a sum so far has a reset: that of a batch's first sample.
+        gradients = [
+            times(steps, arithmetic.multiply_estimate()),
+            adder_tree_estimate(arithmetic, product, steps, products=True),
+            Estimate(lut=0, ff=total),
+        ]
+        if packed and steps == 1:
+            gradients += [delay_estimate(total, waiting - 2)]
+        else:
+            gradients += [delay_estimate(total, waiting - 1), arithmetic.add_estimate(total)]
+        parts = [times(vector, *gradients)]
+        if input_gradient:
+            parts.append(times(paths * vector, *cls._partial_parts(config, layer, before)))
+        address, row = (layer.depth - 1).bit_length(), (layer.rows - 1).bit_length()
+        load, places = paths * gradient, 2 << row
+        number = 2 + row + (layer.length - 1).bit_length()
+        parts += [
+            Ram.estimate(load, places, style_of(places)),
+            delay_estimate(address, latency),
+            # The delta of the row is a register of the DSP blocks.
+            Estimate(
+                lut=address + 5,
+                ff=address
+                + BACKWARD_TOKEN.size
+                + paths * vector * activation
+                + 2
+                + number
+                + load
+                + (0 if packed else load)
+                + latency
+                + 2,
+            ),
+        ]
+        return together(parts)
+
+    @staticmethod
+    def _partial_parts(config, layer, before):
+        """Estimates of what adds a product to the sum from the PEs before."""
+        arithmetic = config.arithmetic
+        yield arithmetic.multiply_estimate()
+        if before:
+            early = layer.rows - (before > 1) * arithmetic.add_latency
+            width = partial_shape(config, layer).width
+            if arithmetic.saturates and width <= _PACKED:
+                yield delay_estimate(width, max(0, early - 1))
+            else:
+                yield delay_estimate(width, early)
+                yield arithmetic.add_estimate(width)
 
     def elaborate(self, platform):
         m = Module()

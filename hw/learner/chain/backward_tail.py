@@ -7,12 +7,17 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.chain.backward_pe import BackwardPE, partial_layout
+from hw.estimate import Estimate, times, together
+from hw.learner.chain.backward_pe import BackwardPE, partial_layout, partial_shape
 from hw.learner.memory_ports import READ_LATENCY
 from hw.nn.activation import ACTIVATIONS
-from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
+from hw.nn.adder_tree import (
+    interleaved_sum,
+    interleaved_sum_estimate,
+    interleaved_sum_latency,
+)
 from hw.nn.layouts import vector_layout
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["BackwardTail", "dx_layout"]
 
@@ -82,6 +87,33 @@ class BackwardTail(wiring.Component):
         entry = BackwardPE.result_latency(config, layer.length - 1)
         return (
             entry + interleaved_sum_latency(arithmetic, layer.rows) + arithmetic.requantize_latency
+        )
+
+    @classmethod
+    def estimate(cls, config, layer, groups, activation):
+        """Resources of a tail with these arguments."""
+        arithmetic, rounded = config.arithmetic, cls._rounded(config, layer)
+        word = Shape.cast(arithmetic.shape("activation")).width
+        total = partial_shape(config, layer).width
+        levels = (layer.rows - 1).bit_length()
+        # Below the point of rounding the last sum has no registers.
+        lost = arithmetic.fraction("weight") - 1 if arithmetic.saturates and levels else 0
+        hops = (layer.rows - 1 + rounded - READ_LATENCY) // layer.rows
+        element = (
+            interleaved_sum_estimate(arithmetic, total, layer.rows, 1),
+            Estimate(lut=0, ff=-lost),
+            arithmetic.requantize_estimate(total, "weight", "gradient", kind="gradient"),
+            ACTIVATIONS[activation].derivative_estimate(arithmetic),
+            delay_estimate(word, hops),
+        )
+        entry = BackwardPE.result_latency(config, layer.length - 1)
+        latency = cls.latency_of(config, layer, activation)
+        return together(
+            [
+                times(groups * config.lanes * layer.vector, *element),
+                delay_estimate(levels, entry),
+                Estimate(lut=2 * levels, ff=latency + READ_LATENCY + 2 + levels),
+            ]
         )
 
     def elaborate(self, platform):

@@ -4,6 +4,7 @@ The unroll factor (CF'22 3.2.3, PEARL VI-A) of a layer is ``vector * length`` mu
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -189,6 +190,7 @@ class LayerShape(ConfigBase):
         return weights[: self.outputs, : self.inputs].copy(), biases.copy()
 
 
+@lru_cache(maxsize=4096)  # a search asks again and again
 def fit(inputs, outputs, *, multipliers, arithmetic, activation="linear", cycles=0):
     """The best LayerShape of a layer with at most ``multipliers`` multipliers a lane: that with the
     fewest clocks; among those, the one with the fewest multipliers.

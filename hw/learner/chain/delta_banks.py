@@ -8,10 +8,11 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, together
 from hw.learner.memory_ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
-from hw.nn.adder_tree import adder_tree
+from hw.nn.adder_tree import adder_tree, adder_tree_estimate
 from hw.nn.layouts import vector_layout
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["DeltaBanks", "load_layout"]
 
@@ -104,6 +105,33 @@ class DeltaBanks(wiring.Component):
         """Clocks in which nothing is taken after a sample's last element, so that a bias gradient
         is written before it is read again; 0 if the layer has enough outputs."""
         return max(0, cls.latency_of(config, trained) + 2 - layer.outputs)
+
+    @classmethod
+    def estimate(cls, config, layer, groups, trained):
+        """Resources of banks with these arguments."""
+        arithmetic, steps = config.arithmetic, trained * config.lanes
+        gradient = Shape.cast(arithmetic.shape("gradient")).width
+        total, latency = bias_sum_shape(config).width, cls.latency_of(config, trained)
+        meet, levels = latency - arithmetic.add_latency, steps.bit_length() - 1
+        waits = meet - levels * arithmetic.add_latency
+        # What waits has the same first register as what goes on to the PEs.
+        shared = min(waits, 1) if levels == 0 else 0
+        place = sum((count - 1).bit_length() for count in (layer.rows, layer.length))
+        bias, value = (layer.outputs - 1).bit_length(), groups * config.lanes * gradient
+        pause = cls.pause_of(config, layer, trained).bit_length()
+        return together(
+            [
+                adder_tree_estimate(arithmetic, gradient, steps),
+                delay_estimate(gradient + levels, waits - shared),
+                delay_estimate(total, meet - READ_LATENCY),
+                delay_estimate(bias, latency),
+                arithmetic.add_estimate(total),
+                Estimate(
+                    lut=15 + 2 * (bias + place) + (0 if arithmetic.saturates else total),
+                    ff=11 + pause + bias + 2 * place + value + latency,
+                ),
+            ]
+        )
 
     def elaborate(self, platform):
         m = Module()

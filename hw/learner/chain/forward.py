@@ -3,20 +3,27 @@
 Interval: ``layer.cycles`` clocks a sample; latencies: ``estimate``.
 """
 
+from functools import lru_cache
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
+from hw.estimate import Estimate, times, together
 from hw.learner.chain.estimate import ChainEstimate
 from hw.learner.chain.forward_pe import ForwardPE
 from hw.learner.chain.token_issue import TokenIssue, sum_shape
 from hw.learner.memory_ports import READ_LATENCY, forward_signature
 from hw.nn.activation import ACTIVATIONS
-from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
+from hw.nn.adder_tree import (
+    interleaved_sum,
+    interleaved_sum_estimate,
+    interleaved_sum_latency,
+)
 from hw.nn.layouts import element_layout, vector_layout
 from hw.shared import SharedModule
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["Forward"]
 
@@ -116,9 +123,35 @@ class Forward(wiring.Component):
             latency=latency,
             last_latency=latency + last + hops,
             multipliers=multipliers,
-            dsp=multipliers * arithmetic.product_dsp
-            + paths * ACTIVATIONS[layer.activation].dsp(arithmetic),
+            **cls._resources(config, layer, paths).resources,
         )
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def _resources(cls, config, layer, paths):
+        arithmetic, activation = config.arithmetic, ACTIVATIONS[layer.activation]
+        word = layer.vector * Shape.cast(arithmetic.shape("activation")).width
+        total, latency = sum_shape(config, layer).width, _head_latency(arithmetic, layer)
+        summed = interleaved_sum_latency(arithmetic, layer.interleave)
+        # Of a bias, as of what rounds, some of the lowest bits are always 0; below the point of
+        # rounding a sum has no registers.
+        low, lost = 0, 0
+        if arithmetic.saturates:
+            low = arithmetic.fraction("activation")
+            lost = arithmetic.fraction("weight") - 1
+        path = (
+            Estimate(ff=3 * word),
+            interleaved_sum_estimate(arithmetic, total, layer.interleave, layer.rows),
+            delay_estimate(total - low, max(0, READ_LATENCY - summed)),
+            arithmetic.add_estimate(total - low),
+            Estimate(lut=0, ff=low - lost),
+            arithmetic.requantize_estimate(total, "weight", "activation", kind="activation"),
+            activation.estimate(arithmetic),
+        )
+        indices = 2 * (layer.outputs - 1).bit_length() + (layer.interleave - 1).bit_length()
+        control = Estimate(lut=indices + 8, ff=indices + latency + 6)
+        pes = times(layer.length, ForwardPE.estimate(config, layer, paths))
+        return together([times(paths, *path), pes, TokenIssue.estimate(layer), control])
 
     def elaborate(self, platform):
         m = Module()

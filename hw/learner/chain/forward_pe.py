@@ -7,11 +7,12 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, times, together
 from hw.learner.chain.token_issue import FORWARD_TOKEN, sum_shape
 from hw.learner.memory_ports import READ_LATENCY, weights_layout
-from hw.nn.adder_tree import adder_tree
+from hw.nn.adder_tree import adder_tree, adder_tree_estimate
 from hw.nn.layouts import vector_layout
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["ForwardPE"]
 
@@ -85,6 +86,34 @@ class ForwardPE(wiring.Component):
         levels = layer.vector.bit_length()  # of the tree, and the accumulator
         products = READ_LATENCY + arithmetic.multiply_latency
         return products + levels * arithmetic.add_latency + 1
+
+    @classmethod
+    def estimate(cls, config, layer, paths):
+        """Resources of a PE of ``paths`` groups times lanes."""
+        arithmetic, vector = config.arithmetic, layer.vector
+        word, total, product = (
+            Shape.cast(shape).width
+            for shape in (
+                arithmetic.shape("activation"),
+                sum_shape(config, layer),
+                arithmetic.sum_shape("weight", "activation", count=1),
+            )
+        )
+        latency, address = cls.latency_of(config, layer), (layer.depth - 1).bit_length()
+        dot_clocks = latency - 1 - arithmetic.add_latency
+        waiting = layer.rows * layer.interleave - arithmetic.add_latency
+        # In fixed point, the adder takes one of its two choices; the other, and what leaves, are
+        # each a choice of their own.
+        dot = product + vector.bit_length() - 1 if arithmetic.saturates else 2 * total
+        path = (
+            times(vector, arithmetic.multiply_estimate()),
+            adder_tree_estimate(arithmetic, product, vector, products=True),
+            arithmetic.add_estimate(total),
+            delay_estimate(total, waiting),
+            Estimate(lut=dot + total, ff=total + vector * word),
+        )
+        control = Estimate(lut=2 * address + 3, ff=address + FORWARD_TOKEN.size + latency + 2)
+        return together([times(paths, *path), delay_estimate(2, dot_clocks), control])
 
     def elaborate(self, platform):
         m = Module()

@@ -9,6 +9,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate
+
 __all__ = ["FORWARD_TOKEN", "TokenIssue", "next_row", "sum_shape"]
 
 #: A word under way; ``first`` and ``last`` are the first and last ``interleave`` of a sample.
@@ -76,6 +78,13 @@ class TokenIssue(wiring.Component):
                 "started": Out(1),
             }
         )
+
+    @classmethod
+    def estimate(cls, layer):
+        """Resources of the issue of a layer's tokens."""
+        counts = (layer.rows, layer.words, layer.interleave)
+        bits = sum((count - 1).bit_length() for count in counts)
+        return Estimate(lut=2 * bits + 4, ff=bits + FORWARD_TOKEN.size)
 
     def elaborate(self, platform):
         m = Module()

@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, selector, together
 from hw.nn.layouts import vector_layout
 from hw.stream.queue import Queue
 
@@ -66,6 +67,15 @@ class DeltaBuffer(wiring.Component):
     def latency_of(cls, layer):
         """Clocks from a word in ``dx`` to its first element in ``o``, if the buffer is empty."""
         return Queue.latency_of(cls.SAMPLES * layer.words)
+
+    @classmethod
+    def estimate(cls, config, layer, groups):
+        """Resources of a buffer that passes ``groups`` groups on."""
+        number = groups * config.lanes * Shape.cast(config.arithmetic.shape("gradient")).width
+        counters = sum((size - 1).bit_length() for size in (layer.words, layer.vector)) + 2
+        logic = Estimate(lut=number * selector(layer.vector) + 2 * counters, ff=counters)
+        queue = Queue.estimate(number * layer.vector, cls.SAMPLES * layer.words)
+        return together([queue, logic])
 
     def elaborate(self, platform):
         m = Module()

@@ -9,6 +9,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, times, together
 from hw.learner.algorithms.registry import algorithm_of
 from hw.learner.layouts import scalars_layout
 from hw.learner.network.estimate import LossEstimate
@@ -111,7 +112,7 @@ class Loss(wiring.Component):
 
     @classmethod
     def estimate(cls, config):
-        """``LossEstimate`` of a LearnerConfig: its clocks, and ``dsp`` of its resources."""
+        """``LossEstimate`` of a LearnerConfig: its clocks and its resources."""
         lanes, interval = config.lanes, max(config.lanes, config.last_network.outputs)
         pipeline = algorithm_of(config).loss
         td, gradient = pipeline.latencies_of(config.arithmetic)
@@ -120,7 +121,31 @@ class Loss(wiring.Component):
         ahead = -(-latency // interval) + 2
         td_latency = 3 + td + Queue.latency_of(ahead * lanes)
         clocks = dict(interval=interval, latency=latency, td_latency=td_latency)
-        return LossEstimate(**clocks, ahead=ahead, dsp=pipeline.DSP)
+        resources = cls._resources(config, ahead).resources
+        return LossEstimate(**clocks, ahead=ahead, **resources)
+
+    @staticmethod
+    def _resources(config, ahead):
+        algorithm, arithmetic, lanes = algorithm_of(config), config.arithmetic, config.lanes
+        number, gradient = (
+            Shape.cast(arithmetic.shape(kind)).width for kind in ("activation", "gradient")
+        )
+        # Of a sample, its numbers and scalars are kept, then move to place 0.
+        sample = len(algorithm.numbers) * number + scalars_layout(config).elem_shape.size
+        error = gradient + config.last_network.outputs.bit_length()
+        # The largest of the outputs, if an algorithm looks for it.
+        largest = number if algorithm.discrete else 0
+        wide = 0 if arithmetic.saturates else 32
+        lane = Estimate(lut=5 * number + wide // 2, ff=2 * sample + error + largest)
+        queues = ((lanes * sample, _SLOTS), (ITEM.size * 8, ahead * lanes), (lanes * error, ahead))
+        return together(
+            [
+                algorithm.loss.estimate(arithmetic),
+                times(lanes, lane),
+                *(Queue.estimate(width, depth) for width, depth in queues),
+                Estimate(lut=85 + (lanes - 1) * sample, ff=57 + wide),
+            ]
+        )
 
     def elaborate(self, platform):
         m = Module()

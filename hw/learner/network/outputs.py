@@ -7,10 +7,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, selector, together
 from hw.learner.records import WORDS
 from hw.nn.layouts import element_layout
 from hw.stream.pack import Pack
-from hw.stream.ram import Ram, memory_blocks, style_of
+from hw.stream.ram import Ram, style_of
 
 __all__ = ["Outputs", "pack_numbers"]
 
@@ -96,11 +97,22 @@ class Outputs(wiring.Component):
         return 1 + walk + config.arithmetic.to_float_latency + Pack.LATENCY
 
     @classmethod
-    def blocks(cls, config, outputs):
-        """RAMB36 blocks of ``Outputs`` with these parameters."""
-        depth = cls.SAMPLES * outputs
-        width = config.lanes * Shape.cast(config.arithmetic.shape("activation")).width
-        return memory_blocks(width, depth, style_of(depth))
+    def estimate(cls, config, outputs, data_width):
+        """Resources of ``Outputs`` with these parameters."""
+        arithmetic, lanes, depth = config.arithmetic, config.lanes, cls.SAMPLES * outputs
+        number = Shape.cast(arithmetic.shape("activation")).width
+        sizes = (lanes, lanes, cls.numbers_of(outputs), depth, depth)
+        counters = sum((size - 1).bit_length() for size in sizes) + config.batch.bit_length() + 9
+        # A number is a lane's, or a zero.
+        logic = Estimate(lut=number * selector(max(2, lanes)) + 2 * counters, ff=counters)
+        return together(
+            [
+                Ram.estimate(lanes * number, depth, style_of(depth)),
+                arithmetic.to_float_estimate("activation"),
+                Pack.estimate(32, 1, data_width // 32),
+                logic,
+            ]
+        )
 
     def elaborate(self, platform):
         m = Module()

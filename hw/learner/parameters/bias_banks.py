@@ -6,6 +6,7 @@ one memory of all biases.
 
 from amaranth import *
 
+from hw.estimate import Estimate, chosen_tables, times, together
 from hw.learner.memory_ports import READ_LATENCY, bias_sum_shape
 from hw.learner.parameters.parameter_memory import ParameterMemory, ParameterMemoryShape
 from hw.stream.delay import delay
@@ -42,6 +43,15 @@ class BiasBanks:
         self.count = -(-layer.outputs // self.words)
         sums = bias_sum_shape(config)
         self.shape = ParameterMemoryShape(config, self.words, 1, sums, dual=False)
+
+    @property
+    def estimate(self):
+        """Resources of the banks, and of what selects the word of one."""
+        read = sum(self.shape.width(name) for name in ("online", "target", "gradient"))
+        chosen = Estimate(
+            lut=read * chosen_tables(self.count), ff=READ_LATENCY * (3 * self.count - 2)
+        )
+        return together([times(self.count, self.shape.estimate), chosen])
 
     def select(self, address):
         """A bit for each bank: bit k is 1 if the bias number ``address`` is in bank k."""

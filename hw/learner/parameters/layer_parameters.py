@@ -1,5 +1,7 @@
 """The parameters of a layer: memories that forward and backward read, update, load and store."""
 
+from functools import lru_cache
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -7,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.memory_ports import READ_LATENCY, backward_signature, forward_signature
 from hw.learner.parameters.bias_banks import BiasBanks
-from hw.learner.parameters.estimate import ParametersEstimate
+from hw.learner.parameters.estimate import ParametersEstimate, resources
 from hw.learner.parameters.parameter_memory import ParameterMemory, ParameterMemoryShape
 from hw.learner.parameters.parameter_walk import ParameterWalk
 from hw.learner.parameters.update_unit import UpdateUnit, merge, merge_stages
@@ -89,9 +91,9 @@ class LayerParameters(wiring.Component):
         return ParameterMemoryShape(config, layer.depth, layer.vector, sums, dual=input_gradient)
 
     @classmethod
+    @lru_cache(maxsize=4096)
     def estimate(cls, config, layer, *, input_gradient=True):
-        """``ParametersEstimate``: clocks, DSP blocks of the optimizers, and RAMB36 blocks of the
-        memories."""
+        """``ParametersEstimate``: clocks, and resources of memories, walks and optimizers."""
         units, members = cls._split(config, layer)
         read = READ_LATENCY + merge_stages(members + 1)
         pe = cls._pe_shape(config, layer, input_gradient)
@@ -102,9 +104,7 @@ class LayerParameters(wiring.Component):
             update=ParameterWalk.words(layer, members, biases.words) + read + optimizer.latency + 1,
             load=words + 1,
             store=words + read + merge_stages(units) + 2,
-            dsp=units * layer.vector * optimizer.dsp,
-            bram36=layer.length * pe.blocks + biases.count * biases.shape.blocks,
-            uram=0,
+            **resources(config, layer, members, pe, biases).resources,
         )
 
     def attach(self, m, forward, backward):

@@ -7,10 +7,11 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, together
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.memory_ports import gradient_write_layout
 from hw.nn.layouts import vector_layout
-from hw.stream.ram import Ram, RamDual, memory_blocks, style_of
+from hw.stream.ram import Ram, RamDual, style_of
 
 __all__ = ["ParameterMemory", "ParameterMemoryShape", "stored_sets"]
 
@@ -53,21 +54,30 @@ class ParameterMemoryShape:
                 ("gradient", sum_shape),
             )
         }
+        self._widths = {name: Shape.cast(word).width for name, word in self.words.items()}
         self.style = style_of(depth)
         self.memories = (*self.sets, "gradient")
 
     def is_dual(self, name):
         return self.dual and name == "online"
 
+    def width(self, name):
+        """Bits of a word of a memory."""
+        return self._widths[name]
+
     @property
-    def blocks(self):
-        """RAMB36 blocks."""
-        return sum(
-            memory_blocks(
-                Shape.cast(self.words[name]).width, self.depth, self.style, dual=self.is_dual(name)
-            )
+    def estimate(self):
+        """Resources of a ``ParameterMemory`` of this shape."""
+        duals = [name for name in self.memories if self.is_dual(name)]
+        # The register of each port that reads; two ports that read choose an address, three if one
+        # of them writes too.
+        registers = sum(self.width(name) for name in (*self.memories, *duals))
+        addresses = (2 + len(duals)) * (self.depth - 1).bit_length()
+        memories = [
+            (RamDual if name in duals else Ram).estimate(self.width(name), self.depth, self.style)
             for name in self.memories
-        )
+        ]
+        return together([*memories, Estimate(lut=addresses, ff=registers)])
 
 
 class ParameterMemory(wiring.Component):

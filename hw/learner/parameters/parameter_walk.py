@@ -7,6 +7,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate
+
 __all__ = ["ParameterWalk"]
 
 
@@ -75,6 +77,13 @@ class ParameterWalk(wiring.Component):
         ``members = layer.length`` and no ``biases``, it is the number of a walk that is not
         parallel."""
         return members * layer.depth + (layer.outputs if biases is None else biases)
+
+    @staticmethod
+    def estimate(layer):
+        """Resources of a walk over a layer."""
+        sizes = (max(layer.depth, layer.outputs), layer.length, layer.words, layer.rows)
+        bits = layer.length + 2 + sum((size - 1).bit_length() for size in sizes)
+        return Estimate(lut=7 * bits // 4, ff=bits)
 
     def elaborate(self, platform):
         m = Module()

@@ -8,11 +8,12 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, chosen_tables, times, together
 from hw.learner.config import PARAMETER_SETS
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
 
-__all__ = ["UpdateUnit", "merge", "merge_stages"]
+__all__ = ["UpdateUnit", "merge", "merge_registers", "merge_stages"]
 
 #: Words that one register stage merges.
 _RADIX = 8
@@ -21,6 +22,15 @@ _RADIX = 8
 def merge_stages(count):
     """How many register stages ``merge`` needs for ``count`` words: each stage merges up to 8."""
     return 1 if count <= _RADIX else 1 + merge_stages(-(-count // _RADIX))
+
+
+def merge_registers(count, stages):
+    """Registers of ``merge``, of a word each."""
+    registers = 0
+    for _ in range(stages):
+        count = -(-count // _RADIX)
+        registers += count
+    return registers
 
 
 def merge(m, words, stages, *, name):
@@ -121,6 +131,20 @@ class UpdateUnit(wiring.Component):
                 "saturations": Out(range(shape.vector + 1)),
             }
         )
+
+    @classmethod
+    def estimate(cls, config, shape, sources, stages):
+        """Resources of a unit with these arguments."""
+        read = sum(shape.width(name) for name in shape.memories)
+        written = sum(shape.width(name) for name in shape.sets)
+        optimizer = optimizer_of(config.arithmetic).estimate(config.optimizer_config)
+        # A word read is selected, one of an image is of one of the sets; a word written is one of
+        # two.
+        own = Estimate(
+            lut=read * chosen_tables(sources) + written + 32 * shape.vector + 2,
+            ff=read * merge_registers(sources, stages) + written + shape.vector.bit_length(),
+        )
+        return together([times(shape.vector, optimizer), own])
 
     def elaborate(self, platform):
         m = Module()

@@ -9,12 +9,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.reciprocal import Float32Reciprocal
+from hw.estimate import Estimate, products, selector, times, together
 from hw.learner.records import observation_granules, record_granules
 from hw.learner.samples.wrong_words import has_wrong_word
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.records import HEADER
 from hw.stream.delay import delay
-from hw.stream.ram import Ram, memory_blocks, style_of
+from hw.stream.ram import Ram
 
 __all__ = ["BatchMemory"]
 
@@ -117,10 +118,25 @@ class BatchMemory(wiring.Component):
         return cls._row_count(config, data_width) * data_width // 32
 
     @classmethod
-    def blocks(cls, config, data_width):
-        """RAMB36 blocks of a BatchMemory with these parameters: both halves, for all lanes."""
-        depth = 2 * cls._row_count(config, data_width)
-        return config.lanes * memory_blocks(data_width, depth, style_of(depth))
+    def memories(cls, config, data_width):
+        """``Estimate`` of the memories of a BatchMemory with these parameters: both halves, for all
+        lanes."""
+        ram = Ram.estimate(data_width, 2 * cls._row_count(config, data_width))
+        return times(config.lanes, ram)
+
+    @classmethod
+    def estimate(cls, config, data_width, count):
+        """Resources of a BatchMemory with these parameters."""
+        parts, size = data_width // GRANULE_WIDTH, 1 + record_granules(config)
+        read = 32 * count * selector(data_width // (32 * count))
+        # A granule's words are checked, its index and its weight compared with the others'.
+        logic = Estimate(
+            lut=config.lanes * read + 170 * parts + 42,
+            ff=105 * parts + 194,
+            dsp=products(size, observation_granules(config)),
+        )
+        memories = cls.memories(config, data_width)
+        return together([memories, Float32Reciprocal.estimate(), logic])
 
     def elaborate(self, platform):
         m = Module()

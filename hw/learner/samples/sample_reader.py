@@ -9,6 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.quantize import Quantize
+from hw.estimate import Estimate, times, together
 from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
 from hw.nn.layouts import feed_layout, vector_layout
@@ -128,6 +129,23 @@ class SampleReader(wiring.Component):
         ``name``, if no buffer waits. If ``acting``, samples are observations."""
         last = config.observation - 1 if acting else _last_fed(config, name)
         return last // words_a_clock(config) + 3 + config.arithmetic.quantize_latency
+
+    @classmethod
+    def estimate(cls, config, scalars_ahead):
+        """Resources of a reader with these arguments."""
+        arithmetic, lanes, count = config.arithmetic, config.lanes, words_a_clock(config)
+        number = Shape.cast(arithmetic.shape("activation")).width
+        position = (WORDS * (1 + record_granules(config)) - 1).bit_length()
+        scalars = scalars_layout(config).size
+        logic = Estimate(lut=40 + 21 * lanes, ff=scalars + 20 + 11 * lanes)
+        return together(
+            [
+                times(lanes * count, arithmetic.quantize_estimate("activation")),
+                Queue.estimate(scalars, max(2, scalars_ahead)),
+                Queue.estimate(position + lanes * count * (number + 1), _AHEAD),
+                logic,
+            ]
+        )
 
     def elaborate(self, platform):
         m = Module()

@@ -77,5 +77,5 @@ def test_bank_blocks(depth, blocks):
     config = LayerConfig()
     sums = config.arithmetic.gradient_sum_shape(config.batch)
     shape = ParameterMemoryShape(config, depth, 4, sums, dual=True)
-    assert shape.blocks == blocks
+    assert shape.estimate.bram36 == blocks
     assert ParameterMemory(shape).shape is shape
