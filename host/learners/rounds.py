@@ -28,7 +28,7 @@ class RoundLearner(Learner):
     errors : callable
         ``errors(agent, rollout)`` returns for a GroupRollout d(objective) / d(outputs), float32
         [steps, agents, outputs], and measured numbers by column.
-    schedule : host.runtime.a3c_schedule.Schedule
+    schedule : hw.fa3c.schedule.Schedule
         The schedule of one population.
     shape : tuple
         Shape of an observation, (height, width, channels).
