@@ -55,17 +55,17 @@ def clocks(config):
     Memory is as the simulated card's. For a kernel with shorter queues it is one that answers
     within what they hold: such a kernel is for a part whose own block RAM is the memory.
     """
-    engine = config.engine
+    engine, count = config.engine, min(_COUNT, config.replay.capacity)
     most = engine.depth - engine.burst_beats - _UNDER_WAY
     memory = dict(read=max(1, min(READ, most)), write=max(1, min(WRITE, most)))
     commands = {
-        "SAMPLE": sample_clocks(config, _COUNT, _GRANULES, **memory),
-        "INSERT": insert_clocks(config, _COUNT, _GRANULES, **memory),
-        "UPDATE": update_clocks(config, _COUNT, read=memory["read"]),
+        "SAMPLE": sample_clocks(config, count, _GRANULES, **memory),
+        "INSERT": insert_clocks(config, count, _GRANULES, **memory),
+        "UPDATE": update_clocks(config, count, read=memory["read"]),
     }
     size = _GRANULES * GRANULE_BYTES
     return {
-        f"launch with {name} of {_COUNT} experiences of {size} bytes": launch_clocks(
+        f"launch with {name} of {count} experiences of {size} bytes": launch_clocks(
             config, [each], read=memory["read"]
         )
         for name, each in commands.items()

@@ -108,3 +108,4 @@ def test_the_design_has_them():
     found = DESIGNS["replay"].clocks(WIDE)
     assert len(found) == 3 and all("64 experiences of 48 bytes" in name for name in found)
     assert sorted(found.values()) == sorted(worked_out(WIDE, 64, 3, **DEFAULT).values())
+    assert all("of 37 experiences" in name for name in clocks(NARROW)), "as many as it holds"
