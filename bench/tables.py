@@ -79,6 +79,8 @@ def replay_kernel(rows):
         ("then until the last arrival", "kernel_gather_cycles"),
         ("then until the last write", "kernel_write_cycles"),
         ("bound by memory alone (below)", "kernel_sample_bound"),
+        ("launch with an INSERT of 512", "kernel_insert_cycles"),
+        ("launch with an UPDATE of 512", "kernel_update_cycles"),
     ):
         yield [what, rows.value(case, metric)]
 

@@ -9,20 +9,19 @@ measured with an executor that answers at once.
 import sys
 import time
 from concurrent.futures import Future
-from itertools import islice
 from statistics import median
 
 import numpy as np
 
 from bench import row
-from bench.fa3c.rounds import CLOCK, works_of
+from bench.fa3c.rounds import CLOCK
 from host.card import open_card
 from host.generate import keep
 from host.train.build import build
 from host.train.families import family_of
 from host.train.preset import preset
 from host.train.threads import single_threaded
-from hw.fa3c.round_clocks import round_clocks
+from hw.fa3c.period_clocks import period_clocks
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["InTurn", "rows"]
@@ -95,8 +94,7 @@ def _seconds(session, periods, schedule):
 
 def _clocks(config, schedule):
     """Mean clocks of a round, once all groups have begun."""
-    plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
-    return float(np.mean([round_clocks(config, works_of(config, plan)) for plan in plans]))
+    return float(np.mean(period_clocks(config, schedule)))
 
 
 def _measure():

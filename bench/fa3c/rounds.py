@@ -12,18 +12,19 @@ from host.card import open_card
 from host.generate import generate
 from host.runtime.a3c import ActorCritic, Infer, Sync, Train
 from host.runtime.a3c_image import parameter_shapes
-from host.runtime.a3c_schedule import Schedule
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.pass_types import Kind
+from hw.fa3c.period_clocks import period_clocks
 from hw.fa3c.plan import training_passes
 from hw.fa3c.records import Task
 from hw.fa3c.round_clocks import Work, round_clocks
+from hw.fa3c.schedule import Schedule
 from hw.fa3c.unit.pass_clocks import pass_clocks, sweeps
 from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CLOCK", "Measured", "kernel", "measure", "rows", "tasks_of"]
-__all__ += ["expected", "random_parameters", "works_of"]
+__all__ += ["expected", "random_parameters"]
 
 #: The paper's clock, FA3C 5.1.
 CLOCK = 180e6
@@ -128,22 +129,9 @@ def measure(folder, agents, memory=None):
     return Measured(clocks, loads, stores, statuses)
 
 
-def works_of(config, plan):
-    """The list of tasks of the round ``plan``, each as a ``Work``, which ``round_clocks`` takes."""
-    works = [Work(Task.SYNC)] * len(plan.syncs)
-    works += [Work(Task.TRAIN, task.unit, config.steps) for task in plan.trainings]
-    works += [
-        Work(Task.INFER, task.unit, len(task.agents), task.group in plan.syncs)
-        for task in plan.inferences
-    ]
-    return works
-
-
 def expected(config, agents):
-    """The list of clocks of each round of a period with ``agents`` agents, by ``round_clocks``."""
-    schedule = Schedule(config, agents)
-    plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
-    return [round_clocks(config, works_of(config, plan)) for plan in plans]
+    """Clocks of each round of a period, computed."""
+    return period_clocks(config, Schedule(config, agents))
 
 
 def _ips(agents, clocks, steps=5):

@@ -14,12 +14,19 @@ from host.card import open_card
 from host.generate import generate
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.errors import Failure
+from hw.replay.command_clocks import (
+    insert_clocks,
+    launch_clocks,
+    sample_clocks,
+    update_clocks,
+)
 from hw.replay.commands import Opcode
+from hw.replay.records import GRANULE_BYTES
 from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["rows", "sample_bound"]
+__all__ = ["measure", "rows", "sample_bound"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,9 +75,31 @@ def _filled(kernel):
     return buffer
 
 
+def measure(buffer, count):
+    """``{command: clocks}`` of launches with a SAMPLE, an INSERT and an UPDATE of ``count``, in a
+    full buffer; the experiences of the INSERT go to the first places."""
+    rng, place = np.random.default_rng(count), {"position": 0, "fill": buffer.capacity}
+    records = np.zeros(count, buffer.dtype)
+    indexes = rng.choice(buffer.capacity, count, replace=False)
+    steps = {
+        "INSERT": lambda: buffer.step(records),
+        "UPDATE": lambda: buffer.step(update=(indexes, rng.normal(size=count))),
+        "SAMPLE": lambda: buffer.step(sample=(count, 0.5)),
+    }
+    maximum = int(buffer.status["maximum"])
+    buffer.launcher.run([(Opcode.RESTORE, {**place, "maximum": maximum})])
+    result = {}
+    for name, step in steps.items():
+        before = buffer.device_cycles
+        step()
+        result[name] = buffer.device_cycles - before
+    return result
+
+
 def rows():
     """The list of rows generate_seconds; kernel_sample_cycles and its three parts, with the bound
-    of ``sample_bound``; and sim_cycles_per_second and sim_speedup of the simulated card."""
+    of ``sample_bound``; kernel_insert_cycles and kernel_update_cycles, with the formulas' clocks;
+    and sim_cycles_per_second and sim_speedup of the simulated card."""
     result = []
     for fanout in (16, 64):
         start = time.perf_counter()
@@ -85,10 +114,8 @@ def rows():
     case = f"N=2^20, K=16, B={BATCH}, 40-byte experiences"
     with open_card("sim", memory=memory) as card:
         buffer = _filled(card.load(directory / "kernel.json"))
-        before = buffer.device_cycles
-        buffer.sample(BATCH, beta=0.5)
-        cycles, status = buffer.device_cycles - before, buffer.status
-        beats = 1
+        found, status = measure(buffer, BATCH), buffer.status
+        cycles, beats = found["SAMPLE"], 1
         status_beats = (STATUS.size + status.dtype.itemsize) // buffer.config.engine.beat_bytes
         bound = sample_bound(BATCH, beats, memory, status_beats=status_beats)
         source = "RTL on the simulated card, default memory"
@@ -123,8 +150,25 @@ def rows():
                     source=source,
                 )
             )
-        result += _simulation(buffer)
+        result += [*_by_formula(buffer, case, found), *_simulation(buffer)]
     return result
+
+
+def _by_formula(buffer, case, found):
+    """Rows of the clocks that ``measure`` gave, beside ``hw.replay.command_clocks``."""
+    config, granules = buffer.config, buffer.dtype.itemsize // GRANULE_BYTES
+    worked = {
+        "SAMPLE": sample_clocks(config, BATCH, granules),
+        "INSERT": insert_clocks(config, BATCH, granules),
+        "UPDATE": update_clocks(config, BATCH),
+    }
+    return [
+        row("replay", case, f"kernel_{name.lower()}_cycles", found[name], "cycles",
+            reference="worked out, hw.replay.command_clocks",
+            reference_value=launch_clocks(config, [clocks]),
+            source="RTL on the simulated card, default memory")
+        for name, clocks in worked.items()
+    ]  # fmt: skip
 
 
 def _simulation(buffer):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from host.collect.environment import Actor
-from host.runtime.a3c_schedule import RoundPlan
+from hw.fa3c.schedule import RoundPlan
 
 __all__ = ["GroupRollout", "Request", "RoundCollector"]
 
@@ -67,7 +67,7 @@ class RoundCollector:
     Parameters
     ----------
     config : RunConfig
-    schedule : host.runtime.a3c_schedule.Schedule
+    schedule : hw.fa3c.schedule.Schedule
         The schedule of one population, the same for all.
     envs : list of gymnasium.vector.VectorEnv
         One for each group of each population, population by population.

@@ -29,7 +29,7 @@ class RoundLearner(Learner):
     errors : callable
         ``errors(agent, rollout)``, of the agent's config and a GroupRollout, returns d(objective) /
         d(outputs), float32 [steps, agents, outputs], and a dict of measured numbers by column.
-    schedule : host.runtime.a3c_schedule.Schedule
+    schedule : hw.fa3c.schedule.Schedule
         The schedule of one population.
     shape : tuple
         Shape of an observation, (height, width, channels).

@@ -7,6 +7,7 @@ from hw.fa3c.commands import IMAGES
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.core import A3cCore
 from hw.fa3c.estimate import estimate, suggest
+from hw.fa3c.period_clocks import clocks
 from hw.fa3c.records import A3C_ERRORS, TASK, Task
 from hw.fa3c.rows import ROW_BYTES
 from hw.shell.command import round_up
@@ -137,6 +138,7 @@ DESIGN = Design(
     items="bytes of rollouts",
     buffers=_buffers,
     estimate=estimate,
+    clocks=clocks,
     suggest=suggest,
     identity=_identity,
     training=Training(

@@ -5,6 +5,7 @@ Passes are exact (``unit/pass_clocks.py``). The rest is counted in whole waits f
 round is right to half a percent. Tests compare it with the simulated card.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -40,9 +41,24 @@ class Work(NamedTuple):
     waits: bool = False
 
 
+def _passes(config, train):
+    return (training_passes if train else forward_passes)(config)
+
+
 @cache
-def _passes(config, train, count):
-    return pass_clocks(config, (training_passes if train else forward_passes)(config), count)
+def _pass_clocks(config, train, count):
+    """``(kind, layer, clocks)`` of each pass of a task, of a ``_compute_unit``."""
+    passes = _passes(config, train)
+    return [
+        (p.kind, p.layer, clocks)
+        for p, clocks in zip(passes, pass_clocks(config, passes, count), strict=True)
+    ]
+
+
+@cache
+def _compute_unit(config):
+    """``config`` with the least of all that no clock of a pass depends on."""
+    return replace(config, units=("any",), agents=config.batch, snapshots=1, tasks=1, rms_units=1)
 
 
 def _host_rows(rows, latency, sharing):
@@ -61,16 +77,14 @@ def task_clocks(config, work, latency=64, sharing=1):
     sharing : units that load observations at the same time
     """
     train = work.kind == Task.TRAIN
-    passes = _passes(config, train, work.count)
     rows = work.count * config.map_rows[-1 if train else 0]
     clocks, gradients = _host_rows(rows, latency, 1 if train else sharing), {}
     if train:
         clocks += latency + _AROUND + work.count * config.map_rows[-2]
-    table = (training_passes if train else forward_passes)(config)
-    for p, cycles in zip(table, passes, strict=True):
+    for kind, layer, cycles in _pass_clocks(_compute_unit(config), train, work.count):
         clocks += cycles
-        if p.kind == Kind.GC:
-            gradients[p.layer] = clocks
+        if kind == Kind.GC:
+            gradients[layer] = clocks
     return clocks + (0 if train else latency), gradients
 
 

@@ -91,7 +91,7 @@ class Actions(wiring.Component):
     def __init__(self, config, data_width):
         self.config, self.data_width = config, data_width
         self.numbers = WORDS * action_granules(config)
-        self.interval = Noise.INTERVAL * config.action + self.numbers - config.action
+        self.interval = self.interval_of(config)
         super().__init__(
             {
                 "start": In(1),
@@ -105,6 +105,11 @@ class Actions(wiring.Component):
                 "busy": Out(1),
             }
         )
+
+    @staticmethod
+    def interval_of(config):
+        """Clocks of an observation."""
+        return Noise.INTERVAL * config.action + WORDS * action_granules(config) - config.action
 
     def elaborate(self, platform):
         m = Module()

@@ -6,6 +6,7 @@ from hw.fixar.config import FixarConfig, FixarKernelConfig
 from hw.fixar.core import FixarCore
 from hw.fixar.estimate import estimate, suggest
 from hw.fixar.noise import NOISE_FORMAT
+from hw.fixar.pass_clocks import clocks
 from hw.fixar.precision import activation_slot, error_slot, shift_limits
 from hw.learner.design import CONTINUOUS, RECORDS, identity, settings, storage
 from hw.replay.design import default_config
@@ -66,6 +67,7 @@ DESIGN = Design(
     largest="storage",
     storage=storage,
     estimate=estimate,
+    clocks=clocks,
     suggest=suggest,
     identity=_identity,
     training=Training(

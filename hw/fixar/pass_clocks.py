@@ -11,15 +11,19 @@ plus the clocks to fill and to empty the units. In a pass of TANH or SLOPE, word
 are as many clocks apart as there are lanes of actions.
 """
 
+from functools import cache
+
 from hw.fixar.actions import Actions
 from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.batch.intake import Intake
+from hw.fixar.batch.intake_walk import IntakeWalk
 from hw.fixar.batch.td_errors import GAP, TdErrors
 from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.fixar.plan import Kind, Result, acting, plan
+from hw.fixar.precision import Precision
 from hw.fixar.walk.streamer import Streamer
 
-__all__ = ["acting_cycles", "iteration_cycles", "pass_cycles"]
+__all__ = ["acting_cycles", "clocks", "iteration_cycles", "pass_cycles"]
 
 #: From the first row of a tile to the step that may take it.
 _LOAD = {Kind.FW: 1, Kind.DX: 1, Kind.DW: 3}
@@ -30,6 +34,25 @@ _TAIL = {Result.TANH: 14, Result.SLOPE: 8}
 _BETWEEN, _BEGIN = 5, 5
 #: From the last pass to the next iteration, and where the update has been waited for.
 _END = 4
+
+
+def clocks(config):
+    """``{operation: clocks}`` of a FixarKernelConfig: iterations of its whole batch before FORMAT
+    halves the numbers (FIXAR IV), with activations of 16 bits, and with errors of 16 bits too."""
+    learner = config.learner
+    batch = learner.batch
+    precisions = {
+        "full precision": Precision(),
+        "activations of 16 bits": Precision(activations=True),
+        "activations and errors of 16 bits": Precision(activations=True, errors=True),
+    }
+    return {
+        **{
+            f"iteration of {batch} samples, {name}": iteration_cycles(learner, batch, each)
+            for name, each in precisions.items()
+        },
+        "ACT for one observation, full precision": acting_cycles(learner, 1, Precision()),
+    }
 
 
 def pass_cycles(config, pass_, batch, precision):
@@ -53,8 +76,19 @@ def pass_cycles(config, pass_, batch, precision):
         words = side * layer.input_tiles + 1
         if half:  # of a row, one sample's errors and then the other's
             rows, enough = 2 * side, enough + side
-    slow = Streamer(config).slow if serial else 1
+    slow = Streamer.slow_of(config) if serial else 1
+    steps = _steps(outer, inner, words, slow, rows, enough, bias)
+    return steps + _latency(config, pass_, slow)
 
+
+@cache  # layers come again in an iteration, and in other configs
+def _steps(outer, inner, words, slow, rows, enough, bias):
+    """Clocks of a pass's steps: from the first to the one after the last word.
+
+    outer, inner : tiles; words : of a tile's stream, ``slow`` clocks apart in the last of ``inner``
+    tiles; rows : of a tile; enough : clocks from its first row to its step; bias : rows before the
+    first of ``inner`` tiles.
+    """
     # Of each tile: its first row, the step that takes it, and the step after its last word.
     row = step = following = 0
     for tile in range(outer * inner):
@@ -66,7 +100,7 @@ def pass_cycles(config, pass_, batch, precision):
             row = -enough
         last = tile % inner == inner - 1
         following = step + words * (slow if last else 1)
-    return following + _latency(config, pass_, slow)
+    return following
 
 
 def _latency(config, pass_, slow):
@@ -88,8 +122,8 @@ def iteration_cycles(config, batch, precision):
 
     batch, precision : samples of the batch, and the Precision
     """
-    intake = Intake(config, 512)  # no clock depends on the width
-    clocks = intake.steps * batch + intake.LATENCY + _BEGIN + _END
+    steps, _ = IntakeWalk.steps_of(config)
+    clocks = steps * batch + Intake.LATENCY + _BEGIN + _END
     beside = 0
     for pass_ in plan(config):
         beside += pass_cycles(config, pass_, batch, precision) + _BETWEEN
@@ -104,15 +138,14 @@ def _errors_cycles(config, batch, precision):
     """Clocks of the TD errors, one sample after the other, padding included."""
     places = config.cores * config.groups(batch, precision.activations)
     places *= 2 if precision.activations else 1
-    return GAP * (places - 1) + TdErrors(config).latency
+    return GAP * (places - 1) + TdErrors.latency_of(config)
 
 
 def acting_cycles(config, count, precision):
     """Clocks of an ACT of ``count`` observations, from when they are loaded to its last beat."""
-    width = 512  # no clock depends on it
-    intake, answer = Intake(config, width), Actions(config, width)
-    clocks = intake.acting_steps * count + intake.LATENCY + answer.interval * count
+    _, steps = IntakeWalk.steps_of(config)
+    clocks = steps * count + Intake.LATENCY + Actions.interval_of(config) * count
     passes = plan(config)
     for number in acting(config):
         clocks += pass_cycles(config, passes[number], count, precision) + _BETWEEN
-    return clocks + answer.LATENCY
+    return clocks + Actions.LATENCY

@@ -71,7 +71,7 @@ class TdLoss(wiring.Component):
         self.arithmetic = arithmetic
         activation = arithmetic.shape("activation")
         self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
-        self.latency = self.td_latency + 1 + 3 * _MULTIPLY + _ADD + BatchSum.LATENCY
+        self.latency = self.latency_of(arithmetic)
         number = {"valid": 1, "value": WIDTH}
         gradient = {"valid": 1, "value": arithmetic.shape("gradient"), "saturated": 1}
         super().__init__(
@@ -98,6 +98,12 @@ class TdLoss(wiring.Component):
                 "value_sum": Out(WIDTH),
             }
         )
+
+    @classmethod
+    def latency_of(cls, arithmetic):
+        """Clocks from a sample to ``done``."""
+        td, _ = cls.latencies_of(arithmetic)
+        return td + 1 + 3 * _MULTIPLY + _ADD + BatchSum.LATENCY
 
     @staticmethod
     def latencies_of(arithmetic):

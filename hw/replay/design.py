@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from hw.arith.power import SCALE_FORMAT
+from hw.replay.command_clocks import clocks
 from hw.replay.commands import Given
 from hw.replay.config import FRACTION_WIDTH, ReplayConfig, ReplayKernelConfig
 from hw.replay.core import ReplayCore
@@ -64,6 +65,7 @@ DESIGN = Design(
     largest="storage",
     storage=lambda config: (config.replay.capacity, config.engine.beat_bytes),
     estimate=ReplayCore.estimate,
+    clocks=clocks,
     identity=identity,
     suggest=_suggest,
     training=Training(

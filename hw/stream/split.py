@@ -59,10 +59,12 @@ class Split(wiring.Component):
     def estimate(cls, width, parts, count_width=32):
         """Clocks and resources."""
         index = (parts - 1).bit_length()
+        # Of many parts, yosys chooses by pairs.
+        chosen = selector(parts) if parts <= 16 else parts // 2 - 1
         return Estimate(
             latency=cls.LATENCY,
             interval=cls.INTERVAL,
-            lut=width * selector(parts) + 3 * count_width + 2,
+            lut=width * chosen + 3 * count_width + 2,
             ff=width + count_width + index + 3,
         )
 

@@ -4,8 +4,8 @@ import pytest
 
 from bench.fa3c import platform
 from bench.fa3c.rounds import PAIRS, expected
-from host.runtime.a3c_schedule import Schedule
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.schedule import Schedule
 
 
 @pytest.fixture

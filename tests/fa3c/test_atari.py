@@ -5,11 +5,12 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from bench.fa3c.rounds import CLOCK, PAIRS, kernel, random_parameters, tasks_of, works_of
+from bench.fa3c.rounds import CLOCK, PAIRS, kernel, random_parameters, tasks_of
 from host.card import open_card
 from host.runtime.a3c import ActorCritic
-from host.runtime.a3c_schedule import Schedule
+from hw.fa3c.period_clocks import works_of
 from hw.fa3c.round_clocks import round_clocks
+from hw.fa3c.schedule import Schedule
 
 AGENTS = 16
 

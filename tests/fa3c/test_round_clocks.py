@@ -1,10 +1,18 @@
 """hw.fa3c.round_clocks for the paper's network, against recorded clocks of the RTL."""
 
+from dataclasses import replace
+
 import pytest
 
+from hw.designs import DESIGNS
+from hw.fa3c import round_clocks as clocks_of_rounds
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.period_clocks import period_clocks
+from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.records import Task
 from hw.fa3c.round_clocks import Work, round_clocks
+from hw.fa3c.schedule import Schedule
+from hw.fa3c.unit.pass_clocks import pass_clocks
 
 CONFIG = Fa3cConfig()
 SYNC = Work(Task.SYNC)
@@ -24,6 +32,32 @@ MEASURED = [
 @pytest.mark.parametrize("tasks, clocks", MEASURED)
 def test_matches_rtl(tasks, clocks):
     assert abs(round_clocks(CONFIG, tasks) - clocks) < 0.005 * clocks
+
+
+def test_the_design_has_a_period():
+    """Of 16 agents: card sim took 2 744 132 clocks (docs/results/fa3c.md)."""
+    assert DESIGNS["a3c"].clocks(CONFIG) == {
+        "period of 8 rounds with 16 agents": pytest.approx(2_744_132, rel=0.005)
+    }
+    rounds = period_clocks(CONFIG, Schedule(CONFIG, 16))
+    assert DESIGNS["a3c"].clocks(CONFIG) == {"period of 8 rounds with 16 agents": sum(rounds)}
+
+
+def test_fewer_snapshots_than_agents_want():
+    """As many agents as the snapshots have, in groups as large as an inference."""
+    (found,) = DESIGNS["a3c"].clocks(replace(CONFIG, snapshots=2))
+    assert found == "period of 8 rounds with 8 agents"
+
+
+def test_what_no_pass_depends_on():
+    """Clocks of passes are kept for all kernels that differ in that alone, and are their own."""
+    other = replace(
+        CONFIG, units=("any",) * 3, agents=40, snapshots=10, tasks=7, rms_units=2, ultra_ram=False
+    )
+    for train, count in ((0, 3), (1, 5)):
+        kept = clocks_of_rounds._pass_clocks(clocks_of_rounds._compute_unit(other), train, count)
+        passes = (training_passes if train else forward_passes)(other)
+        assert [clocks for *_, clocks in kept] == pass_clocks(other, passes, count)
 
 
 def test_what_waits():

@@ -1,4 +1,4 @@
-"""host.runtime.a3c_schedule: what a period of rounds contains, and which tasks wait for which."""
+"""hw.fa3c.schedule: what a period of rounds contains, and which tasks wait for which."""
 
 from collections import Counter
 from dataclasses import replace
@@ -6,8 +6,8 @@ from itertools import islice
 
 import pytest
 
-from host.runtime.a3c_schedule import Inference, Schedule, Training
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.schedule import Inference, Schedule, Training
 
 CONFIG = Fa3cConfig(agents=32, snapshots=8)
 

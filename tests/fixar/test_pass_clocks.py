@@ -3,8 +3,9 @@
 import pytest
 
 from bench.fixar import passes
-from hw.fixar.config import FixarConfig
-from hw.fixar.pass_clocks import iteration_cycles, pass_cycles
+from hw.designs import DESIGNS
+from hw.fixar.config import FixarConfig, FixarKernelConfig
+from hw.fixar.pass_clocks import acting_cycles, iteration_cycles, pass_cycles
 from hw.fixar.plan import Kind, plan
 from hw.fixar.precision import Precision
 
@@ -87,6 +88,15 @@ def test_passes_as_taken_down(name, batch, precision, whole, clocks):
 @pytest.mark.parametrize("sizes, batch, precision, clocks", ITERATIONS)
 def test_iterations_as_taken_down(sizes, batch, precision, clocks):
     assert iteration_cycles(FixarConfig(**sizes), batch, precision) == clocks
+
+
+def test_the_design_has_them():
+    """Of the batch that a kernel is made for, in every precision; an ACT by the passes' clocks."""
+    config = FixarKernelConfig(learner=FixarConfig(**CHEETAH | dict(batch=64)))
+    full, half, both, act = DESIGNS["fixar"].clocks(config).values()
+    assert (full, both) == (173_237, 88_077)
+    assert half == iteration_cycles(config.learner, 64, ERRORS_FULL)
+    assert act == acting_cycles(config.learner, 1, FULL)
 
 
 def test_the_formulas_of_large_layers():

@@ -103,4 +103,3 @@ def test_a_design_says_its_clocks():
         "iteration of LEARN with 16 samples": learn_clocks(config, 16),
         "ACT for one observation": act_clocks(config, 1),
     }
-    assert DESIGNS["replay"].clocks(None) == {}

@@ -29,6 +29,8 @@ UNITS = {
     ),
     "ready_register": lambda: (ReadyRegister(100), ReadyRegister.estimate(100)),
     "split_8": lambda: (Split(64, 8, 16), Split.estimate(64, 8, 16)),
+    "split_16": lambda: (Split(64, 16, 16), Split.estimate(64, 16, 16)),
+    "split_20": lambda: (Split(64, 20, 16), Split.estimate(64, 20, 16)),
     "pack_1": lambda: (Pack(128, 2, 1), Pack.estimate(128, 2, 1)),
     "pack_4": lambda: (Pack(128, 5, 4), Pack.estimate(128, 5, 4)),
     "pack_8": lambda: (Pack(32, 8, 8), Pack.estimate(32, 8, 8)),

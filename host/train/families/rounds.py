@@ -5,10 +5,10 @@ from functools import partial
 from host.collect.rounds import RoundCollector
 from host.learners.rounds import CardRounds, RoundLearner
 from host.runtime.a3c import ActorCritic
-from host.runtime.a3c_schedule import Schedule
 from host.train.families.family import Family, spec_of
 from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.schedule import Schedule
 
 __all__ = ["Rounds"]
 

@@ -6,6 +6,7 @@ data nor a simulation is needed. Parameters and maps are assumed to be loaded be
 """
 
 from collections import deque
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
@@ -57,10 +58,10 @@ def sweeps(config, p, batch):
     gradient, lanes = p.kind == Kind.GC, config.lanes
     held_rows = 1 if p.source == Source.ERRORS else lanes
     outputs = 0 if gradient else (p.drain.counts[-1] or batch)
-    for _, n5, n4 in product(*(range(count) for count in counts[:3])):
-        turns = _tap_rows(p, n5) if p.taps else counts[3]
-        block_ends = n4 == counts[2] - 1
-        bias = p.bias and block_ends and n5 == counts[1] - 1
+
+    @cache  # many blocks of a pass are equal
+    def block(turns, block_ends, bias):
+        found = []
         slots = (block_ends and p.last_slots) or counts[6]
         line_rows = (block_ends and p.last_rows) or fill[5]
         for n3, n2, n1 in product(range(turns), range(counts[4]), range(counts[5])):
@@ -72,7 +73,7 @@ def sweeps(config, p, batch):
             last = n3 == turns - 1
             group_ends = last and line_ends and n2 == counts[4] - 1
             rows = slots * lanes + bias if gradient else outputs
-            yield Sweeps(
+            sweep = Sweeps(
                 slots=slots + bias,
                 rows=held_rows,
                 line=line_rows if whole and n1 == 0 else 0,
@@ -80,6 +81,14 @@ def sweeps(config, p, batch):
                 sums_end=last and n1 >= counts[5] - p.partials,
                 outputs=rows if group_ends else 0,
             )
+            found.append(sweep)
+        return found
+
+    for _, n5, n4 in product(*(range(count) for count in counts[:3])):
+        turns = _tap_rows(p, n5) if p.taps else counts[3]
+        block_ends = n4 == counts[2] - 1
+        bias = p.bias and block_ends and n5 == counts[1] - 1
+        yield from block(turns, block_ends, bias)
 
 
 class _Asked:
@@ -101,6 +110,16 @@ class _Asked:
             self.clocks.add(self.latest)
             self.due.append(self.latest + FeatureBuffer.LATENCY)
 
+    def line(self, clock, rows):
+        """The clock of the last of ``rows`` requests for a line, which wait for this port's."""
+        if not self.clocks:
+            return clock + rows
+        for _ in range(rows):
+            clock += 1
+            while clock in self.clocks:
+                clock += 1
+        return clock
+
     def take(self, clock):
         """The next row is taken in ``clock``: there is room for one more request."""
         self.due.popleft()
@@ -117,11 +136,13 @@ class _Rows:
         if p.source == Source.TRANSPOSED:
             self.first += ROW - 1 + Transpose.LATENCY
 
-    def take(self, earliest):
-        """The clock of the next row, not before ``earliest``."""
-        there = self.asked.due[0] if self.asked else self.first
-        self.last = max(earliest, self.last + 1, there)
-        if self.asked:
+    def take(self, earliest, count):
+        """The clock of the last of the next ``count`` rows, not before ``earliest``."""
+        if not self.asked:
+            self.last = max(earliest, self.last + 1, self.first) + count - 1
+            return self.last
+        for _ in range(count):
+            self.last = max(earliest, self.last + 1, self.asked.due[0])
             self.asked.take(self.last)
         return self.last
 
@@ -148,11 +169,12 @@ class _Drain:
         shown = self.gradient and p.kind != Kind.GC
         clock, self.gradient = max(end + _TO_DRAIN, self.ready + shown), p.kind == Kind.GC
         each = 1 if p.kind == Kind.GC else self.steps * p.partials
-        for _ in range(count):
-            if p.kind == Kind.BW:
-                clock = max(clock, masks.due[0])
-                masks.take(clock + each - 1)
-            clock += each
+        if p.kind == Kind.BW:
+            for _ in range(count):
+                clock = max(clock, masks.due[0]) + each
+                masks.take(clock - 1)
+        else:
+            clock += count * each
         last_read = clock - 1
         if p.kind != Kind.GC:
             self.written = last_read + self.latency
@@ -191,14 +213,9 @@ def _run(config, p, batch, start, drain):
     asks, releases = start, deque([start, start], maxlen=2)
     ends = line_ready = full = swap = start
     for sweep in every:
-        for _ in range(sweep.rows):
-            full = rows.take(swap) + 1
+        full = rows.take(swap, sweep.rows) + 1
         if sweep.line:
-            asks = max(asks, releases[0])
-            for _ in range(sweep.line):
-                asks += 1
-                while asks in asked.clocks:
-                    asks += 1
+            asks = asked.line(max(asks, releases[0]), sweep.line)
             line_ready = asks + FeatureBuffer.LATENCY + 1
         free = drain.free[0] if sweep.sums_end else 0
         swap = max(ends, line_ready, full, free)

@@ -71,8 +71,7 @@ class IntakeWalk(wiring.Component):
     def __init__(self, config, granules):
         self.config = config
         self._table = frame_steps(config)
-        self.steps = len(self._table)
-        self.acting_steps = sum(step.field == "obs" for step in self._table)
+        self.steps, self.acting_steps = self.steps_of(config)
         super().__init__(
             {
                 "start": In(1),
@@ -86,6 +85,12 @@ class IntakeWalk(wiring.Component):
                 "place": Out(place_layout(config)),
             }
         )
+
+    @staticmethod
+    def steps_of(config):
+        """``(steps, acting_steps)`` of a sample."""
+        table = frame_steps(config)
+        return len(table), sum(step.field == "obs" for step in table)
 
     def elaborate(self, platform):
         m = Module()

@@ -97,7 +97,7 @@ class TdErrors(wiring.Component):
         self.config = config
         self._pipeline = TdLoss(config.arithmetic)
         self.size = (1 + record_granules(config)) * WORDS
-        self.latency = 1 + _BEGINS + self._pipeline.latency
+        self.latency = self.latency_of(config)
         # So many that only a slow reader makes the pipeline wait.
         self._ahead = -(-(self._pipeline.td_latency + 3) // GAP) + 2
         words = _words(config)
@@ -127,6 +127,11 @@ class TdErrors(wiring.Component):
                 "done": Out(1),
             }
         )
+
+    @staticmethod
+    def latency_of(config):
+        """Clocks from ``start`` to ``done`` for a single place."""
+        return 1 + _BEGINS + TdLoss.latency_of(config.arithmetic)
 
     def elaborate(self, platform):
         m = Module()

@@ -44,7 +44,7 @@ class Streamer(wiring.Component):
 
     def __init__(self, config):
         self.config, self.layouts = config, Layouts(config)
-        self.slow = max(2, min(config.side, config.action))
+        self.slow = self.slow_of(config)
         super().__init__(
             {
                 "start": In(1),
@@ -55,6 +55,11 @@ class Streamer(wiring.Component):
                 "busy": Out(1),
             }
         )
+
+    @staticmethod
+    def slow_of(config):
+        """Clocks from a word of the last tile to the next, where numbers leave one by one."""
+        return max(2, min(config.side, config.action))
 
     def elaborate(self, platform):
         m = Module()

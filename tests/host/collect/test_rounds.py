@@ -11,8 +11,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from host.algorithms.config import Clock
 from host.collect.rounds import RoundCollector
 from host.phases import Phases
-from host.runtime.a3c_schedule import Schedule
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.schedule import Schedule
 from tests.host.round_parts import Numbered, value_of
 
 MODES = list(AutoresetMode)

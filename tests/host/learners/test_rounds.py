@@ -12,9 +12,9 @@ from host.collect.rounds import RoundCollector
 from host.learners.rounds import RoundLearner
 from host.phases import Phases
 from host.runtime.a3c import Infer, Round, Sync, Train
-from host.runtime.a3c_schedule import Schedule
 from host.train.families import family_of
 from host.train.session import Session
+from hw.fa3c.schedule import Schedule
 from tests.host.round_parts import *
 
 #: Groups of 2, 2 and 1 agents; the step size falls, the other numbers are no defaults.

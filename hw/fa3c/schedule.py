@@ -62,8 +62,9 @@ class Schedule:
     agents : int, optional
         At most ``config.agents``, which is the default.
     group : int or None
-        Agents of a group, at most ``config.batch``. None: as many as keep four groups, but no fewer
-        than can be trained at the same time, and no more than ``config.batch``.
+        Agents of a group, at most ``config.batch``. None: as many as keep four groups, or as many
+        groups as there are snapshots, but no fewer than can be trained at the same time, and no
+        more than ``config.batch``.
 
     Attributes
     ----------
@@ -84,7 +85,8 @@ class Schedule:
                 f"agents must be an integer in 1..{config.agents} (config.agents), not {agents!r}"
             )
         self.trainers, self.inferrers = (config.units_for(work) for work in ("train", "infer"))
-        size = group or min(config.batch, max(len(self.trainers), agents // 4))
+        fewest = -(-agents // config.snapshots)
+        size = group or min(config.batch, max(len(self.trainers), agents // 4, fewest))
         self.agents, self.size = agents, size
         if not 1 <= size <= config.batch:
             raise UsageError(f"group must be an integer in 1..{config.batch}, not {group!r}")
