@@ -3,6 +3,7 @@
 from bench import row
 from bench.area import mapped
 from bench.learner.cycles import CARTPOLE
+from boards.cf22 import PUBLISHED
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
@@ -11,19 +12,14 @@ from hw.learner.kernel_config import LearnerKernelConfig
 
 __all__ = ["kernels", "rows"]
 
-#: CF'22, Table 2: replay manager and learner, DP = 2, 32 PEs at most; SRAM is given in MB.
-_TABLE_2 = {
-    "dqn": {"dsp": 1600, "lut": 346_000, "ff": 459_000},
-    "ddpg": {"dsp": 2560, "lut": 708_000, "ff": 1_035_000},
-}
-#: Environments: CartPole, and LunarLander with continuous actions.
-_SIZES = {"dqn": dict(observation=4, action=2), "ddpg": dict(observation=8, action=2)}
-
 
 def kernels():
     """``{(algorithm, case): LearnerKernelConfig}``."""
     result = {}
-    for algorithm, sizes in _SIZES.items():
+    for algorithm, paper in PUBLISHED.items():
+        # CartPole, and LunarLander with continuous actions.
+        observation, _, action = paper.network
+        sizes = dict(observation=observation, action=action)
         for kind in ("fixed", "float32"):
             options = CARTPOLE | sizes | dict(algorithm=algorithm, lanes=2)
             config = LearnerConfig(**options, arithmetic=Arithmetic(kind=kind))
@@ -37,7 +33,8 @@ def rows():
     fixed point and in binary32. Each kernel takes a quarter of an hour."""
     result = []
     for (algorithm, case), config in kernels().items():
-        paper, estimate = _TABLE_2[algorithm], DESIGNS[algorithm].estimate(config).resources
+        paper = PUBLISHED[algorithm].resources
+        estimate = DESIGNS[algorithm].estimate(config).resources
         whole = mapped(algorithm, config, {}, "kernel")["kernel"]
         for name in RESOURCES:
             paper_value = dict(
