@@ -38,8 +38,9 @@ class Algorithm:
     columns : dict
         Column of progress.csv that ``update`` measures -> a text: the quantity whose mean it is.
     learns_from : str
-        "replay": from a replay memory; "rollouts": from each rollout once, with the card's
-        advantages; "rounds": in rounds of inferences and trainings, in which the card acts too.
+        "replay": from a replay memory; "rollouts": from one rollout at a time, with the card's
+        advantages, in several epochs of minibatches, after which the rollout is dropped; "rounds":
+        in rounds of inferences and trainings, in which the card acts too.
     images : bool
         Whether the algorithm takes observations of any shape as they are; if not, they are
         flattened.

@@ -1,4 +1,6 @@
-"""Rollouts: steps of every environment by one policy, from which an on-policy agent learns once."""
+"""Rollouts: steps of every environment by one policy. An on-policy agent learns from one rollout,
+in several epochs of minibatches, and drops it before the next.
+"""
 
 from dataclasses import dataclass
 

@@ -220,8 +220,8 @@ class OffPolicyConfig(RunConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class OnPolicyConfig(RunConfig):
-    """The config of a run that learns from each rollout once; a rollout is ``steps_per_launch``
-    steps of each environment."""
+    """The config of a run that learns from one rollout at a time, in several epochs of minibatches,
+    and then drops it; a rollout is ``steps_per_launch`` steps of each environment."""
 
     LEARNS_FROM = "rollouts"
 

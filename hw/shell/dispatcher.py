@@ -2,8 +2,8 @@
 
 A command is taken, decoded, and refused or started. The dispatcher requests the operands at
 ``source`` when the command starts, and announces results and requests other operands when the core
-says so. If memory failed while the command ran, the outcome is AXI, whatever else the core found,
-because the memory error may have caused it.
+says so. If the core reports by ``fault`` that memory failed while the command ran, the outcome is
+AXI, whatever else the core found, because the memory error may have caused it.
 """
 
 from amaranth import *
@@ -24,8 +24,13 @@ class Dispatcher(wiring.Component):
 
     ``start`` comes ``START`` clocks after the command was taken, ``outcome`` is valid one clock
     after ``finish``. A command that breaks a rule has no ``start``: its outcome is valid ``START``
-    + 1 clocks after the command was taken. If memory has failed while the command ran, its error is
-    AXI, whatever the core says.
+    + 1 clocks after the command was taken. If ``fault`` was high in a clock of the command, the
+    outcome's error is AXI instead of ``error``. The dispatcher itself reads no error of memory,
+    neither of the beats that it passes on nor of its write.
+
+    A footprint is the part of a buffer that a command reads or writes (``Footprint``). It is moved
+    if the dispatcher requests the whole part from memory, in one request; other parts are requested
+    by the core.
 
     Parameters
     ----------
@@ -43,8 +48,11 @@ class Dispatcher(wiring.Component):
     operands, results : In(64)
         Addresses of these buffers.
     raw, selected, stages, beats : Out
-        The bits of the command under way, and what ``Decoder`` says of it; valid from ``start``
-        until its outcome is taken.
+        ``raw`` has the bits of the command under way. The others are the outputs of ``Decoder``
+        with these names: ``selected``, a bit for each command of the table, is 1 for this command's
+        opcode; ``stages`` has the values of the named functions ``table.stages`` for this command;
+        ``beats`` has the beats of each footprint. All are valid from ``start`` until the outcome is
+        taken.
     start, running : Out(1)
         ``start`` is a pulse: the command breaks no rule and begins. ``running`` is high from the
         next clock to that of ``finish``.

@@ -1,4 +1,4 @@
-"""Runs that learn from each rollout once, with the card's advantages."""
+"""Runs that learn from one rollout at a time, with the card's advantages, as PPO does."""
 
 from functools import partial
 
@@ -12,8 +12,9 @@ __all__ = ["Rollouts"]
 
 
 class Rollouts(Family):
-    """The family of runs that learn from each rollout once; the card estimates advantages (kernel
-    ``gae``)."""
+    """The family of runs that learn from one rollout at a time. The policy collects a rollout, and
+    the card estimates its advantages (kernel ``gae``). The agent learns from all its steps in
+    several epochs, each in minibatches, and then drops the rollout."""
 
     called = {"gae.code_width": "code_width", "gae.result_width": "result_width"}
 

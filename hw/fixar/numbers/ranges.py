@@ -22,15 +22,23 @@ def range_layout(slots):
 
 
 class PassRange(wiring.Component):
-    """The lowest and the highest number of a pass.
+    """The lowest and the highest number among the results of a pass.
+
+    A pass is one matrix product of one layer, in one direction, for all samples of a core: FW, the
+    outputs; DX, the errors of the inputs; DW, the gradients of the weights (``plan.Kind``). The
+    numbers are the activations of a hidden layer (FW) or errors (DX). Other results, such as those
+    of a DW, have no range, and no number of theirs comes.
 
     Free-running, a word a clock. ``o`` comes ``latency`` clocks after ``end``; until then no word
     may come, and until ``o`` is taken no other ``end``.
 
     Parameters
     ----------
-    lanes, slots : int
-        Lanes of a word; layers that have a range.
+    lanes : int
+        Lanes of a word.
+    slots : int
+        How many ranges the learner keeps, of activations and of errors together: the sum of
+        ``precision.slots``.
 
     Attributes
     ----------
@@ -119,7 +127,7 @@ class Ranges(wiring.Component):
     Parameters
     ----------
     sources, slots : int
-        Units that offer ranges; layers that have a range.
+        Units that offer ranges; slots, as of ``PassRange``.
 
     Members
     -------

@@ -1,7 +1,7 @@
 """What an algorithm says to the learner: its networks, how samples go through them, and its loss.
 
-A sample passes the networks from one to the next: each but the last is joined to the one behind it,
-whose outputs are the loss's.
+A sample passes the networks from one to the next: each but the first takes outputs of the network
+before it as inputs (its ``join``), and the loss takes the outputs of the last.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,8 @@ _NETWORKS = 2
 
 class Feed(NamedTuple):
     """Where a field of an experience goes in a network: the numbers of the field ``name`` become
-    the inputs from input ``first`` on.
+    the inputs from input ``first`` on. DDPG's critic takes the action that is stored in the
+    experience by a Feed, and the actor's outputs by a Join.
 
     groups : numbers of the forward groups that take these inputs.
     """
@@ -29,8 +30,8 @@ class Feed(NamedTuple):
 
 
 class Join(NamedTuple):
-    """How a network takes the outputs of another, whose name is ``source``: they become its inputs
-    from input ``first`` on.
+    """How a network takes the outputs of another network, whose name is ``source``, as inputs, from
+    input ``first`` on. Its other inputs are fields of the experience, by a Feed.
 
     groups : numbers of the forward groups of this network that take them: group ``groups[k]`` takes
         the outputs of the source's group k.
@@ -125,8 +126,10 @@ class Algorithm(ABC):
         of this algorithm."""
 
     def checked_networks(self, config):
-        """``networks(config)``. Raises UsageError if they are not a chain of one or two networks,
-        or if the network ``acts`` has a join or does not give ``config.action`` numbers."""
+        """``networks(config)``. Raises UsageError if they are not a chain of one or two networks:
+        of two, one must have a Join whose source is the other, and of one, it must have none.
+        Raises UsageError, too, unless there is a network ``acts`` that has no Join, and so reads
+        experiences alone, and that has ``config.action`` outputs."""
         networks = self.networks(config)
         sources = [each.join.source for each in networks.values() if each.join]
         if len(networks) > _NETWORKS or len({*sources} & {*networks}) != len(networks) - 1:
