@@ -102,6 +102,7 @@ def _network(source=None, outputs=2):
     [
         (dict(value=_network(), b=_network()), "value, b of bandit with joins from none"),
         (dict(value=_network("value")), "value of bandit with joins from value"),
+        (dict(value=_network(), b=_network("b")), "value, b of bandit with joins from b"),
         (dict(value=_network("c"), b=_network()), "value, b of bandit with joins from c"),
         (
             dict(a=_network(), value=_network("a"), b=_network("value")),

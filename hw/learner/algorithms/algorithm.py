@@ -132,7 +132,9 @@ class Algorithm(ABC):
         experiences alone, and that has ``config.action`` outputs."""
         networks = self.networks(config)
         sources = [each.join.source for each in networks.values() if each.join]
-        if len(networks) > _NETWORKS or len({*sources} & {*networks}) != len(networks) - 1:
+        own = any(each.join and each.join.source == name for name, each in networks.items())
+        links = len({*sources} & {*networks})
+        if own or len(networks) > _NETWORKS or links != len(networks) - 1:
             raise UsageError(
                 f"networks must be a chain of 1 to {_NETWORKS}, not {', '.join(networks)} of "
                 f"{self.name} with joins from {', '.join(sources) or 'none'}"
