@@ -9,7 +9,7 @@ from statistics import median
 
 __all__ = ["BENCHES", "medians", "row"]
 
-BENCHES = ("fa3c", "fixar", "gae", "host", "learner", "profile", "replay", "units")
+BENCHES = ("explore", "fa3c", "fixar", "gae", "host", "learner", "profile", "replay", "units")
 
 
 def row(bench, case, metric, value, unit, *, reference=None, reference_value=None, source):

@@ -9,7 +9,7 @@ from boards.board import Board
 from hw.errors import UsageError
 from hw.extension import Registry
 
-__all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get", "titles"]
+__all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get", "needs", "titles"]
 
 
 def _found():
@@ -83,6 +83,15 @@ def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
         )
 
 
+def needs(board, estimate):
+    """``{resource: count or None}`` that an ``hw.estimate.Estimate`` for UltraScale+ takes on
+    ``board``, whose lookup tables may be smaller."""
+    counts = estimate.resources
+    if counts["lut"] is not None:
+        counts["lut"] = round(_TABLES.get(board.family, 1) * counts["lut"])
+    return counts
+
+
 def fits_resources(board, estimate):
     """Raises ``DoesNotFit`` for the first resource of which ``estimate`` has more than the board's
     usable count.
@@ -90,10 +99,7 @@ def fits_resources(board, estimate):
     ``estimate``: an ``hw.estimate.Estimate`` for UltraScale+. A resource that is None on either
     side is unknown, and passes.
     """
-    needs = estimate.resources
-    if needs["lut"] is not None:
-        needs["lut"] = round(_TABLES.get(board.family, 1) * needs["lut"])
-    for name, limit, need in board.usable.exceeded(needs):
+    for name, limit, need in board.usable.exceeded(needs(board, estimate)):
         raise DoesNotFit(
             f"{name} must be at most {limit} on {board.title} (the usable share), not {need}"
         )

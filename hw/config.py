@@ -6,11 +6,13 @@ the same object.
 
 import hashlib
 import json
-from dataclasses import asdict, fields, is_dataclass
+from collections import defaultdict
+from dataclasses import asdict, fields, is_dataclass, replace
+from functools import lru_cache
 
 from hw.errors import UsageError
 
-__all__ = ["ConfigBase", "check_flag", "check_range", "freeze_lists"]
+__all__ = ["ConfigBase", "check_flag", "check_range", "freeze_lists", "value_of", "with_values"]
 
 
 def check_range(name, value, low, high, why=""):
@@ -41,6 +43,41 @@ def freeze_lists(config, *names):
 
 def _frozen(value):
     return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
+
+
+def value_of(config, name):
+    """The value of the field with a dotted ``name``, such as ``learner.lanes``."""
+    for part in name.split("."):
+        config = getattr(config, part)
+    return config
+
+
+def with_values(config, values):
+    """``config`` with fields replaced, all at once, so that rules across fields see all values.
+
+    values : ``{dotted name: value}`` of fields that exist.
+
+    ValueError if the config has a rule against a value. A part that was made before, with the same
+    values in the same config, is the same object, so that what it has computed is not computed
+    again.
+    """
+    parts = defaultdict(dict)
+    for name, value in values.items():
+        part, _, inside = name.partition(".")
+        if inside:
+            parts[part][inside] = value
+        else:
+            parts[part] = value
+    changes = {
+        part: with_values(getattr(config, part), value) if isinstance(value, dict) else value
+        for part, value in parts.items()
+    }
+    return _replaced(config, tuple(changes.items()))
+
+
+@lru_cache(maxsize=4096)
+def _replaced(config, changes):
+    return replace(config, **dict(changes))
 
 
 class ConfigBase:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from host.train.loop import Progress
     from hw.errors import Failure, MissingTool, RlfabricError, UsageError
     from rlfabric.advantages import AdvantageEstimator
-    from rlfabric.kernels import designs, estimate, generate, load_kernel
+    from rlfabric.kernels import designs, estimate, explore, generate, load_kernel
     from rlfabric.policy import Evaluation, Policy, evaluate, load_policy
     from rlfabric.replay import PrioritizedReplayBuffer
     from rlfabric.run import Run, train
@@ -42,6 +42,7 @@ __all__ = [
     "designs",
     "estimate",
     "evaluate",
+    "explore",
     "generate",
     "load_kernel",
     "load_policy",
@@ -62,7 +63,7 @@ _MODULES = {
     f"{_ABOVE}host.train.loop": ["Progress"],
     f"{_ABOVE}hw.errors": ["Failure", "MissingTool", "RlfabricError", "UsageError"],
     f"{__name__}.advantages": ["AdvantageEstimator"],
-    f"{__name__}.kernels": ["designs", "estimate", "generate", "load_kernel"],
+    f"{__name__}.kernels": ["designs", "estimate", "explore", "generate", "load_kernel"],
     f"{__name__}.policy": ["Evaluation", "Policy", "evaluate", "load_policy"],
     f"{__name__}.replay": ["PrioritizedReplayBuffer"],
     f"{__name__}.run": ["Run", "train"],

@@ -3,22 +3,73 @@
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 from boards import get
 from host.card import Card, Kernel, is_simulated, open_card
 from host.generate import card_banks, configure, find_design, keep, override, read_description
 from host.generate import generate as generated
+from host.generate.explored import exploration
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.shell.description import KernelDescription
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["Setting", "designs", "estimate", "generate", "load_kernel"]
+__all__ = [
+    "Candidate",
+    "Explored",
+    "Setting",
+    "designs",
+    "estimate",
+    "explore",
+    "generate",
+    "load_kernel",
+]
 
 #: A value of a config's field; lists are sequences, and sequences of them.
 Setting: TypeAlias = bool | int | float | str | Sequence[object] | None
+
+
+class Candidate(TypedDict):
+    """A config that a search has tried.
+
+    ``fields``: dotted names and values. ``clocks`` of the operation; ``latency`` and ``levels``:
+    further costs, see docs/explorer.md. ``resources``: None is unknown. ``share``: of the resource
+    ``limit``, the part of what may be used. ``regions`` that it needs; None: it does not fit.
+    """
+
+    fields: dict[str, Setting]
+    clocks: int
+    latency: int
+    levels: int
+    resources: dict[str, float | None]
+    share: float | None
+    limit: str
+    regions: Sequence[int] | None
+
+
+class Explored(TypedDict):
+    """What ``explore`` found, as ``explore.json`` has it. ``fields`` were tried, those in ``set``
+    were given; ``refused`` counts by reason; ``faster`` does not fit; the rest is said there."""
+
+    version: str
+    design: str
+    board: str
+    batch: int
+    rule: str
+    operation: str
+    regions: Sequence[int]
+    limits: dict[str, int | None]
+    fields: dict[str, list[Setting]]
+    set: dict[str, Setting]
+    points: int
+    refused: dict[str, int]
+    choice: Candidate
+    fastest: Candidate
+    default: Candidate
+    faster: Candidate | None
+    front: list[Candidate]
 
 
 def designs() -> dict[str, str]:
@@ -43,6 +94,29 @@ def estimate(design: str, board: str = "u200", **config: Setting) -> Estimate:
     """
     found = find_design(design)
     made: Estimate = found.estimate(configure(found, get(board), config, library=True))
+    return made
+
+
+def explore(
+    design: str,
+    board: str = "u200",
+    *,
+    batch: int | None = None,
+    regions: str = "all",
+    **config: Setting,
+) -> Explored:
+    """Searches the configs of ``design`` for the best on ``board``, by formulas, and returns an
+    ``Explored``: the choice, the front, what was refused. No file is written.
+
+    ``batch``: samples, trajectories or agents of the operation that is made fast; None: that of the
+    board's default. ``regions``: "all", or numbers as in "0,2". ``config``: fields that the search
+    must not change. UsageError for an unknown field; DoesNotFit if nothing fits.
+
+    >>> found = rlfabric.explore("gae", "u50", **{"gae.depth": 256})
+    >>> kernel = rlfabric.load_kernel("gae", "u50", **found["choice"]["fields"])
+    >>> kernel.card.close()
+    """
+    made: Explored = exploration(design, board, batch=batch, regions=regions, values=config)[1]
     return made
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from host.commands.exits import MISSING_TOOL
+from host.commands.exploring import exploring
 from host.commands.inspecting import inspecting
 from host.commands.listing import LISTS, console
 from host.commands.making import making
@@ -37,6 +38,7 @@ app = command_line(
     "130 interrupted.",
 )
 app.add_typer(making)
+app.add_typer(exploring)
 app.add_typer(inspecting)
 
 

@@ -14,6 +14,7 @@ from host.commands.listing import console
 from host.commands.options import (
     BoardName,
     Capacity,
+    ConfigFile,
     Design,
     Fanout,
     ForRun,
@@ -23,13 +24,28 @@ from host.commands.options import (
     Settings,
     options,
 )
+from host.commands.request import read_json
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
+from host.generate.explored import chosen_fields
+from host.settings import flat, resolve
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["making"]
 
 making = typer.Typer()
+
+
+def _values(design, board, file, given):
+    """``{field: value}`` of the kernel: those in ``file``, if there is one, replaced by ``given``.
+    Equal fields may have a long and a short name; the one in ``given`` counts."""
+    if file is None:
+        return given
+    found = chosen_fields(read_json(file), file, design, board)
+    default = find_design(design).config_type()
+    return {resolve(default, name): value for name, value in flat(found).items()} | {
+        resolve(default, name): value for name, value in given.items()
+    }
 
 
 @making.command()
@@ -39,6 +55,7 @@ def verilog(
     capacity: Capacity = None,
     fanout: Fanout = None,
     settings: Settings = None,
+    file: ConfigFile = None,
     for_run: ForRun = None,
     imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
@@ -63,7 +80,7 @@ def verilog(
     from host.generate import emit
     from host.generate.lint import lint_directory
 
-    values = options(settings, capacity=capacity, fanout=fanout)
+    values = _values(design, board, file, options(settings, capacity=capacity, fanout=fanout))
     values, _ = of_run(for_run, design, board, values, imports or ())
     directory = emit(design, board, out, overwrite=overwrite, **values)
     if lint:
@@ -79,6 +96,7 @@ def bitstream_(
     capacity: Capacity = None,
     fanout: Fanout = None,
     settings: Settings = None,
+    file: ConfigFile = None,
     for_run: ForRun = None,
     imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
@@ -113,7 +131,7 @@ def bitstream_(
     from host.generate import package
     from hw.shell.description import KernelDescription
 
-    values = options(settings, capacity=capacity, fanout=fanout)
+    values = _values(design, board, file, options(settings, capacity=capacity, fanout=fanout))
     values, stored = of_run(for_run, design, board, values, imports or ())
     wanted = stored if storage_bytes is None else storage_bytes
     directory = package(design, board, out, storage_bytes=wanted, overwrite=overwrite, **values)
@@ -148,6 +166,7 @@ def report_(
     capacity: Capacity = None,
     fanout: Fanout = None,
     settings: Settings = None,
+    file: ConfigFile = None,
     for_run: ForRun = None,
     imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
@@ -166,7 +185,7 @@ def report_(
     """
     from host.commands.report import make, show
 
-    values = options(settings, capacity=capacity, fanout=fanout)
+    values = _values(design, board, file, options(settings, capacity=capacity, fanout=fanout))
     values, _ = of_run(for_run, design, board, values, imports or ())
     result = make(design, board, out, levels=levels, overwrite=overwrite, **values)
     if as_json:

@@ -11,7 +11,17 @@ from host.commands.exits import TRACEBACK
 from host.settings import integer
 from hw.errors import UsageError
 
-__all__ = ["Act", "BoardName", "Capacity", "Design", "Fanout", "ForRun", "Imports", "Learner"]
+__all__ = [
+    "Act",
+    "BoardName",
+    "Capacity",
+    "ConfigFile",
+    "Design",
+    "Fanout",
+    "ForRun",
+    "Imports",
+    "Learner",
+]
 __all__ += ["Output", "Overwrite", "Settings", "Verbose", "command_line", "count", "options"]
 
 
@@ -67,6 +77,15 @@ ForRun = Annotated[
         metavar="RUN",
         help="Make the kernel that a run needs: the run's folder, or its `summary.json`. `--set` "
         "changes the kernel.",
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="The kernel's fields: the choice in `explore.json` of `rlfabric explore`, or a JSON "
+        "object of fields as in `--set`, which goes first.",
     ),
 ]
 Imports = Annotated[

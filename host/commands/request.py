@@ -7,13 +7,15 @@ import boards
 from host.algorithms.registry import find_named
 from host.collect.environment_id import reward_threshold
 from host.generate import find_design
+from host.generate.explored import chosen_fields, is_exploration
 from host.modules import check_trusted
 from host.settings import flat, override, resolve
 from host.train.preset import default_learner, preset
 from hw.errors import UsageError
+from hw.suggest import written
 from sim.cache import say
 
-__all__ = ["read_summary", "request"]
+__all__ = ["read_json", "read_summary", "request"]
 
 #: prefix of settings for the kernel
 _KERNEL = "kernel."
@@ -44,7 +46,8 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
     preset_name : str, optional
         One of the algorithm's presets.
     file : path, optional
-        JSON: a run's summary, or an object of fields as in ``settings``.
+        JSON: a run's summary, the ``explore.json`` of an exploration, whose choice is the kernel's,
+        or an object of fields as in ``settings``.
     imports : sequence of str
         Modules that ``file`` may name for its environment.
     board : str, optional
@@ -61,9 +64,11 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
             raise UsageError(f"{name} must be given once, not by {option} and by --set")
     if "threshold" in given and "until_solved" not in settings:
         given.setdefault("until_solved", True)
-    read = {} if file is None else _read(Path(file))
+    read = {} if file is None else read_json(Path(file))
     summary = isinstance(read.get("config"), dict)
-    asked = {**flat(read["config"] if summary else read), **settings, **given}
+    explored = is_exploration(read)
+    fields = read["config"] if summary else {} if explored else read
+    asked = {**flat(fields), **settings, **given}
     if asked.get("algo", algo) != algo:
         raise UsageError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
     learner, env = (asked.get(name) for name in _FIRST)
@@ -79,7 +84,28 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
     kernel = {name.removeprefix(_KERNEL): value for name, value in kernel.items()}
     if summary and board is not None and read.get("kernel"):
         kernel = _recorded(read["kernel"], config, board) | kernel
+    if explored:
+        kernel = _explored(read, config, board, file) | kernel
     return config, kernel
+
+
+def _explored(values, config, board, file):
+    """``{field: value}`` of the kernel that an exploration chose, whose JSON ``values`` are from
+    ``file``. ValueError if the run decides one of these fields, and otherwise."""
+    from host.train.families import family_of
+
+    family = family_of(config)
+    design = family.design(config)
+    chosen = chosen_fields(values, file, design, board or values["board"])
+    default = find_design(design).config_type()
+    for name, value in family.kernel_values(config).items():
+        field, wanted = resolve(default, name), json.loads(json.dumps(value))
+        if chosen.get(field, wanted) != wanted:
+            raise UsageError(
+                f"{field} must be {written(value)}, as the run decides, not "
+                f"{written(chosen[field])} as in {file}"
+            )
+    return chosen
 
 
 def _learner(algo, env):
@@ -111,14 +137,15 @@ def _recorded(kernel, config, board):
 def read_summary(file, option):
     """The content of ``file``, a run's ``summary.json``, as a dict. ValueError if the file is
     anything else; its text begins with ``option``, the option that named the file."""
-    values = _read(file, option)
+    values = read_json(file, option)
     if not isinstance(values.get("config"), dict) or "algo" not in values["config"]:
         raise UsageError(f"{option} must be a run's folder or its summary.json, not {file}")
     return values
 
 
-def _read(file, option="--config"):
-    """The JSON object in ``file``."""
+def read_json(file, option="--config"):
+    """The JSON object in ``file``. If there is none, ValueError, whose text begins with
+    ``option``."""
     try:
         values = json.loads(file.read_text())
     except (OSError, ValueError) as error:

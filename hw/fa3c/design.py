@@ -10,6 +10,7 @@ from hw.fa3c.estimate import estimate, suggest
 from hw.fa3c.period_clocks import clocks
 from hw.fa3c.records import A3C_ERRORS, TASK, Task
 from hw.fa3c.rows import ROW_BYTES
+from hw.fa3c.space import SPACE
 from hw.shell.command import round_up
 from hw.shell.design import Design, Training, default_engine
 from hw.shell.program import PAGE_BYTES
@@ -139,6 +140,7 @@ DESIGN = Design(
     buffers=_buffers,
     estimate=estimate,
     clocks=clocks,
+    space=SPACE,
     suggest=suggest,
     identity=_identity,
     training=Training(

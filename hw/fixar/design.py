@@ -8,6 +8,7 @@ from hw.fixar.estimate import estimate, suggest
 from hw.fixar.noise import NOISE_FORMAT
 from hw.fixar.pass_clocks import clocks
 from hw.fixar.precision import activation_slot, error_slot, shift_limits
+from hw.fixar.space import SPACE
 from hw.learner.design import CONTINUOUS, RECORDS, identity, settings, storage
 from hw.replay.design import default_config
 from hw.shell.design import Design, Training
@@ -68,6 +69,7 @@ DESIGN = Design(
     storage=storage,
     estimate=estimate,
     clocks=clocks,
+    space=SPACE,
     suggest=suggest,
     identity=_identity,
     training=Training(

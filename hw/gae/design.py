@@ -8,6 +8,7 @@ from hw.gae.core import GaeCore
 from hw.gae.estimate import estimate
 from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
 from hw.gae.records import GAE_ERRORS, MOMENTS, Kind
+from hw.gae.space import SPACE
 from hw.shell.command import round_up
 from hw.shell.design import Design, Training, default_engine
 from hw.shell.program import PAGE_BYTES
@@ -110,6 +111,7 @@ DESIGN = Design(
     estimate=estimate,
     clocks=lambda config: {"ESTIMATE of a full stack": estimate(config).cycles},
     identity=_identity,
+    space=SPACE,
     suggest=_suggest,
     training=Training(
         words="ppo", settings=_settings, needs="PPO needs PyTorch (the extra `torch`)."

@@ -21,6 +21,7 @@ from hw.learner.records import (
     record_words,
     word_rules,
 )
+from hw.learner.space import SPACE
 from hw.replay.design import default_config
 from hw.replay.design import identity as replay_identity
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
@@ -36,7 +37,7 @@ RECORDS = {
 }
 
 #: Samples side by side and multipliers of the largest layer, widest first; PEs updated at once.
-_UNROLLS = ((2, 32, 4), (1, 32, 4), (1, 16, 4), (1, 8, 1), (1, 4, 1), (1, 2, 1), (1, 1, 1))
+_UNROLLS = ((2, 32, 4), (2, 22, 2), (1, 16, 4), (1, 10, 1), (1, 4, 1), (1, 2, 1), (1, 1, 1))
 #: Of what a board has for a design, what a default's estimate may take: it may be a tenth too low.
 _SHARE = 0.9
 
@@ -151,6 +152,7 @@ def design_of(algorithm):
         storage=storage,
         estimate=estimate,
         clocks=clocks,
+        space=SPACE,
         suggest=suggest,
         identity=identity,
         check=partial(_check, algorithm),

@@ -9,7 +9,6 @@ from hw.learner.chain.delta_banks import DeltaBanks
 from hw.learner.chain.forward import Forward
 from hw.learner.network.activation_buffer import ActivationBuffer
 from hw.learner.network.delta_buffer import DeltaBuffer
-from hw.learner.parameters.layer_parameters import LayerParameters
 
 __all__ = ["LayerClocks"]
 
@@ -86,8 +85,6 @@ class LayerClocks:
         self.back = Backward.estimate(
             shared, layer, backward_groups, trained, made_by is not None, made_by or "linear"
         )
-        parameters = LayerParameters.estimate(shared, layer, input_gradient=made_by is not None)
-        self.update = parameters.update
         self.spacing = Backward.spacing_of(shared, layer, trained)
         self.pause = DeltaBanks.pause_of(shared, layer, trained)
         self.forward, self.backward = Chain(layer.rows, layer.interleave), Chain(layer.rows)

@@ -9,14 +9,18 @@ it, so that each of these chains may take up to ``interleave - 1`` clocks more o
 """
 
 from collections import deque
-from itertools import pairwise, zip_longest
+from functools import lru_cache
+from itertools import islice, pairwise, zip_longest
+from operator import add
 from typing import NamedTuple
 
+from hw.config import with_values
 from hw.learner.algorithms.algorithm import in_order
 from hw.learner.layer_clocks import LayerClocks
 from hw.learner.network.activation_buffer import ActivationBuffer
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
+from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.samples.sample_reader import SampleReader
 from hw.learner.stages import scalars_ahead, slots_of, stages
 
@@ -48,19 +52,47 @@ def step_clocks(config, batch, wait=0):
     wait : the least number of clocks from ``td`` to the next ``train``; 0 if the next batch is
         loaded by then.
     """
-    walk, loss = _Walk(config, in_order(config.graph)), Loss.estimate(config)
-    samples, turns = -(-batch // config.lanes), max(layer.forward.turns for layer in walk.layers)
-    train, found = 0, None
+    # No walk depends on the updates, which come behind it: kernels that differ in them share it.
+    shape, trains, found = with_values(config, {"update_units": 1}), (0,), None
+    updates = _updates(config)
     # Step after step until two are equal; without ``interleave`` all are.
-    for _ in range(2 * turns - 1):
-        later = walk.go(train, samples, lambda sample: walk.train(sample, loss)) - train
-        end = max(layer.backward.left + _DONE + layer.update for layer in walk.layers) + _SETTLED
-        td, before = walk.ends[-1] + loss.td_latency, found
+    for _ in range(2 * _turns(shape) - 1):
+        td, left, later = _walked(shape, batch, trains)
+        ends = map(add, left, updates)
+        end, before = max(ends) + _DONE + _SETTLED, found
         found = StepClocks(td + later, end + later)
         if found == before:
             break
-        train = max(end + _BETWEEN, td + wait)
+        trains += (max(end + _BETWEEN, td + wait),)
     return found
+
+
+def _turns(config):
+    return max(layer.interleave for layer, *_ in stages(config))
+
+
+def _updates(config):
+    """Clocks of each layer's update, in the order in which a sample passes the layers."""
+    shared, every = config.layer_config, iter(stages(config))
+    updates = {name: [] for name in config.networks}
+    for name, layers in config.networks.items():
+        for layer, _, _, made_by in islice(every, len(layers)):
+            unit = LayerParameters.estimate(shared, layer, input_gradient=made_by is not None)
+            updates[name].append(unit.update)
+    return [clocks for name in in_order(config.graph) for clocks in updates[name]]
+
+
+@lru_cache(maxsize=4096)
+def _walked(config, batch, trains):
+    """Of the last of the gradient steps that begin in the clocks ``trains``: the clock of the last
+    TD error, those in which the last gradients leave the layers, a tuple, and what is to be added
+    to all of them: the periods that were left out, less the clock in which the step begins."""
+    walk, loss = _Walk(config, in_order(config.graph)), Loss.estimate(config)
+    samples = -(-batch // config.lanes)
+    for train in trains:
+        later = walk.go(train, samples, lambda sample: walk.train(sample, loss)) - train
+    left = tuple(layer.backward.left for layer in walk.layers)
+    return walk.ends[-1] + loss.td_latency, left, later
 
 
 def acting_clocks(config, count):

@@ -9,6 +9,7 @@ from hw.replay.config import FRACTION_WIDTH, ReplayConfig, ReplayKernelConfig
 from hw.replay.core import ReplayCore
 from hw.replay.priority import EPSILON_FORMAT, ERROR_FORMAT
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_ERRORS
+from hw.replay.space import SPACE
 from hw.replay.tree.manager import ReplayManager
 from hw.shell.design import Design, Training, default_engine
 from hw.suggest import suggest
@@ -67,6 +68,7 @@ DESIGN = Design(
     estimate=ReplayCore.estimate,
     clocks=clocks,
     identity=identity,
+    space=SPACE,
     suggest=_suggest,
     training=Training(
         words="dqn --learner cpu",

@@ -12,6 +12,7 @@ from hw.shell.description import (
 )
 from hw.shell.kernel import Kernel
 from hw.shell.status_block import STATUS
+from hw.space import Space
 
 __all__ = ["Design", "Training", "default_engine"]
 
@@ -111,6 +112,7 @@ class Design:
     library: Callable | None = None
     buffers: Callable = lambda config: {}
     clocks: Callable = lambda config: {}
+    space: Space | None = None
     suggest: Callable = lambda config, fits: []
     identity: Callable = lambda config: {}
     check: Callable = lambda config: None

@@ -1,0 +1,254 @@
+"""Searches the configs of a design for those that are best on a board, from estimates alone.
+
+A point is a config with the clocks of the design's operation and the resources that it needs. It
+fits if no resource is unknown and none is more than the planned share of the chosen regions
+(``Board.planned``). The front has the points that fit and that no other point equals or betters in
+clocks, latency, levels of logic and all resources (Pareto). CF'22 4.2 explores in the same way, on
+paper, for one design and one board: ``boards.cf22``.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+
+from boards import DoesNotFit, needs
+from hw.config import value_of, with_values
+from hw.errors import UsageError
+from hw.estimate import RESOURCES
+from hw.suggest import written
+
+__all__ = ["Exploration", "Point", "chosen_regions", "explore", "regions_for"]
+
+#: The choice is the smallest point whose clocks are at most so many times those of the fastest.
+ENOUGH = 1.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A config that was tried.
+
+    values : ``{dotted name: value}`` of the fields that were tried.
+    clocks : clocks of the operation.
+    levels, latency : as ``Space.levels`` and ``Space.latency``.
+    resources : ``{resource: count}`` on the board; None is unknown.
+    share : the largest share of a resource, and ``limit`` its name; of an unknown one, infinity.
+    total : the sum of the shares of all resources.
+    """
+
+    config: object
+    values: dict
+    clocks: int
+    levels: int
+    latency: int
+    resources: dict
+    share: float
+    limit: str
+    total: float
+
+    @property
+    def costs(self):
+        """What a better point has less of."""
+        return self.clocks, self.levels, self.latency, *self.resources.values()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exploration:
+    """What a search found.
+
+    limits : ``{resource: count or None}`` that a point may use.
+    regions : numbers of the regions that have them.
+    points : all points, in the order in which they were tried.
+    refused : ``{reason: how many points}``: a resource of which they need too much, one that is
+        unknown, or a field of which the design has a rule against the value.
+    fields : ``{dotted name: values}`` that were tried.
+    front : the points on the front, fastest first; points with other numbers do not compete.
+    fastest, choice : of all points that fit, the one with the fewest clocks, and the one with the
+        least ``share`` whose clocks are within a hundredth of the fewest.
+    default : the point of the config from which the search began.
+    """
+
+    limits: dict
+    regions: tuple
+    points: list
+    refused: dict
+    fields: dict
+    front: list
+    fastest: Point
+    choice: Point
+    default: Point
+
+    @property
+    def faster(self):
+        """The fastest point that needs too much of a known resource, if it is faster than all that
+        fit; else None."""
+        known = [p for p in self.points if p.share > 1 and None not in p.resources.values()]
+        found = min(known, key=lambda p: (p.clocks, p.share), default=None)
+        return found if found and found.clocks < self.fastest.clocks else None
+
+
+def chosen_regions(board, text="all"):
+    """Numbers of the regions that ``text`` names: ``all``, or numbers with commas between them."""
+    count = len(board.regions)
+    if text == "all":
+        return tuple(range(count))
+    try:
+        found = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        found = []
+    if not found or not 0 <= found[0] <= found[-1] < count:
+        known = ", ".join(map(str, range(count)))
+        raise UsageError(
+            f"regions must be all, or some of {known} as in 0,{count - 1}, not {text!r}"
+        )
+    return tuple(found)
+
+
+def regions_for(board, resources, regions):
+    """The fewest of ``regions``, a tuple of numbers, whose planned share is enough for
+    ``resources``; None if even all are not."""
+    for size in range(1, len(regions) + 1):
+        for some in combinations(regions, size):
+            if not any(board.planned(*(board.regions[k] for k in some)).exceeded(resources)):
+                return some
+    return None
+
+
+def explore(design, board, config, *, batch, regions=None, fixed=()):
+    """The Exploration of ``design`` on ``board``.
+
+    Parameters
+    ----------
+    design : Design
+        UsageError if it has no ``space``.
+    board : Board
+    config : config
+        The design's config from which the search begins.
+    batch : int
+        The batch of the operation that is timed.
+    regions : tuple of int, optional
+        Regions that the kernel may use; None: all.
+    fixed : sequence of str
+        Dotted names of fields that the search must not change.
+
+    DoesNotFit if no point fits; the message has the resource that is missing, and what would help.
+    """
+    space = design.space
+    if space is None:
+        raise UsageError(f"design must be one with a space to explore, not {design.name!r}")
+    regions = chosen_regions(board) if regions is None else regions
+    limits = board.planned(*(board.regions[k] for k in regions)).to_dict()
+    needed = {
+        name: value for name, value in space.prepare(config, batch).items() if name not in fixed
+    }
+    config = with_values(config, needed)
+    fields = {
+        name: (value_of(config, name),) if name in fixed else tuple(values)
+        for name, values in space.fields(config).items()
+    }
+    points, refused, seen = [], Counter(), set()
+    for values in product(*fields.values()):
+        changes = dict(zip(fields, values, strict=True))
+        try:
+            made = with_values(config, changes)
+        except UsageError as error:
+            refused[str(error).partition(" ")[0]] += 1
+            continue
+        shape = space.shape(made)
+        if shape not in seen:
+            seen.add(shape)
+            points.append(_point(design, board, made, changes, batch, limits))
+    refused.update(name for point in points for name in _reasons(point, limits))
+    fitting = [point for point in points if point.share <= 1]
+    if not fitting:
+        raise DoesNotFit(_nothing(board, regions, limits, points))
+    own = {name: value_of(config, name) for name in fields}
+    fastest = min(fitting, key=lambda point: (point.clocks, point.levels, point.total))
+    enough = [point for point in fitting if point.clocks <= ENOUGH * fastest.clocks]
+    return Exploration(
+        limits=limits,
+        regions=regions,
+        points=points,
+        refused=dict(sorted(refused.items())),
+        fields=fields,
+        front=front(fitting, space.numbers),
+        fastest=fastest,
+        choice=min(
+            enough, key=lambda point: (point.levels, point.share, point.total, point.clocks)
+        ),
+        default=_point(design, board, config, own, batch, limits),
+    )
+
+
+def front(points, numbers=()):
+    """The points that no other one equals or betters in all ``costs``, fastest first; points with
+    other values of the fields ``numbers`` do not compete."""
+    groups = {}
+    for point in points:
+        groups.setdefault(tuple(point.values[name] for name in numbers), []).append(point)
+    found = []
+    for group in groups.values():
+        best = np.empty((len(group), len(group[0].costs)))
+        count = 0
+        # A point is worse than none that comes later: of the lesser in the first cost that differs.
+        for point in sorted(group, key=lambda point: point.costs):
+            costs = np.array(point.costs, float)
+            if not (best[:count] <= costs).all(axis=1).any():
+                best[count], count = costs, count + 1
+                found.append(point)
+    return sorted(found, key=lambda point: point.costs)
+
+
+def _point(design, board, config, values, batch, limits):
+    resources = needs(board, design.estimate(config))
+    shares = {name: _share(resources[name], limits[name]) for name in RESOURCES}
+    limit = max(RESOURCES, key=shares.get)
+    return Point(
+        config=config,
+        values=values,
+        clocks=design.space.clocks(config, batch),
+        levels=design.space.levels(config),
+        latency=design.space.latency(config),
+        resources=resources,
+        share=shares[limit],
+        limit=limit,
+        total=sum(shares.values()),
+    )
+
+
+def _share(need, limit):
+    """The part of ``limit`` that is needed; infinity if it is unknown, or if there is none."""
+    if limit is None or need == 0:
+        return 0.0
+    return float("inf") if need is None or limit == 0 else need / limit
+
+
+def _reasons(point, limits):
+    """Of a point that does not fit: the resources that it lacks, or whose need is unknown."""
+    for name, limit in limits.items():
+        need = point.resources[name]
+        if limit is not None and need is None:
+            yield f"{name} unknown"
+        elif limit is not None and need > limit:
+            yield name
+
+
+def _nothing(board, regions, limits, points):
+    """Why no point fits, by the one that lacks least."""
+    known = [point for point in points if None not in point.resources.values()]
+    if not known:
+        unknown = sorted({name for point in points for name in _reasons(point, limits)})
+        return f"resources must be known to fit {board.title}, not unknown: {', '.join(unknown)}"
+    least = min(known, key=lambda point: (point.share, point.clocks))
+    where = f"region {regions[0]} of " if len(regions) == 1 < len(board.regions) else ""
+    text = (
+        f"{least.limit} must be at most {limits[least.limit]} in {where}{board.title} (the planned "
+        f"share), not {least.resources[least.limit]}, the least that was found ({_named(least)})"
+    )
+    whole = regions_for(board, least.resources, chosen_regions(board))
+    return f"{text}; regions {','.join(map(str, whole))} fits" if whole else text
+
+
+def _named(point):
+    return ", ".join(f"{name} {written(value)}" for name, value in point.values.items())

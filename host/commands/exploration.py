@@ -1,0 +1,149 @@
+"""An exploration as a table and as a picture."""
+
+import io
+
+from boards.explore import front
+from host.commands.listing import console, table
+from hw.estimate import RESOURCES
+from hw.extras import needed
+from hw.suggest import written
+
+__all__ = ["drawn", "show"]
+
+_ROWS = 14
+
+
+def show(found, document, board):
+    """Prints an Exploration and its document as a table and the sentences that explain it."""
+    tried = [name for name, values in document["fields"].items() if len(values) > 1]
+    rows = [
+        [
+            point.clocks,
+            " ".join(written(point.values[name]) for name in tried),
+            *(_count(point.resources[name]) for name in RESOURCES),
+            f"{point.limit} {100 * point.share:.0f} %",
+        ]
+        for point in _shown(found)
+    ]
+    names = " ".join(name.rpartition(".")[2] for name in tried)
+    heads = ("clocks", names, *(name.upper() for name in RESOURCES), "nearest limit")
+    regions = ", ".join(map(str, found.regions))
+    table(
+        f"{document['design']} on {board.title}, {document['operation']}: the front, from "
+        f"{len(found.points)} configs, within the planned share of regions {regions}",
+        heads,
+        rows,
+    )
+    for line in _sentences(document, board):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _count(number):
+    """Thousands with a k, so that a row fits a narrow terminal."""
+    return f"{number / 1000:.0f}k" if number >= 10_000 else f"{number:g}"
+
+
+def _shown(found):
+    """Of the front at most ``_ROWS`` points that are less of the board than all faster ones, with
+    the choice and the default among them."""
+    best, least = [], float("inf")
+    for point in sorted(found.front, key=lambda point: (point.clocks, point.share)):
+        if point.share < least:
+            best.append(point)
+            least = point.share
+    step = max(1, -(-len(best) // _ROWS))
+    chosen = [*best[::step], found.choice]
+    if any(point.costs == found.default.costs for point in found.front):
+        chosen.append(found.default)
+    once = {id(point): point for point in chosen}
+    distinct = {point.costs: point for point in once.values()}
+    return sorted(distinct.values(), key=lambda point: point.costs)
+
+
+def _sentences(document, board):
+    choice, default, faster = (document[name] for name in ("choice", "default", "faster"))
+    values = ", ".join(f"{name} {written(value)}" for name, value in choice["fields"].items())
+    regions = choice["regions"]
+    which = f"region {regions[0]}" if len(regions) == 1 else f"{len(regions)} regions"
+    yield f"choice: {values}; {choice['clocks']} clocks; needs {which}"
+    share = choice["clocks"] / default["clocks"]
+    fits = "" if default["regions"] else ", which does not fit here"
+    yield f"that is {share:.2f} of the clocks of the board's default ({default['clocks']}{fits})"
+    if document["fastest"]["clocks"] < choice["clocks"]:
+        quick = document["fastest"]
+        own = ", ".join(f"{name} {written(value)}" for name, value in quick["fields"].items())
+        yield (
+            f"the fastest ({own}) is {quick['clocks']} clocks, a gain of less than a hundredth "
+            f"for {100 * quick['share']:.0f} % of {quick['limit']}"
+        )
+    if faster:
+        own = ", ".join(f"{name} {written(value)}" for name, value in faster["fields"].items())
+        limit = faster["limit"]
+        yield (
+            f"faster ones do not fit: {own} ({faster['clocks']} clocks): {limit} must be at most "
+            f"{document['limits'][limit]} on {board.title} (the planned share), not "
+            f"{faster['resources'][limit]:g}"
+        )
+    unknown = sum(n for name, n in document["refused"].items() if name.endswith(" unknown"))
+    if unknown:
+        yield f"resources of {unknown} configs are unknown: these are never called fitting"
+    yield "all figures are estimates: see docs/explorer.md for how far they are off"
+
+
+def drawn(found, space, title):
+    """A PNG with two panels. Left, in the form of CF'22's Fig. 7: clocks over ``space.axis``, a
+    line for each ``space.curve``, grey where a point does not fit. Right: clocks over the share of
+    the nearest limit. A star is the choice."""
+    figures = needed("matplotlib.figure", "plot", "to draw")
+    figure = figures.Figure(figsize=(11, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    same = [
+        point
+        for point in found.points
+        if all(point.values[name] == found.choice.values[name] for name in space.numbers)
+    ]
+    _lines(left, same, space, found.choice)
+    shares = [point for point in found.points if point.share <= 1]
+    right.scatter(
+        [100 * p.share for p in shares], [p.clocks for p in shares], s=4, color="0.8", label="fits"
+    )
+    best = front(found.front, ())
+    right.scatter(
+        [100 * p.share for p in best],
+        [p.clocks for p in best],
+        s=8,
+        color="tab:blue",
+        label="front",
+    )
+    for point, marker, name in ((found.default, "x", "default"), (found.choice, "*", "choice")):
+        if point.share < float("inf"):
+            right.plot(100 * point.share, point.clocks, marker, color="tab:red", ms=11, label=name)
+    right.set_xlabel("percent of the nearest limit")
+    right.legend(fontsize="small")
+    left.set_yscale("log")
+    left.set_ylabel("clocks by formula")
+    figure.suptitle(title)
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=120)
+    return file.getvalue()
+
+
+def _lines(axes, points, space, choice):
+    best = {}
+    for point in points:
+        curve = point.values[space.curve] if space.curve else ""
+        key = curve, point.values[space.axis]
+        rank = (point.share > 1, point.clocks)
+        if key not in best or rank < (best[key].share > 1, best[key].clocks):
+            best[key] = point
+    for curve in dict.fromkeys(key[0] for key in best):
+        own = sorted((key[1], point) for key, point in best.items() if key[0] == curve)
+        label = f"{space.curve.rpartition('.')[2]} {written(curve)}" if space.curve else None
+        (line,) = axes.plot([x for x, _ in own], [p.clocks for _, p in own], lw=1, label=label)
+        for fits, colour in ((True, line.get_color()), (False, "0.7")):
+            some = [(x, p.clocks) for x, p in own if (p.share <= 1) == fits]
+            axes.plot(*zip(*some, strict=True) if some else ((), ()), "o", ms=3, color=colour)
+    axes.plot(choice.values[space.axis], choice.clocks, "*", ms=13, color="tab:red", label="choice")
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel(f"{space.axis.rpartition('.')[2]} (grey: does not fit)")
+    axes.legend(fontsize="small")

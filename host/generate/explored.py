@@ -1,0 +1,157 @@
+"""An exploration as JSON: what was found, and the config that another command takes from it."""
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import boards
+from boards.explore import chosen_regions, explore, regions_for
+from boards.memory import bank_of_largest
+from host.checkpoint import atomic_write
+from host.generate import find_design
+from host.settings import leaves, override, resolve
+from hw.errors import UsageError
+from sim.cache import Unwritable
+
+__all__ = [
+    "EXPLORED",
+    "PICTURE",
+    "chosen_fields",
+    "document",
+    "exploration",
+    "is_exploration",
+    "save",
+    "text_of",
+]
+
+#: The files of an exploration.
+EXPLORED, PICTURE = "explore.json", "explore.png"
+
+
+def exploration(name, board, *, batch=None, regions="all", values=None):
+    """The ``boards.explore.Exploration`` of design ``name`` on ``board``, and its ``document``.
+
+    batch : batch of the operation that is made fast; None: that of the design's default.
+    regions : as for ``boards.explore.chosen_regions``.
+    values : ``{field: value}`` that the search must not change, as for ``override``.
+
+    ``boards.DoesNotFit`` if no config fits.
+    """
+    design, board, values = find_design(name), boards.get(board), values or {}
+    default = design.default(board.numbers)
+    base = override(default, values)
+    given = [resolve(base, each) for each in values]
+    if design.space is None:
+        raise UsageError(f"design must be one with a space to explore, not {name!r}")
+    batch = design.space.batch(base) if batch is None else batch
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise UsageError(f"batch must be a positive integer, not {batch!r}")
+    bank = bank_of_largest(design, base, board)
+    boards.fits(board, *design.storage(base), buffer=design.largest, bank=bank, field=design.items)
+    numbers = chosen_regions(board, regions)
+    found = explore(design, board, base, batch=batch, regions=numbers, fixed=given)
+    return found, document(design, board, found, batch, given)
+
+
+def document(design, board, found, batch, given):
+    """An Exploration as a dict for JSON; equal searches give equal dicts.
+
+    Keys: ``version``, ``design``, ``board``, ``batch``, ``rule``, ``operation``, ``regions``,
+    ``limits``, ``fields`` with the values that were tried, ``set`` with the values that were given,
+    ``points`` and ``refused`` with counts, ``choice``, ``fastest``, ``default``, ``faster`` and
+    ``front`` with points. A point has ``fields``, ``clocks``, ``latency``, ``levels``,
+    ``resources``, ``share``, ``limit`` and the ``regions`` that it needs, None where it does not
+    fit.
+    """
+
+    def entry(point, more=False):
+        if point is None:
+            return None
+        fields = dict(point.values)
+        if more:  # the whole config, as far as it is not the board's default
+            fields = _changes(design.default(board.numbers), point.config) | fields
+        where = regions_for(board, point.resources, found.regions)
+        return {
+            "fields": fields,
+            "clocks": point.clocks,
+            "latency": point.latency,
+            "levels": point.levels,
+            "resources": point.resources,
+            "share": None if point.share == float("inf") else round(point.share, 4),
+            "limit": point.limit,
+            "regions": where if point.share <= 1 else None,
+        }
+
+    flat = _leaves(found.default.config)
+    return {
+        "version": version("rlfabric"),
+        "design": design.name,
+        "board": board.name,
+        "batch": batch,
+        "rule": "ours",
+        "operation": design.space.operation.format(batch=batch),
+        "regions": found.regions,
+        "limits": found.limits,
+        "fields": {name: list(values) for name, values in found.fields.items()},
+        "set": {name: flat[name] for name in given},
+        "points": len(found.points),
+        "refused": found.refused,
+        "choice": entry(found.choice, more=True),
+        "fastest": entry(found.fastest),
+        "default": entry(found.default),
+        "faster": entry(found.faster),
+        "front": [entry(point) for point in found.front],
+    }
+
+
+def _leaves(config):
+    return {name: value for name, value, _ in leaves(config)}
+
+
+def _changes(default, config):
+    """``{field: value}`` in which ``config`` differs from ``default``."""
+    before = _leaves(default)
+    return {name: value for name, value in _leaves(config).items() if value != before[name]}
+
+
+def is_exploration(values):
+    """Whether the JSON object ``values`` is that of an exploration."""
+    return isinstance(values.get("choice"), dict) and "rule" in values
+
+
+def chosen_fields(values, file, design, board):
+    """``{field: value}`` of a kernel in ``values``, the JSON object of ``file``: the choice of an
+    exploration, which must be of this design and board; or else fields themselves.
+
+    UsageError if the exploration is another one, or has no choice of a kernel.
+    """
+    if not is_exploration(values):
+        return values
+    if values["rule"] != "ours":
+        raise UsageError(f"--config must have a choice of a kernel, not rule {values['rule']!r}")
+    for name, wanted in (("design", design), ("board", board)):
+        if values.get(name) != wanted:
+            raise UsageError(f"{name} must be {wanted}, not {values.get(name)!r} as in {file}")
+    return dict(values["choice"]["fields"])
+
+
+def text_of(document):
+    """The document as JSON, with a line for each point of the front; no place and no date is in it,
+    so that equal searches give equal bytes."""
+    head = {name: value for name, value in document.items() if name != "front"}
+    lines = ",\n".join(f"    {json.dumps(point)}" for point in document["front"])
+    text = json.dumps(head, indent=2)
+    return f'{text[:-2]},\n  "front": [\n{lines}\n  ]\n}}\n'
+
+
+def save(out, document, files):
+    """Writes ``files``, ``{name: bytes}``, to the folder of the design's kernel for the board,
+    below ``out``, and returns that folder. ``Unwritable`` if the system refuses."""
+    folder = Path(out) / document["board"] / document["design"]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            atomic_write(folder / name, lambda opened, data=data: opened.write(data))
+    except OSError as error:
+        raise Unwritable(f"{folder} must be writable, not refused: {error.strerror}") from error
+    return folder

@@ -1,0 +1,38 @@
+"""The configs of ``a3c`` among which a search chooses: units, their PEs, RMSProp (FA3C 5.6)."""
+
+from hw.fa3c.period_clocks import period_clocks
+from hw.fa3c.schedule import Schedule
+from hw.space import Space
+
+__all__ = ["SPACE"]
+
+#: One unit for all tasks, or pairs of one for inference and one for training, and both twice.
+_UNITS = (("any",), ("infer", "train"), ("any", "any"), ("infer", "train") * 2, ("any",) * 4)
+_POWERS = (1, 2, 4, 8, 16)
+
+
+def _clocks(config, batch):
+    """Of a period, in which each of ``batch`` agents takes ``steps`` steps and is trained once."""
+    return sum(period_clocks(config, Schedule(config, batch)))
+
+
+def _prepare(config, batch):
+    """A group of agents shares a snapshot, so there are as many as groups."""
+    snapshots = max(config.snapshots, -(-batch // config.batch))
+    return {"agents": batch, "snapshots": snapshots}
+
+
+SPACE = Space(
+    operation="period of rounds with {batch} agents",
+    batch=lambda config: config.agents,
+    fields=lambda config: {
+        "lanes": _POWERS,
+        "units": _UNITS,
+        "rms_units": _POWERS,
+        "drain_words": _POWERS,
+    },
+    clocks=_clocks,
+    prepare=_prepare,
+    axis="lanes",
+    curve="units",
+)

@@ -1,0 +1,30 @@
+"""The configs of ``replay`` among which a search chooses: fanouts of the sum tree (CF'22 4.2)."""
+
+from hw.replay.command_clocks import launch_clocks, sample_clocks
+from hw.replay.tree.manager import ReplayManager
+from hw.space import Space
+
+__all__ = ["FANOUTS", "SPACE", "draw_latency"]
+
+#: Children of a node.
+FANOUTS = (2, 4, 8, 16, 32, 64)
+#: Granules of an experience of Gymnasium's CartPole.
+_GRANULES = 3
+
+
+def draw_latency(config):
+    """Clocks of a draw from the sum tree of a kernel that has a replay memory."""
+    return ReplayManager.latency_of(config.replay)
+
+
+def _clocks(config, batch):
+    return launch_clocks(config, [sample_clocks(config, batch, _GRANULES)])
+
+
+SPACE = Space(
+    operation="launch with a SAMPLE of {batch} experiences of 48 bytes",
+    batch=lambda config: min(64, config.replay.capacity),
+    fields=lambda config: {"replay.fanout": FANOUTS},
+    clocks=_clocks,
+    axis="replay.fanout",
+)

@@ -1,0 +1,236 @@
+"""The search: what it tries, what fits, the front, the choice; every design on every board."""
+
+import json
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import boards
+from boards.explore import Point, chosen_regions, explore, front, regions_for
+from hw.config import value_of, with_values
+from hw.designs import DESIGNS
+from hw.errors import UsageError
+from hw.estimate import RESOURCES, Estimate
+from hw.gae.config import GaeConfig
+from hw.space import Space
+
+ROOT = Path(__file__).parents[2]
+U200 = boards.get("u200")
+#: Few lanes and multipliers, so that a search takes a second.
+FEW = {
+    "learner.lanes": (1, 2),
+    "learner.multipliers": (4, 8, 9, 22, 32),
+    "learner.update_units": (1, 4, 8),
+    "learner.arithmetic.kind": ("float32", "fixed"),
+    "replay.fanout": (4, 16),
+}
+
+
+def search(name, board="u200", fields=None, batch=None, fixed=(), regions=None, values=None):
+    """An Exploration of a design whose space has, if they are given, other fields."""
+    design, board = DESIGNS[name], boards.get(board)
+    if fields is not None:
+        space = replace(design.space, fields=lambda config: fields)
+        design = replace(design, space=space)
+    base = with_values(design.default(board.numbers), values or {})
+    batch = batch or design.space.batch(base)
+    return explore(design, board, base, batch=batch, fixed=fixed, regions=regions)
+
+
+def names(points):
+    return [tuple(point.values.values()) for point in points]
+
+
+@pytest.mark.parametrize("board", ["u200", "u50", "zcu106"])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_design_on_every_board(name, board):
+    """Its choice fits, and nothing that fits is faster by a hundredth; its default is on the
+    front. The large spaces are reduced to the default's neighbours."""
+    fields, own = None, boards.get(board)
+    if name in ("dqn", "ddpg"):
+        default = DESIGNS[name].default(own.numbers).learner
+        fields = FEW | {"learner.lanes": (1, 2), "learner.multipliers": (1, 2, 4, 8, 10, 22, 32)}
+        fields["learner.update_units"] = tuple(sorted({1, 2, default.update_units}))
+    if name == "a3c":
+        fields = {"lanes": (2, 4), "units": (("infer", "train"), ("infer", "train") * 2),
+                  "rms_units": (4, 8), "drain_words": (1, 2)}  # fmt: skip
+    found = search(name, board, fields)
+    assert found.choice.share <= 1 and not list(own.usable.exceeded(found.choice.resources))
+    assert found.choice.clocks <= 1.01 * min(p.clocks for p in found.points if p.share <= 1)
+    assert regions_for(own, found.choice.resources, found.regions)
+    assert found.default.costs in [point.costs for point in found.front]
+
+
+def test_a_point_is_what_the_design_says():
+    found = search("dqn", fields=FEW)
+    design = DESIGNS["dqn"]
+    for point in found.points[::7]:
+        assert all(value_of(point.config, name) == value for name, value in point.values.items())
+        assert point.clocks == design.space.clocks(point.config, 64)
+        assert point.resources == design.estimate(point.config).resources
+
+
+def test_it_is_brute_force():
+    """The front and the choice are those of a plain search through all configs, one by one."""
+    found, design = search("dqn", fields=FEW), DESIGNS["dqn"]
+    base, limits, points = design.default(U200.numbers), U200.usable.to_dict(), {}
+    for values in product(*FEW.values()):
+        config = with_values(base, dict(zip(FEW, values, strict=True)))
+        shape = design.space.shape(config)
+        need = design.estimate(config).resources
+        if shape not in points and all(need[name] <= limits[name] for name in RESOURCES):
+            costs = design.space.clocks(config, 64), design.space.latency(config), *need.values()
+            points[shape] = values, costs
+    every = list(points.values())
+    kind = list(FEW).index("learner.arithmetic.kind")
+
+    def beaten(values, costs):
+        return any(
+            other[kind] == values[kind] and less != costs and (np.array(less) <= costs).all()
+            for other, less in every
+        )
+
+    best = [values for values, costs in every if not beaten(values, costs)]
+    assert sorted(names(found.front), key=str) == sorted(best, key=str)
+    fastest = min(costs[0] for _, costs in every)
+    assert found.fastest.clocks == fastest
+    near = [(values, costs) for values, costs in every if costs[0] <= 1.01 * fastest]
+    share = {values: max(n / limits[name] for n, name in zip(costs[2:], RESOURCES, strict=True))
+             for values, costs in near}  # fmt: skip
+    assert found.choice.share == min(share.values())
+
+
+def toy(resources, clocks):
+    """A design whose configs have 1 to 6 rows, with resources and clocks by their number."""
+    space = Space(
+        operation="work",
+        batch=lambda config: 1,
+        fields=lambda config: {"rows": range(1, 7)},
+        clocks=lambda config, batch: clocks(config.rows),
+        axis="rows",
+    )
+    estimate = lambda config: Estimate(**resources(config.rows))  # noqa: E731
+    return replace(DESIGNS["gae"], space=space, estimate=estimate)
+
+
+def of_toy(design, regions=None):
+    return explore(design, U200, GaeConfig(), batch=1, regions=regions)
+
+
+FREE = dict(ff=0, bram36=0, uram=0, dsp=0)
+
+
+def test_the_smallest_within_a_hundredth_is_chosen():
+    """200 clocks at half the size are better than 199, but 203 are not."""
+    clocks = {1: 300, 2: 203, 3: 200, 4: 199, 5: 199, 6: 400}
+    found = of_toy(toy(lambda n: dict(lut=10_000 * n, **FREE), clocks.get))
+    assert names([found.fastest, found.choice]) == [(4,), (3,)]
+    assert names(found.front) == [(4,), (3,), (2,), (1,)]
+
+
+def test_fixars_further_cores_buy_nothing():
+    """FIXAR loads one tile at a time: from four cores on a batch of 64 is no faster."""
+    found = search("fixar", batch=64, fixed=("replay.fanout",))
+    assert found.choice.values["learner.cores"] == 4
+    assert found.fastest.values["learner.cores"] == 7
+    assert found.choice.clocks < 1.01 * found.fastest.clocks
+
+
+@pytest.mark.parametrize("name", RESOURCES)
+def test_what_is_unknown_is_never_feasible(name):
+    def resources(n):
+        return dict.fromkeys(RESOURCES, 1) | ({name: None} if n > 2 else {})
+
+    found = of_toy(toy(resources, lambda n: 100 - n))
+    assert names([found.fastest, found.choice]) == [(2,), (2,)]
+    assert found.refused == {f"{name} unknown": 4} and found.faster is None
+    with pytest.raises(boards.DoesNotFit, match=f"must be known to fit .* {name} unknown"):
+        of_toy(toy(lambda n: resources(3), lambda n: 1))
+
+
+def test_nothing_fits():
+    """The message has the resource, the limit, the least need, and regions that would do."""
+    design = toy(lambda n: dict(lut=100_000 + 20_000 * n, **FREE), lambda n: 1)
+    with pytest.raises(boards.DoesNotFit) as error:
+        of_toy(design, regions=(1,))
+    assert str(error.value) == (
+        "lut must be at most 111897 in region 1 of Alveo U200 (the planned share), not 120000, "
+        "the least that was found (rows 1); regions 0 fits"
+    )
+
+
+def test_a_faster_one_that_does_not_fit_is_named():
+    design = toy(lambda n: dict(lut=1, **FREE | dict(dsp=2000 * n)), lambda n: 100 - n)
+    found = of_toy(design)
+    assert (found.choice.values, found.faster.values) == ({"rows": 2}, {"rows": 6})
+    assert found.refused == {"dsp": 4} and found.faster.limit == "dsp"
+
+
+def test_two_regions_are_said():
+    """0.7 of the tables of region 0 are 248 381, of region 2 248 473; region 1 has fewer."""
+    wanted = {248_381: (0,), 248_382: (2,), 248_474: (0, 1), 608_752: (0, 1, 2), 608_753: None}
+    for need, where in wanted.items():
+        assert regions_for(U200, dict(lut=need), (0, 1, 2)) == where
+    assert regions_for(U200, dict(lut=111_897), (1, 2)) == (1,)
+
+
+@pytest.mark.parametrize("text", ["3", "-1", "0,3", "a", ""])
+def test_regions_that_are_not(text):
+    with pytest.raises(
+        UsageError, match=f"regions must be all, or some of 0, 1, 2 .* not '{text}'"
+    ):
+        chosen_regions(U200, text)
+    assert chosen_regions(U200, "2,0") == (0, 2)
+
+
+def test_what_is_fixed_stays():
+    found = search("dqn", fields=FEW, fixed=("learner.lanes", "learner.batch"),
+                   values={"learner.lanes": 2}, batch=32)  # fmt: skip
+    assert {point.values["learner.lanes"] for point in found.points} == {2}
+    assert found.choice.config.learner.batch == 64, "a batch that is set is not replaced"
+    assert search("dqn", fields=FEW, batch=32).choice.config.learner.batch == 32
+
+
+def test_a_value_that_breaks_a_rule_is_counted_by_its_field():
+    fields = FEW | {"learner.lanes": (2, 3), "learner.multipliers": (8,)}
+    found = search("dqn", fields=fields)
+    assert found.refused["lanes"] == 3 * 2 * 2 and {
+        p.config.learner.lanes for p in found.points
+    } == {2}
+
+
+def test_points_with_other_numbers_do_not_compete():
+    def point(kind, clocks):
+        return Point(config=None, values={"kind": kind}, clocks=clocks, levels=0, latency=0,
+                     resources={}, share=0, limit="lut", total=0)  # fmt: skip
+
+    slow, fast = point("float32", 9), point("fixed", 1)
+    assert front([slow, fast]) == [fast] and front([slow, fast], ("kind",)) == [fast, slow]
+
+
+def test_the_usual_network_in_fixed_point():
+    """CF'22's search on one design, ours on the whole board: about a third of two lanes' 5 567."""
+    found = search("dqn", values={"learner.arithmetic": replace(
+        DESIGNS["dqn"].default(U200.numbers).learner.arithmetic, kind="fixed")},
+        fixed=("learner.arithmetic.kind", "replay.fanout"), batch=64)  # fmt: skip
+    assert found.choice.clocks <= 1948
+    less = search("dqn", batch=64, regions=(0,), fields=FEW)
+    assert less.limits["dsp"] == 1812 and less.choice.clocks > found.choice.clocks
+
+
+def test_gaes_levels_are_those_of_yosys():
+    """As docs/results has them for words of 27 bits."""
+    rows = json.loads((ROOT / "docs/results/gae.json").read_text())
+    depth = {
+        row["case"]: row["value"]
+        for each in rows
+        for row in each["rows"]
+        if row["metric"] == "logic_depth"
+    }
+    space, base = DESIGNS["gae"].space, DESIGNS["gae"].default(U200.numbers)
+    for k in (1, 2, 3):
+        config = with_values(base, {"gae.lookahead": k})
+        assert space.levels(config) == depth[f"pe, k={k}, words of 27 bits"]

@@ -1,0 +1,195 @@
+"""``rlfabric explore``, what it writes, and ``--config`` of the commands that read it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import boards
+import host.generate
+import rlfabric
+from host.commands.app import app
+from host.commands.exits import report
+from host.commands.request import request
+from host.generate import configure, find_design
+from hw.errors import UsageError
+
+SMALL = ["--set", "lanes=1", "--set", "multipliers=4", "--set", "hidden=16"]
+
+
+def invoke(*words, code=0):
+    found = CliRunner().invoke(app, [str(word) for word in words])
+    if code:
+        assert report(found.exception) == code, found.exception
+        return str(found.exception)
+    assert found.exit_code == 0, (found.output, found.exception)
+    return found.output
+
+
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory):
+    """The file of a search of dqn, and what was printed."""
+    out = tmp_path_factory.mktemp("explored")
+    printed = invoke("explore", "dqn", "--batch", 32, "--out", out, *SMALL)
+    return out / "u200/dqn/explore.json", printed
+
+
+def test_what_is_written_and_printed(explored):
+    file, printed = explored
+    document = json.loads(file.read_text())
+    choice = document["choice"]
+    assert document["set"] == {
+        "learner.lanes": 1, "learner.multipliers": 4, "learner.hidden": [16]
+    }  # fmt: skip
+    assert choice["fields"]["learner.batch"] == document["batch"] == 32
+    assert choice["fields"]["learner.arithmetic.kind"] == "fixed" and choice["regions"] == [0]
+    assert choice["clocks"] == document["fastest"]["clocks"] < document["default"]["clocks"]
+    assert document["operation"] == "iteration of LEARN with 32 samples"
+    assert {point["fields"]["replay.fanout"] for point in document["front"]} >= {4, 32}
+    assert all(None not in point["resources"].values() for point in document["front"])
+    for text in (f"{choice['clocks']} clocks; needs region 0", "explore.png", "--config"):
+        assert text in printed
+    assert (file.parent / "explore.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_equal_searches_give_equal_bytes(explored, tmp_path):
+    """Printed and written, with caches filled or empty."""
+    file, _ = explored
+    printed = invoke("explore", "dqn", "--batch", 32, "--out", tmp_path, "--json", *SMALL)
+    assert printed.encode() == file.read_bytes()
+    assert (tmp_path / "u200/dqn/explore.json").read_bytes() == file.read_bytes()
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """``made(*words)``: the config of the kernel that `verilog` would write, as a dict."""
+
+    def emit(name, board, out, *, overwrite, **values):
+        found.append(configure(find_design(name), boards.get(board), values).to_dict())
+        return out
+
+    def made(*words):
+        invoke("verilog", *words)
+        return found.pop()
+
+    found = []
+    monkeypatch.setattr(host.generate, "emit", emit)
+    return made
+
+
+def test_a_kernel_is_made_of_the_choice(explored, made):
+    file, _ = explored
+    config = made("dqn", "--config", file, "--fanout", 4)
+    fields = json.loads(file.read_text())["choice"]["fields"]
+    assert config["learner"]["batch"] == 32 and config["learner"]["hidden"] == (16,)
+    assert config["learner"]["update_units"] == fields["learner.update_units"]
+    assert config["learner"]["arithmetic"]["kind"] == "fixed"
+    assert config["replay"]["fanout"] == 4, "an option goes before the file"
+    assert made("dqn", "--config", file)["replay"]["fanout"] == fields["replay.fanout"] != 4
+
+
+def test_a_file_of_fields(tmp_path, made):
+    """Nested or not, as ``--set`` names them."""
+    file = tmp_path / "fields.json"
+    file.write_text('{"fanout": 8, "engine": {"depth": 64}}')
+    config = made("replay", "--config", file, "--set", "engine.bursts=9")
+    assert config["replay"]["fanout"] == 8
+    assert config["engine"]["depth"] == 64 and config["engine"]["bursts"] == 9
+
+
+def test_another_ones_choice_is_refused(explored, tmp_path):
+    file, _ = explored
+    for words, text in (
+        (["verilog", "ddpg"], "design must be ddpg, not 'dqn' as in"),
+        (["report", "dqn", "--board", "u50"], "board must be u50, not 'u200' as in"),
+    ):
+        assert text in invoke(*words, "--config", file, "--out", tmp_path, code=2)
+    rule = tmp_path / "rule.json"
+    rule.write_text(json.dumps({"rule": "cf22", "choice": {}}))
+    assert "not rule 'cf22'" in invoke("verilog", "dqn", "--config", rule, code=2)
+    rule.write_text("[]")
+    assert "must be a JSON object" in invoke("verilog", "dqn", "--config", rule, code=2)
+
+
+def requested(file, **settings):
+    return request("dqn", options={}, settings=settings, file=file, board="u200")
+
+
+def test_a_run_takes_the_choice(explored):
+    """If the run and the search agree on what the run decides."""
+    file, _ = explored
+    config, kernel = requested(file, hidden="16")
+    assert config.agent.batch_size == 32 and kernel["learner.multipliers"] == 4
+    with pytest.raises(
+        UsageError, match=r"learner.hidden must be 64,64, as the run decides, not 16"
+    ):
+        requested(file)
+    with pytest.raises(UsageError, match=r"learner.batch must be 64, as the run decides, not 32"):
+        requested(file, hidden="16", batch_size="64")
+    with pytest.raises(UsageError, match="design must be replay, not 'dqn'"):
+        request("dqn", options={"learner": "cpu"}, settings={}, file=file, board="u200")
+
+
+def test_the_api_gives_the_same(explored):
+    file, _ = explored
+    values = {"learner.lanes": 1, "multipliers": 4, "hidden": (16,)}
+    found = rlfabric.explore("dqn", batch=32, **values)
+    assert json.loads(json.dumps(found)) == json.loads(file.read_text())
+
+
+@pytest.mark.parametrize(
+    "words, code, text",
+    [
+        (["nothing"], 2, "design must be one of replay"),
+        (["dqn", "--board", "u1"], 2, "board must be one of u200"),
+        (["dqn", "--regions", "7"], 2, "regions must be all, or some of 0, 1, 2"),
+        (["dqn", "--set", "nothing=1"], 2, "nothing must be the name of a field"),
+        (["dqn", "--rule", "other"], 2, "rule must be ours or cf22, not 'other'"),
+        (["gae", "--rule", "cf22"], 2, "design must be one of dqn, ddpg for cf22, not 'gae'"),
+        (["dqn", "--rule", "cf22", "--cap", "x"], 2, "cap must be an integer, not 'x'"),
+        (["dqn", "--rule", "cf22", "--set", "lanes=2"], 2, "lanes must be one of observation, "),
+        (["dqn", "--cap", "32"], 2, "cap must be with --rule cf22, not alone"),
+        (["fixar", "--board", "ulx3s"], 4, "lut must be at most 58547 in ULX3S-85F"),
+        (["replay", "--set", "capacity=1e12"], 2, "capacity must be"),
+        (["replay", "--board", "ulx3s", "--set", "capacity=1048576"], 4, "must be at most"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(words, code, text):
+    assert text in invoke("explore", *words, code=code)
+
+
+def test_a_batch_must_be_one():
+    with pytest.raises(UsageError, match="batch must be a positive integer, not 0"):
+        rlfabric.explore("gae", batch=0)
+
+
+def test_cf22s_rule():
+    """CF'22's networks, with the paper's cap and without."""
+    found = json.loads(invoke("explore", "dqn", "--rule", "cf22", "--cap", 32, "--json"))
+    assert [found[n] for n in ("dp", "widest", "dsp", "clocks")] == [2, 32, 1600, 312]
+    printed = invoke("explore", "ddpg", "--rule", "cf22")
+    assert "choice: DP 2, 32 multipliers in the widest unit, 2560 DSP blocks, 780 cl" in printed
+    printed = invoke("explore", "dqn", "--rule", "cf22", "--cap", "none", "--set", "hidden=64")
+    assert "choice: DP 1, 64 multipliers in the widest unit, 1600 DSP blocks, 280 cl" in printed
+
+
+def test_two_regions_and_what_they_would_buy(tmp_path):
+    printed = invoke("explore", "fixar", "--board", "u50", "--out", tmp_path)
+    assert "needs 2 regions" in printed and "a gain of less than a hundredth" in printed
+
+
+def test_without_the_plotting_library_numbers_are_written(tmp_path, monkeypatch, capsys):
+    import host.commands.exploration as exploration
+
+    def missing(*_):
+        raise rlfabric.MissingTool("matplotlib must be installed to draw, not missing")
+
+    monkeypatch.setattr(exploration, "needed", missing)
+    invoke("explore", "gae", "--out", tmp_path)
+    folder = tmp_path / "u200/gae"
+    assert (folder / "explore.json").exists() and not (folder / "explore.png").exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "u200").write_text("")
+    assert "must be writable" in invoke("explore", "gae", "--out", tmp_path, code=7)
