@@ -36,11 +36,12 @@ HOST_ARROWS = {
     "card": set(),
     "generate": set(),
     "runtime": {"card"},
+    "measure": {"card", "generate", "runtime"},
     "collect": {"runtime"},
     "algorithms": {"runtime", "collect"},
     "learners": {"runtime", "algorithms"},
     "train": {"card", "generate", "runtime", "collect", "algorithms", "learners"},
-    "commands": {"card", "generate", "collect", "algorithms", "train"},
+    "commands": {"card", "generate", "measure", "collect", "algorithms", "train"},
 }
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 from amaranth.hdl import Fragment
 from legal_configs import legal_config
+from marks import long_but
 
 from hw.designs import DESIGNS
 from hw.shared import SHARED
@@ -64,7 +65,7 @@ def elaborate(name, seed):
                 Fragment.get(SHARED[each], None)
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", long_but(["replay", "gae", "dqn"], DESIGNS))
 def test_some_become_verilog(name):
     with no_warnings():
         if name not in LARGE:

@@ -126,6 +126,7 @@ def test_a_wheel_of_the_sdist_is_the_same(wheel, tmp_path):
         assert first.read(name) == second.read(name), name
 
 
+@pytest.mark.long  # the whole wheel again, beside modules of the same names
 def test_it_works_among_a_users_own_modules(installed, hostile, torch):
     """Trains, and says what it does not draw; README's example uses what it has trained, which
     goes on in the checkout."""

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from bench import row
-from bench.fa3c.rounds import random_parameters
 from host.card import open_card
 from host.generate import generate
+from host.measure.rounds import random_parameters, screens_of
 from host.runtime.a3c import ActorCritic, Infer, Sync
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.replay.commands import Opcode
@@ -36,9 +36,7 @@ def _actor_critic(kernel):
     config = network.config
     network.load(random_parameters(config, rng))
     network.run([Sync(snapshot=0)])
-    shape = 4, config.height, config.width, config.channels
-    screens = rng.integers(0, 256, shape, np.uint8)
-    agents, step = (0, 1, 2, 3), None
+    screens, agents, step = screens_of(config, 4, rng), (0, 1, 2, 3), None
 
     def launch():
         network.run([Infer(unit=0, snapshot=0, agents=agents, observations=screens, step=step)])

@@ -2,16 +2,13 @@
 
 from functools import cache
 from hashlib import sha256
-from itertools import islice
 from typing import NamedTuple
-
-import numpy as np
 
 from bench import row
 from host.card import open_card
 from host.generate import generate
-from host.runtime.a3c import ActorCritic, Infer, Sync, Train
-from host.runtime.a3c_image import parameter_shapes
+from host.measure.rounds import periods
+from host.runtime.a3c import ActorCritic
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.pass_types import Kind
 from hw.fa3c.period_clocks import period_clocks
@@ -23,8 +20,7 @@ from hw.fa3c.unit.pass_clocks import pass_clocks, sweeps
 from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["CLOCK", "Measured", "kernel", "measure", "rows", "tasks_of"]
-__all__ += ["expected", "random_parameters"]
+__all__ = ["CLOCK", "Measured", "expected", "kernel", "measure", "rows"]
 
 #: The paper's clock, FA3C 5.1.
 CLOCK = 180e6
@@ -58,43 +54,6 @@ def kernel(**settings):
     return generate("a3c", "u200", BUILD_DIRECTORY / "bench" / f"a3c-{name}", **settings)
 
 
-def random_parameters(config, rng):
-    """``{name: float32 array}``: random initial parameters of the network, as torch makes them.
-
-    They are uniform in +-1 / sqrt(inputs of a unit of the layer), drawn from the Generator ``rng``.
-    """
-    shapes = parameter_shapes(config)
-    fans = {name: np.prod(shapes[name.split(".")[0] + ".weight"][1:]) for name in shapes}
-    return {
-        name: (rng.uniform(-1, 1, shape) / np.sqrt(fans[name])).astype(np.float32)
-        for name, shape in shapes.items()
-    }
-
-
-def tasks_of(config, schedule, plan, rng):
-    """The list of tasks (Sync, Train, Infer) of the round ``plan``, as ``ActorCritic.run`` takes
-    them, with random observations and errors from ``rng``. ``schedule`` is not used."""
-    tasks = [Sync(snapshot=group) for group in plan.syncs]
-    for task in plan.trainings:
-        errors = rng.normal(size=(config.steps, config.outputs)).astype(np.float32) / 100
-        tasks.append(
-            Train(unit=task.unit, snapshot=task.group, agent=task.agent, errors=errors, rate=7e-4)
-        )
-    shape = config.height, config.width, config.channels
-    for task in plan.inferences:
-        screens = rng.integers(0, 256, (len(task.agents), *shape), np.uint8)
-        tasks.append(
-            Infer(
-                unit=task.unit,
-                snapshot=task.group,
-                agents=task.agents,
-                observations=screens,
-                step=task.step,
-            )
-        )
-    return tasks
-
-
 def _bytes(card):
     """Bytes read and bytes written so far, by all masters."""
     traffic = card.device.traffic()
@@ -111,19 +70,12 @@ def measure(folder, agents, memory=None):
     ``folder`` is the kernel's, ``agents`` the number of agents, ``memory`` a ``MemoryConfig`` or
     None for the default.
     """
-    rng = np.random.default_rng(0)
     with open_card("sim", **({} if memory is None else {"memory": memory})) as card:
         network = ActorCritic(card.load(folder / "kernel.json"))
-        config = network.config
-        network.load(random_parameters(config, rng))
-        schedule = Schedule(config, agents)
-        statuses, before = [], None
-        for number, plan in enumerate(islice(schedule.plans(), 2 * schedule.period)):
-            if number == schedule.period:
-                before = network.device_cycles, *_bytes(card)
-            network.run(tasks_of(config, schedule, plan, rng))
-            if number >= schedule.period:
-                statuses.append(network.status.copy())
+        turns = periods(network, agents)
+        next(turns)
+        before = network.device_cycles, *_bytes(card)
+        statuses = next(turns)
         after = network.device_cycles, *_bytes(card)
         clocks, loads, stores = (b - a for a, b in zip(before, after, strict=True))
     return Measured(clocks, loads, stores, statuses)

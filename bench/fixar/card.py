@@ -7,9 +7,11 @@ from hashlib import sha256
 
 import numpy as np
 
-from bench.learner.inputs import adam_steps, random_experiences, random_weights
 from host.card import open_card
 from host.generate import generate
+from host.measure.inputs import adam_steps, random_experiences
+from host.measure.launches import LIMIT_S
+from host.measure.learner import second_iteration, with_random_weights
 from host.runtime.fixar import FixarReplay
 from host.runtime.program import aligned
 from hw.fixar.precision import Precision, slots
@@ -24,7 +26,7 @@ __all__ = ["PRECISIONS", "Measured", "kernel", "measure", "precision_of"]
 #: gradients keep 32 bits.
 PRECISIONS = {"full": (False, False), "mixed": (True, False), "half": (True, True)}
 
-CAPACITY, _ITERATIONS = 2048, 2
+CAPACITY = 2048
 _OBSERVATIONS = (1, 16)
 #: An iteration of a large batch may have no transfer for so long.
 _MEMORY = MemoryConfig(max_idle=10_000_000)
@@ -146,15 +148,13 @@ def measure(learner, cases, whole=False):
     rng, acts, timestep = np.random.default_rng(0), {}, (None, None)
     with open_card("sim", memory=_MEMORY) as card:
         loaded = card.load(kernel(learner) / "kernel.json")
-        buffer = FixarReplay(loaded, capacity=CAPACITY, timeout_s=3600)
-        buffer.initialize(random_weights(learner, rng))
+        buffer = with_random_weights(loaded, rng, FixarReplay, capacity=CAPACITY, timeout_s=LIMIT_S)
         experiences = random_experiences(learner, rng, CAPACITY)
         buffer.add(**experiences)
         iterations, clocks, used = {}, buffer.device_cycles, time.process_time()
         for precision, batch in cases:
             buffer.set_precision(precision_of(learner, precision))
-            reports = buffer.learn(adam_steps(_ITERATIONS, batch), batch_size=batch).reports
-            iterations[precision, batch] = int(reports["cycles"][1, 3])
+            iterations[precision, batch] = second_iteration(buffer, batch)
         speed = (buffer.device_cycles - clocks) / (time.process_time() - used)
         if whole:
             buffer.set_precision(precision_of(learner, "half"))

@@ -8,10 +8,11 @@ from math import ceil
 import numpy as np
 
 from bench import row
-from bench.learner.inputs import adam_steps, random_experiences, random_weights
 from host.card import open_card
 from host.generate import generate
-from host.runtime.learner import LearningReplay
+from host.measure.inputs import adam_steps, random_experiences
+from host.measure.launches import launch_clocks
+from host.measure.learner import with_random_weights
 from host.runtime.program import aligned
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.commands import LearnOpcode
@@ -155,9 +156,7 @@ def buffer_of(card, learner, rng, capacity=CAPACITY):
     """A ``LearningReplay`` of the kernel with ``learner`` on ``card``: its memory is empty, and its
     weights are random numbers from ``rng``."""
     path = kernel(learner, capacity) / "kernel.json"
-    buffer = LearningReplay(card.load(path), capacity=capacity)
-    buffer.initialize(random_weights(learner, rng))
-    return buffer
+    return with_random_weights(card.load(path), rng, capacity=capacity)
 
 
 def acting_cycles(buffer, counts, rng):
@@ -170,9 +169,7 @@ def acting_cycles(buffer, counts, rng):
     learner, result = buffer.learner, {}
 
     def clocks(program, seen, size):
-        before = buffer.device_cycles
-        buffer.launcher.run(program, [(0, seen)], size)
-        return buffer.device_cycles - before
+        return launch_clocks(buffer, lambda: buffer.launcher.run(program, [(0, seen)], size))
 
     for count in counts:
         words = 4 * observation_granules(learner)

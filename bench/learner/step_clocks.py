@@ -10,8 +10,9 @@ import numpy as np
 
 from bench import row
 from bench.learner.cycles import acting_cycles, buffer_of
-from bench.learner.inputs import adam_steps, random_experiences
 from host.card import open_card
+from host.measure.inputs import adam_steps, random_experiences
+from host.measure.learner import ITERATIONS, report_clocks
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.algorithms.registry import algorithm_of
 from hw.learner.config import LearnerConfig
@@ -21,9 +22,6 @@ from hw.learner.step_clocks import step_clocks
 __all__ = ["LEARNERS", "case_of", "measure", "rows"]
 
 _CAPACITY, _BATCH = 512, 64
-#: Iterations of a launch, and those that count: nothing hides the batch of the first, and the last
-#: draws none.
-_ITERATIONS, _COUNTED = 6, slice(2, -1)
 #: What ACT is given.
 _OBSERVATIONS = (1, 5)
 
@@ -77,27 +75,22 @@ def measure(learner):
         config = buffer.config
         buffer.add(**random_experiences(learner, rng, _CAPACITY))
         for batch in (4 * learner.lanes, _BATCH):
-            steps, name = adam_steps(_ITERATIONS, batch), f"B={batch}"
+            steps, name = adam_steps(ITERATIONS, batch), f"B={batch}"
             sent = buffer.sample(batch)
-            sent = {field: np.repeat(sent[field], _ITERATIONS, 0) for field in buffer.dtype.names}
+            sent = {field: np.repeat(sent[field], ITERATIONS, 0) for field in buffer.dtype.names}
             trained = buffer.train(steps, sent, batch_size=batch)
-            step, train = _clocks(trained.reports, 2, 3)
+            step, train = report_clocks(trained.reports, 2, 3)
             result[name, "gradient_step_cycles"] = step, step_clocks(learner, batch).step
             result[name, "train_cycles"] = train, train_clocks(config, batch)
         for inserts, name in ((0, "B=64"), (1, "B=64, an insertion")):
-            new = random_experiences(learner, rng, inserts * _ITERATIONS) if inserts else None
+            new = random_experiences(learner, rng, inserts * ITERATIONS) if inserts else None
             learned = buffer.learn(steps, batch_size=_BATCH, experiences=new)
-            (learn,) = _clocks(learned.reports, 3)
+            (learn,) = report_clocks(learned.reports, 3)
             result[name, "iteration_cycles"] = learn, learn_clocks(config, _BATCH, inserts)
         for count, (_, command) in acting_cycles(buffer, _OBSERVATIONS, rng).items():
             name = "an observation" if count == 1 else f"{count} observations"
             result[name, "act_cycles"] = command, act_clocks(config, count)
     return result
-
-
-def _clocks(reports, *places):
-    """Medians of clocks in REPORTs."""
-    return [int(np.median(reports["cycles"][_COUNTED, place])) for place in places]
 
 
 def rows():

@@ -12,14 +12,11 @@ import numpy as np
 from bench import row
 from host.card import open_card
 from host.generate import generate
+from host.measure.launches import launch_clocks
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.errors import Failure
-from hw.replay.command_clocks import (
-    insert_clocks,
-    launch_clocks,
-    sample_clocks,
-    update_clocks,
-)
+from hw.replay import command_clocks
+from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES
 from hw.shell.status_block import STATUS
@@ -88,12 +85,7 @@ def measure(buffer, count):
     }
     maximum = int(buffer.status["maximum"])
     buffer.launcher.run([(Opcode.RESTORE, {**place, "maximum": maximum})])
-    result = {}
-    for name, step in steps.items():
-        before = buffer.device_cycles
-        step()
-        result[name] = buffer.device_cycles - before
-    return result
+    return {name: launch_clocks(buffer, step) for name, step in steps.items()}
 
 
 def rows():
@@ -165,7 +157,7 @@ def _by_formula(buffer, case, found):
     return [
         row("replay", case, f"kernel_{name.lower()}_cycles", found[name], "cycles",
             reference="worked out, hw.replay.command_clocks",
-            reference_value=launch_clocks(config, [clocks]),
+            reference_value=command_clocks.launch_clocks(config, [clocks]),
             source="RTL on the simulated card, default memory")
         for name, clocks in worked.items()
     ]  # fmt: skip

@@ -87,6 +87,14 @@ def _sentences(document, board):
     unknown = sum(n for name, n in document["refused"].items() if name.endswith(" unknown"))
     if unknown:
         yield f"resources of {unknown} configs are unknown: these are never called fitting"
+    for each in document.get("verified", ()):
+        own = ", ".join(f"{name} {written(value)}" for name, value in each["fields"].items())
+        yield f"simulated: {own}: {each['measured']} clocks, {each['clocks']} by formula"
+    if mapped := document.get("mapped"):
+        counts = ", ".join(f"{name} {mapped['kernel'][name]:g}" for name in RESOURCES)
+        yield f"mapped by yosys: {counts}"
+        yield from (f"does not fit as mapped: {line}" for line in mapped["lacks"])
+        return
     yield "all figures are estimates: see docs/explorer.md for how far they are off"
 
 

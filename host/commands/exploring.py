@@ -41,6 +41,10 @@ def explore(
         str | None,
         typer.Option(help="`--rule cf22`: the widest unit has so many, or `none`. [default: 32]"),
     ] = None,
+    verify: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Simulate the N best, and map the best by yosys."),
+    ] = 0,
     out: Output = BUILD_DIRECTORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ):  # fmt: skip
@@ -68,6 +72,7 @@ def explore(
         raise UsageError("cap must be with --rule cf22, not alone")
     import boards
     from host.commands.exploration import drawn, show
+    from host.commands.verifying import verified
     from host.generate.explored import EXPLORED, PICTURE, exploration, save, text_of
     from hw.designs import DESIGNS
     from hw.errors import MissingTool
@@ -75,6 +80,8 @@ def explore(
     found, document = exploration(
         design, board, batch=batch, regions=regions, values=options(settings)
     )
+    if verify:
+        document |= verified(found, document, out, verify)
     text = text_of(document)
     files = {EXPLORED: text.encode()}
     title = f"{design} on {boards.get(board).title}: {document['operation']}"

@@ -20,7 +20,7 @@ from hw.errors import MissingTool
 from hw.estimate import RESOURCES
 from hw.extras import needed
 
-__all__ = ["make", "show"]
+__all__ = ["make", "progress", "show"]
 
 _TITLES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM", "dsp": "DSP"}
 
@@ -41,7 +41,7 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
     description = design.describe(config)
     whose = identity(name, board, description)
     write(folder, whose, {}, overwrite=overwrite)
-    with _progress() as progress:
+    with progress() as shown:
         result = report(
             name,
             board,
@@ -49,7 +49,7 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
             work=Path(out) / "area",
             levels=levels,
             routed=routed(folder, description),
-            progress=progress,
+            progress=shown,
         )
     files = {REPORT: (json.dumps(result, indent=2) + "\n").encode()}
     try:
@@ -61,7 +61,7 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
 
 
 @contextmanager
-def _progress():
+def progress():
     """Shows the present work and its time: on a terminal at once, elsewhere once a minute."""
     begin = shown = time.monotonic()
     console = Console(stderr=True)

@@ -29,6 +29,7 @@ __all__ = [
     "beats_of",
     "clocks",
     "insert_clocks",
+    "latencies",
     "launch_clocks",
     "sample_clocks",
     "stored_clocks",
@@ -55,9 +56,7 @@ def clocks(config):
     Memory is as the simulated card's. For a kernel with shorter queues it is one that answers
     within what they hold: such a kernel is for a part whose own block RAM is the memory.
     """
-    engine, count = config.engine, min(_COUNT, config.replay.capacity)
-    most = engine.depth - engine.burst_beats - _UNDER_WAY
-    memory = dict(read=max(1, min(READ, most)), write=max(1, min(WRITE, most)))
+    count, memory = min(_COUNT, config.replay.capacity), latencies(config)
     commands = {
         "SAMPLE": sample_clocks(config, count, _GRANULES, **memory),
         "INSERT": insert_clocks(config, count, _GRANULES, **memory),
@@ -70,6 +69,13 @@ def clocks(config):
         )
         for name, each in commands.items()
     }
+
+
+def latencies(config):
+    """``{"read": clocks, "write": clocks}`` of the memory that ``clocks`` assumes for a config."""
+    engine = config.engine
+    most = engine.depth - engine.burst_beats - _UNDER_WAY
+    return dict(read=max(1, min(READ, most)), write=max(1, min(WRITE, most)))
 
 
 def launch_clocks(config, commands, *, read=READ):

@@ -1,6 +1,6 @@
 """The configs of ``replay`` among which a search chooses: fanouts of the sum tree (CF'22 4.2)."""
 
-from hw.replay.command_clocks import launch_clocks, sample_clocks
+from hw.replay.command_clocks import latencies, launch_clocks, sample_clocks
 from hw.replay.tree.manager import ReplayManager
 from hw.space import Space
 
@@ -18,7 +18,10 @@ def draw_latency(config):
 
 
 def _clocks(config, batch):
-    return launch_clocks(config, [sample_clocks(config, batch, _GRANULES)])
+    """With memory that answers within what the kernel's queues hold."""
+    memory = latencies(config)
+    sample = sample_clocks(config, batch, _GRANULES, **memory)
+    return launch_clocks(config, [sample], read=memory["read"])
 
 
 SPACE = Space(

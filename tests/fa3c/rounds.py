@@ -3,7 +3,7 @@
 import numpy as np
 from fa3c.networks import NETWORKS
 
-from bench.fa3c.rounds import random_parameters
+from host.measure import rounds
 from host.runtime.a3c import Infer, Train
 
 __all__ = ["CONFIG", "infer", "parameters_of", "screens_of", "train"]
@@ -13,15 +13,12 @@ CONFIG = NETWORKS["usual"]  # 7 x 6 x 3 bytes, 4 outputs, units infer and train,
 
 def parameters_of(config, seed=0):
     """``random_parameters``. ``seed``: or a generator."""
-    return random_parameters(config, np.random.default_rng(seed))
+    return rounds.random_parameters(config, np.random.default_rng(seed))
 
 
 def screens_of(config, count, seed=0):
-    """Random observations [count, height, width, channels]."""
-    rng, shape = np.random.default_rng(seed), (config.height, config.width, config.channels)
-    if config.binary32:
-        return rng.standard_normal((count, *shape)).astype(np.float32)
-    return rng.integers(0, 256, (count, *shape), np.uint8)
+    """Random observations [count, height, width, channels]. ``seed``: or a generator."""
+    return rounds.screens_of(config, count, np.random.default_rng(seed))
 
 
 def infer(agents, step, **fields):

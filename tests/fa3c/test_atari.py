@@ -5,8 +5,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from bench.fa3c.rounds import CLOCK, PAIRS, kernel, random_parameters, tasks_of
+from bench.fa3c.rounds import CLOCK, PAIRS, kernel
 from host.card import open_card
+from host.measure.rounds import random_parameters, tasks_of
 from host.runtime.a3c import ActorCritic
 from hw.fa3c.period_clocks import works_of
 from hw.fa3c.round_clocks import round_clocks
@@ -30,7 +31,7 @@ def test_period():
             network.load(parameters)
         schedule = Schedule(config, AGENTS)
         for plan in islice(schedule.plans(), 2 * schedule.period):
-            tasks, before = tasks_of(config, schedule, plan, rng), networks[0].device_cycles
+            tasks, before = tasks_of(config, plan, rng), networks[0].device_cycles
             outputs = [network.run(tasks) for network in networks]
             for one, other in zip(*outputs, strict=True):
                 np.testing.assert_array_equal(one, other)

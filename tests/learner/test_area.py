@@ -62,10 +62,12 @@ UNITS = {
     "loss": lambda: (TdLoss(FLOAT), TdLoss.estimate(FLOAT)),
     "fixed_loss": lambda: (TdLoss(FIXED), TdLoss.estimate(FIXED)),
     **{
-        f"{name}_{unit}": lambda unit=unit, arguments=arguments: layer(*arguments)[unit]
-        for name, arguments in (
-            ("chain", (FIXED, CHAIN, 4)),
-            ("apart", (FLOAT, APART, 2)),
+        f"{name}_{unit}": lambda unit=unit, arguments=arguments, optimizer=optimizer: layer(
+            *arguments, optimizer=optimizer
+        )[unit]
+        for name, arguments, optimizer in (
+            ("chain", (FIXED, CHAIN, 4), "adam"),
+            ("apart", (FLOAT, APART, 2), "sgd"),
         )
         for unit in ("forward", "backward", "parameters")
     },
@@ -75,7 +77,8 @@ UNITS = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", UNITS)
 def test_area(name):
-    """Within a tenth: yosys changes from version to version."""
+    """Within a tenth: yosys changes from version to version. A unit that is alone keeps the
+    registers of a handshake that chains do not use."""
     unit, need = UNITS[name]()
     found = synthesize(
         to_verilog(unit, name=name),
@@ -85,6 +88,6 @@ def test_area(name):
         flatten=False,
     )
     assert need.lut == pytest.approx(found["lut"], rel=0.1)
-    assert need.ff == pytest.approx(found["ff"], rel=0.05)
+    assert need.ff == pytest.approx(found["ff"], rel=0.05, abs=10)
     assert need.dsp == found["dsp"]
     assert (need.bram36 or 0) == found["bram36"]

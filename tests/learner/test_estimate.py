@@ -21,8 +21,7 @@ FIXED = Arithmetic(kind="fixed")
 
 
 def mapped(algorithm, kind, sizes, unroll, optimizer="adam", *, width=512, capacity=1024, **more):
-    """A kernel; ``sizes``: of observation, action and hidden layers; ``unroll``: lanes,
-    multipliers, update units."""
+    """``sizes``: observation, action, hidden layers; ``unroll``: lanes, multipliers, updated."""
     observation, action, *hidden = sizes
     lanes, multipliers, update_units = unroll
     return LearnerKernelConfig(
@@ -96,6 +95,33 @@ UNSEEN = {
     "ddpg, float32, ZCU106": (
         mapped("ddpg", "float32", (3, 1, 64, 64), (1, 4, 1), width=128, capacity=1 << 18),
         (169539, 170682, 117, 46, 598),
+    ),
+    "dqn, fixed, eight lanes, rmsprop": (
+        mapped("dqn", "fixed", (8, 4, 48), (8, 8, 2), "rmsprop", capacity=1 << 16),
+        (133080, 110368, 105, 12, 491),
+    ),
+    "dqn, float32, two lanes, rmsprop": (
+        mapped(
+            "dqn", "float32", (4, 2, 48, 48), (2, 12, 2), "rmsprop", capacity=1 << 16, double=False
+        ),
+        (161865, 161421, 115.5, 12, 573),
+    ),
+    "ddpg, fixed, two lanes, leaky_relu": (
+        mapped(
+            "ddpg",
+            "fixed",
+            (11, 3, 40, 40),
+            (2, 12, 4),
+            width=256,
+            capacity=20_000,
+            batch=32,
+            hidden_activation="leaky_relu",
+        ),
+        (165600, 145584, 207, 2, 789),
+    ),
+    "dqn, fixed, 52 multipliers": (
+        mapped("dqn", "fixed", (4, 2, 64, 64), (8, 52, 8), capacity=1 << 16),
+        (296642, 276811, 326, 12, 2711),
     ),
 }
 

@@ -1,12 +1,15 @@
 """job_core and job_dispatcher: jobs beside commands, the batch and the items on streams."""
 
 import pytest
+from marks import long_but
 from replay.kernels import kernel_config
 
 from hw.replay.job_core import JobReplayCore
 
 
-@pytest.mark.parametrize("data_width, granules", [(128, 3), (512, 3), (512, 5)])
+@pytest.mark.parametrize(
+    "data_width, granules", long_but([(512, 3)], [(128, 3), (512, 3), (512, 5)])
+)
 def test_jobs(simulate, data_width, granules):
     """An experience is some beats, part of a beat, and more than one."""
     config = dict(capacity=37, fanout=4, priority_width=16, priority_fraction=8)

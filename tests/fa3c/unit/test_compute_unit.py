@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from fa3c.networks import NETWORKS, random_networks
+from marks import long_but
 
 from hw.fa3c.unit.compute_unit import ComputeUnit
 
@@ -11,16 +12,6 @@ from hw.fa3c.unit.compute_unit import ComputeUnit
 QUICK = "smallest"
 #: As quick: a network and one of its own units.
 QUICK_ROLE = ("one layer", 1)
-
-
-def long_but(quick, cases):
-    """``cases`` as parameters, of which all others are long."""
-    return [
-        pytest.param(
-            *([case] if isinstance(case, str) else case), marks=[pytest.mark.long] * (case != quick)
-        )
-        for case in cases
-    ]
 
 
 def matches_twin(simulate, config, number, short, **simulator):
@@ -34,7 +25,7 @@ def matches_twin(simulate, config, number, short, **simulator):
     )
 
 
-@pytest.mark.parametrize("name", long_but(QUICK, NETWORKS))
+@pytest.mark.parametrize("name", long_but([QUICK], NETWORKS))
 def test_matches_twin(simulate, name):
     """A unit that does everything: long under Icarus, to which the units in one role are left."""
     config = replace(NETWORKS[name], units=("any",))
@@ -42,7 +33,7 @@ def test_matches_twin(simulate, name):
 
 
 @pytest.mark.parametrize(
-    "name, number", long_but(QUICK_ROLE, [(name, unit) for name in NETWORKS for unit in (0, 1)])
+    "name, number", long_but([QUICK_ROLE], [(name, unit) for name in NETWORKS for unit in (0, 1)])
 )
 def test_each_unit_in_its_role(simulate, name, number):
     """hw_arrays 1: a unit that only trains a network of one layer could not be generated, as it

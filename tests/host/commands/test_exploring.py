@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 import boards
 import host.generate
 import rlfabric
+from host.commands import verifying
 from host.commands.app import app
 from host.commands.exits import report
 from host.commands.request import request
@@ -193,3 +194,38 @@ def test_without_the_plotting_library_numbers_are_written(tmp_path, monkeypatch,
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "u200").write_text("")
     assert "must be writable" in invoke("explore", "gae", "--out", tmp_path, code=7)
+
+
+def test_the_best_are_simulated_and_the_choice_is_mapped(tmp_path, monkeypatch):
+    """With stand-ins for both; ``test_verified`` has the tools."""
+    asked = []
+
+    def measure(name, board, out, config, batch):
+        asked.append((name, board, config, batch))
+        return 1000 + len(asked)
+
+    def report(name, board, config, **_):
+        kernel = dict(lut=1, ff=2, bram36=3.5, uram=4, dsp=5)
+        return {"kernel": kernel, "mapped": kernel | {"dsp": 99_999}}
+
+    monkeypatch.setattr(verifying, "measure", measure)
+    monkeypatch.setattr(verifying, "report", report)
+    printed = invoke("explore", "gae", "--batch", 9, "--verify", 3, "--out", tmp_path)
+    found = json.loads((tmp_path / "u200/gae/explore.json").read_text())
+    assert [each["measured"] for each in found["verified"]] == [1001, 1002, 1003]
+    clocks = [each["clocks"] for each in found["verified"]]
+    assert clocks[0] == found["choice"]["clocks"] and len(set(clocks)) == 3
+    assert found["choice"]["fields"].items() >= found["verified"][0]["fields"].items()
+    assert {each[:2] + each[3:] for each in asked} == {("gae", "u200", 9)}
+    assert f"{clocks[0]} by formula" in printed and "mapped by yosys: lut 1, ff 2, bram" in printed
+    assert "does not fit as mapped: dsp must be at most 4677 on Alveo U200" in printed
+
+
+@pytest.mark.long
+def test_verified(tmp_path):
+    words = ["--set", "gae.rows=4", "--set", "gae.depth=16", "--verify", 2, "--out", tmp_path]
+    invoke("explore", "gae", *words)
+    found = json.loads((tmp_path / "u200/gae/explore.json").read_text())
+    assert all(each["measured"] == each["clocks"] for each in found["verified"])
+    need, mapped = found["choice"]["resources"], found["mapped"]["kernel"]
+    assert not found["mapped"]["lacks"] and abs(need["lut"] / mapped["lut"] - 1) < 0.1

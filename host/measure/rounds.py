@@ -1,0 +1,83 @@
+"""Clocks of a period of rounds: asynchronous agents on the kernel ``a3c``."""
+
+from itertools import islice
+
+import numpy as np
+
+from host.measure.launches import LIMIT_S, launch_clocks
+from host.runtime.a3c import ActorCritic, Infer, Sync, Train
+from host.runtime.a3c_image import parameter_shapes
+from hw.fa3c.schedule import Schedule
+
+__all__ = ["period_clocks", "periods", "random_parameters", "screens_of", "tasks_of"]
+
+
+def random_parameters(config, rng):
+    """``{name: float32 array}``: random initial parameters of the network, as torch makes them.
+
+    They are uniform in +-1 / sqrt(inputs of a unit of the layer), drawn from the Generator ``rng``.
+    """
+    shapes = parameter_shapes(config)
+    fans = {name: np.prod(shapes[name.split(".")[0] + ".weight"][1:]) for name in shapes}
+    return {
+        name: (rng.uniform(-1, 1, shape) / np.sqrt(fans[name])).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def screens_of(config, count, rng):
+    """Random observations [count, height, width, channels] from the Generator ``rng``: bytes, or
+    binary32 numbers if the network takes those."""
+    shape = count, config.height, config.width, config.channels
+    if config.binary32:
+        return rng.standard_normal(shape).astype(np.float32)
+    return rng.integers(0, 256, shape, np.uint8)
+
+
+def tasks_of(config, plan, rng):
+    """The list of tasks (Sync, Train, Infer) of the round ``plan``, as ``ActorCritic.run`` takes
+    them, with random observations and errors from ``rng``."""
+    tasks = [Sync(snapshot=group) for group in plan.syncs]
+    for task in plan.trainings:
+        errors = rng.normal(size=(config.steps, config.outputs)).astype(np.float32) / 100
+        tasks.append(
+            Train(unit=task.unit, snapshot=task.group, agent=task.agent, errors=errors, rate=7e-4)
+        )
+    for task in plan.inferences:
+        tasks.append(
+            Infer(
+                unit=task.unit,
+                snapshot=task.group,
+                agents=task.agents,
+                observations=screens_of(config, len(task.agents), rng),
+                step=task.step,
+            )
+        )
+    return tasks
+
+
+def periods(network, agents):
+    """Runs periods of rounds of ``agents`` agents on ``network``, an ActorCritic, with random
+    parameters, observations and errors; in the first all groups of agents begin.
+
+    A generator without an end: each ``next`` runs a period, and gives a list with the design's
+    status block after each of its rounds.
+    """
+    rng, schedule = np.random.default_rng(0), Schedule(network.config, agents)
+    network.load(random_parameters(network.config, rng))
+    plans = schedule.plans()
+    while True:
+        statuses = []
+        for plan in islice(plans, schedule.period):
+            network.run(tasks_of(network.config, plan, rng))
+            statuses.append(network.status.copy())
+        yield statuses
+
+
+def period_clocks(kernel, config, batch):
+    """Clocks of a period of rounds with ``batch`` agents, in which each takes the steps of a
+    training and is trained once."""
+    network = ActorCritic(kernel, timeout_s=LIMIT_S)
+    turns = periods(network, batch)
+    next(turns)
+    return launch_clocks(network, lambda: next(turns))

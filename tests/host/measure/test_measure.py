@@ -1,0 +1,74 @@
+"""host.measure: the clocks of the Verilog are those that the formulas of each space give."""
+
+import numpy as np
+import pytest
+from fa3c.test_kernel import WIDE as WIDE_A3C
+from kernels.whole_programs import EACH, PROGRAMS
+from replay.kernels import NARROW, opened
+
+import host.measure
+from host.card import CardTimeout
+from host.measure import measure, measured_clocks
+from host.measure.launches import memory_for
+from host.measure.learner import report_clocks
+from hw.designs import DESIGNS
+from hw.errors import UsageError
+from hw.learner.records import REPORT
+from sim.card.memory import Fault, MemoryConfig
+from sim.tools import BUILD_DIRECTORY
+
+#: Of the small kernels that other tests compile too. The trajectories are those of two whole arrays
+#: and of a part of one.
+BATCHES = {"replay": 20, "dqn": 16, "ddpg": 16, "gae": 12, "fixar": 16, "a3c": 3}
+#: The formula of a3c is of a memory whose beat has a whole row, and of large networks.
+SMALL_A3C = 0.07
+
+
+def check(name, config, batch, tolerance=0.0):
+    expected = DESIGNS[name].space.clocks(config, batch)
+    with opened("sim", config) as kernel:
+        found = measured_clocks(kernel, config, batch)
+    assert found == pytest.approx(expected, rel=tolerance, abs=0)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_small_kernels(name):
+    check(name, PROGRAMS[name].config, BATCHES[name], SMALL_A3C if name == "a3c" else 0.0)
+
+
+@pytest.mark.long
+def test_a_period_of_all_agents():
+    check("a3c", WIDE_A3C, WIDE_A3C.agents, 0.005)
+
+
+def test_a_kernel_is_made_as_the_config_says():
+    """Of which no field is the board's default."""
+    found = measure("replay", "u200", BUILD_DIRECTORY / "tests" / "measure", NARROW, 20)
+    assert found == DESIGNS["replay"].space.clocks(NARROW, 20)
+
+
+def test_a_kernel_that_stands_still():
+    stuck = MemoryConfig(max_idle=5000, faults=(Fault(master="m_axi_host", channel="R"),))
+    with opened("sim", NARROW, memory=stuck) as kernel, pytest.raises(CardTimeout):
+        measured_clocks(kernel, NARROW, 20)
+
+
+def test_who_computes_for_long_does_not_stand_still():
+    default = MemoryConfig()
+    assert memory_for(default.max_idle / 2) == default
+    assert memory_for(3e6) == MemoryConfig(max_idle=6_000_000)
+    assert memory_for(1e10) == MemoryConfig(max_idle=1 << 31)
+
+
+def test_only_the_steady_state_counts():
+    reports = np.zeros(6, REPORT.dtype)
+    reports["cycles"][:, 3] = 1, 2, 30, 50, 40, 9
+    reports["cycles"][:, 2] = 1, 2, 3, 3, 5, 9
+    assert report_clocks(reports, 2, 3) == [3, 40]
+
+
+def test_an_operation_that_nobody_measures(monkeypatch):
+    monkeypatch.setattr(host.measure, "_OPERATIONS", {})
+    with pytest.raises(UsageError, match="^design must be one whose operation can be measured, "
+                       "not 'replay'$"):  # fmt: skip
+        measure("replay", "u200", BUILD_DIRECTORY, NARROW, 20)
