@@ -226,9 +226,9 @@ def test_defaults_fit(board, name):
     assert fits(estimate(config), numbers)
     assert config.learner.algorithm == name and config.learner.arithmetic == Arithmetic()
     assert config.engine.data_width == numbers["data_width"]
-    if (board, name) != ("u50", "ddpg") and board != "zcu106":
-        assert config.learner.multipliers == 32
-    assert config.learner.lanes == (2 if name == "dqn" and board != "zcu106" else 1)
+    if board != "zcu106":
+        assert config.learner.multipliers == (32 if name == "dqn" else 22)
+    assert config.learner.lanes == (1 if board == "zcu106" else 2)
 
 
 @pytest.mark.parametrize(
