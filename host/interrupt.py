@@ -105,7 +105,12 @@ def leave(code):
     for number in _SIGNALS:
         signal.signal(number, at_once)
     atexit.register(_deaf)
-    if any(thread.is_alive() for thread in _left):
+    left = any(thread.is_alive() for thread in _left)
+    # A KeyboardInterrupt in ``exec`` of a text, as in the making of a dataclass, leaves a mark in
+    # Python, which then ends by SIGINT whatever the code, even if the exception was handled.
+    if left or code == INTERRUPTED:
+        if not left:
+            threading._shutdown()
         _left.clear()
         atexit._run_exitfuncs()
         _exit(code)

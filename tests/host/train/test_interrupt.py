@@ -1,5 +1,6 @@
 """host.interrupt: two signals end a command well at any time, also while Python itself ends."""
 
+import os
 import random
 import signal
 import threading
@@ -177,3 +178,21 @@ def test_n_a_thread_that_is_left_behind_is_not_waited_for(start):
 
 def test_a_program_of_ones_own_waits_for_it(start):
     assert ended(start("-c", LEFT)) == (0, "closed\nfunctions\ncall\n", "")
+
+
+#: an interrupt in the middle of ``exec`` of a text, as where a module makes a dataclass
+IN_A_TEXT = """
+import signal
+from host.interrupt import leave
+try:
+    exec("import signal; signal.raise_signal(signal.SIGINT)")
+except KeyboardInterrupt:
+    leave(130)
+"""
+
+
+def test_an_interrupt_of_a_text_ends_with_the_code_all_the_same(children, tmp_path):
+    """Python itself would end by SIGINT, and its parent would see no exit code."""
+    (tmp_path / "in_a_text.py").write_text(IN_A_TEXT)
+    process = children("-m", "in_a_text", PYTHONPATH=os.pathsep.join([str(ROOT), str(tmp_path)]))
+    assert ended(process) == (130, "", "")
