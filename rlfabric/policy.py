@@ -27,7 +27,13 @@ _SAME = ("shape", "dtype", "discrete", "action_count")
 class _Acts(Protocol):
     spec: Spec
 
-    def act(self, obs: NDArray[np.generic], *, greedy: bool = False) -> NDArray[np.generic]: ...
+    def act(
+        self, obs: NDArray[np.generic], *, greedy: bool = False, steps: int = 0
+    ) -> NDArray[np.generic]: ...
+
+
+#: Environment steps after which every schedule of exploration has ended.
+_TRAINED = 1 << 62
 
 
 class Policy:
@@ -63,7 +69,7 @@ class Policy:
             Ignored; stable-baselines3 has them for recurrent policies.
         deterministic : bool
             True: the best known action. False: an action with exploration, drawn by a policy that
-            is random; others explore as at the start of their training.
+            is random; others explore as at the end of their training.
 
         Returns
         -------
@@ -86,7 +92,8 @@ class Policy:
             raise UsageError("observation must be finite, not infinite or NaN")
         if not spec.discrete and not spec.low:
             raise UsageError("policy must be of this release of rlfabric, not older: it has no low")
-        actions = spec.applied(np.asarray(self._acting.act(rows, greedy=deterministic)))
+        chosen = self._acting.act(rows, greedy=deterministic, steps=_TRAINED)
+        actions = spec.applied(np.asarray(chosen))
         return (actions[0] if one else actions), None
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import rlfabric
+from host.algorithms.dqn import DQN, DQNConfig
+from host.collect.spec import Spec
 from rlfabric import training
 
 
@@ -84,7 +86,7 @@ class Acting:
         self.spec = training.Spec(**spec)
         self.actions, self.seen = np.asarray(actions), []
 
-    def act(self, obs, *, greedy=False):
+    def act(self, obs, *, greedy=False, steps=0):
         self.seen.append((obs.shape, greedy))
         return np.repeat(self.actions[None], len(obs), axis=0)
 
@@ -102,6 +104,17 @@ def test_shapes_are_those_of_stable_baselines3():
     assert acting.seen == [((1, 4), True), ((3, 4), False)]
     none, _ = policy(acting).predict(np.zeros((0, 4)))
     assert none.shape == (0,)
+
+
+def test_exploration_is_that_of_a_trained_policy():
+    """As stable-baselines3's: the chance of a random action is the last one of the training."""
+    config = DQNConfig(hidden=(4,), epsilon_start=1.0, epsilon_end=0.0, epsilon_steps=10)
+    spec = Spec(shape=(4,), dtype="float32", discrete=True, action_count=3, start=0)
+    acting = DQN.policy(config, spec, weights=1, exploration=2)
+    seen = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
+    best, _ = policy(acting).predict(seen)
+    assert (policy(acting).predict(seen, deterministic=False)[0] == best).all()
+    assert (acting.act(seen, steps=0) != best).any()
 
 
 def test_actions_reach_from_low_to_high():
