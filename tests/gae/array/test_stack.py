@@ -101,7 +101,7 @@ def test_rewind_and_clear(simulate, tmp_path):
     "config, blocks",
     [
         (dict(), dict(bram36=32, uram=0)),  # HEPPO V-D2: 64 x 1024 slots, 8-bit codes
-        (dict(code_width=32), dict(bram36=118, uram=0)),  # 66 bits a row, 36 a block
+        (dict(code_width=32), dict(bram36=117.5, uram=0)),  # 66 bits a row, 36 a block
         (dict(depth=2047), dict(bram36=64, uram=0)),
         (dict(depth=4096), dict(bram36=0, uram=16)),
         (dict(depth=4096, ultra_ram=False), dict(bram36=128, uram=0)),
