@@ -29,6 +29,9 @@ AGENT = "--set hidden=8,8 --set batch_size=16 --set capacity=512 --set learning_
 ROLLOUT = "--set batch_size=16 --set steps_per_launch=16".split()
 ROUNDS = "--set hidden=16 --set env_count=4 --set evaluation_steps=50".split()
 
+#: fields that stay in a search, which then has few configs
+FEW = {"dqn": ["--set", "lanes=2", "--set", "multipliers=8"]}
+
 MODULE = """
 import gymnasium
 from gymnasium.envs.classic_control import CartPoleEnv
@@ -106,6 +109,9 @@ def test_runs(run, here, line):
         if "--render" in words:  # no window here; test_playing has one of its own
             words = words[: words.index("--render")]
         assert ran(run, [*words, "--episodes", 2]).startswith("mean return ")
+    elif words[0] == "explore":
+        few = [] if "--rule" in words else [*FEW.get(words[1], ()), "--out", here / "build"]
+        assert "choice: " in ran(run, [*words, *few]) or "--json" in words
     else:
         assert ran(run, words)
 
