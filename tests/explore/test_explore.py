@@ -169,6 +169,15 @@ def test_a_faster_one_that_does_not_fit_is_named():
     assert found.refused == {"dsp": 4} and found.faster.limit == "dsp"
 
 
+def test_fewer_levels_go_before_a_smaller_kernel():
+    """Of gae within a hundredth: three registers in a PE's loop, although they take more blocks."""
+    found = search("gae")
+    own = {point.values["gae.lookahead"]: point for point in found.points
+           if point.values["gae.rows"] == 64}  # fmt: skip
+    assert own[1].clocks <= own[3].clocks <= 1.01 * own[1].clocks and own[1].share < own[3].share
+    assert found.choice is own[3] and found.fastest is own[1]
+
+
 def test_two_regions_are_said():
     """0.7 of the tables of region 0 are 248 381, of region 2 248 473; region 1 has fewer."""
     wanted = {248_381: (0,), 248_382: (2,), 248_474: (0, 1), 608_752: (0, 1, 2), 608_753: None}
