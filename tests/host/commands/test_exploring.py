@@ -131,6 +131,17 @@ def test_a_run_takes_the_choice(explored):
         request("dqn", options={"learner": "cpu"}, settings={}, file=file, board="u200")
 
 
+@pytest.mark.parametrize("name", ["kernel.fanout", "kernel.replay.fanout"])
+def test_what_is_set_goes_before_the_choice(explored, name):
+    file, _ = explored
+    chosen = json.loads(file.read_text())["choice"]["fields"]["replay.fanout"]
+    for settings, fanout in (({}, chosen), ({name: "64"}, 64)):
+        _, kernel = requested(file, hidden="16", **settings)
+        made = configure(find_design("dqn"), boards.get("u200"), kernel)
+        assert made.replay.fanout == fanout != 0
+    assert chosen != 64
+
+
 def test_the_api_gives_the_same(explored):
     file, _ = explored
     values = {"learner.lanes": 1, "multipliers": 4, "hidden": (16,)}
