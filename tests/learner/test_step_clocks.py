@@ -56,6 +56,14 @@ def test_clocks_of_all_kernels(learner):
         assert -slack <= measured - formula <= (1 + acting) * slack, (part, metric)
 
 
+@pytest.mark.parametrize("number, steps", [(3, (647, 1673)), (4, (521, 2193)), (9, (678, 1064))])
+def test_the_last_layer_to_finish_is_not_the_one_with_the_longest_update(number, steps):
+    """Clocks that the long test holds to the simulated kernels."""
+    learner = LEARNERS[number]
+    found = (step_clocks(learner, batch).step for batch in (4 * learner.lanes, 64))
+    assert tuple(found) == steps
+
+
 def plain(self, start, samples, step):
     """``_Walk.go`` through all samples."""
     self.begun = start + 1 - self.interval
