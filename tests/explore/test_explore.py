@@ -1,6 +1,7 @@
 """The search: what it tries, what fits, the front, the choice; every design on every board."""
 
 import json
+import math
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -26,6 +27,14 @@ FEW = {
     "learner.update_units": (1, 4, 8),
     "learner.arithmetic.kind": ("float32", "fixed"),
     "replay.fanout": (4, 16),
+}
+
+
+#: More than 500 configs, for the plain search.
+MANY = FEW | {
+    "learner.lanes": (1, 2, 4, 8),
+    "learner.multipliers": (2, 4, 8, 9, 12, 16, 22, 32),
+    "learner.update_units": (1, 2, 4, 8),
 }
 
 
@@ -75,17 +84,18 @@ def test_a_point_is_what_the_design_says():
 
 def test_it_is_brute_force():
     """The front and the choice are those of a plain search through all configs, one by one."""
-    found, design = search("dqn", fields=FEW), DESIGNS["dqn"]
+    assert math.prod(map(len, MANY.values())) >= 500
+    found, design = search("dqn", fields=MANY), DESIGNS["dqn"]
     base, limits, points = design.default(U200.numbers), U200.usable.to_dict(), {}
-    for values in product(*FEW.values()):
-        config = with_values(base, dict(zip(FEW, values, strict=True)))
+    for values in product(*MANY.values()):
+        config = with_values(base, dict(zip(MANY, values, strict=True)))
         shape = design.space.shape(config)
         need = design.estimate(config).resources
         if shape not in points and all(need[name] <= limits[name] for name in RESOURCES):
             costs = design.space.clocks(config, 64), design.space.latency(config), *need.values()
             points[shape] = values, costs
     every = list(points.values())
-    kind = list(FEW).index("learner.arithmetic.kind")
+    kind = list(MANY).index("learner.arithmetic.kind")
 
     def beaten(values, costs):
         return any(
