@@ -9,17 +9,18 @@ paper, for one design and one board: ``boards.cf22``.
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 
 from boards import DoesNotFit, needs
+from boards.regions import chosen_regions, regions_for
 from hw.config import value_of, with_values
 from hw.errors import UsageError
-from hw.estimate import RESOURCES
-from hw.suggest import written
+from hw.estimate import RESOURCES, exceeded
+from hw.suggest import listed
 
-__all__ = ["Exploration", "Point", "chosen_regions", "explore", "regions_for"]
+__all__ = ["Exploration", "Point", "explore", "front", "lacking"]
 
 #: The choice is the smallest point whose clocks are at most so many times those of the fastest.
 ENOUGH = 1.01
@@ -59,6 +60,7 @@ class Exploration:
 
     limits : ``{resource: count or None}`` that a point may use.
     regions : numbers of the regions that have them.
+    batch : of the operation whose clocks the points have.
     points : all points, in the order in which they were tried.
     refused : ``{reason: how many points}``: a resource of which they need too much, one that is
         unknown, or a field of which the design has a rule against the value.
@@ -71,6 +73,7 @@ class Exploration:
 
     limits: dict
     regions: tuple
+    batch: int
     points: list
     refused: dict
     fields: dict
@@ -88,34 +91,16 @@ class Exploration:
         return found if found and found.clocks < self.fastest.clocks else None
 
 
-def chosen_regions(board, text="all"):
-    """Numbers of the regions that ``text`` names: ``all``, or numbers with commas between them."""
-    count = len(board.regions)
-    if text == "all":
-        return tuple(range(count))
-    try:
-        found = sorted({int(part) for part in text.split(",")})
-    except ValueError:
-        found = []
-    if not found or not 0 <= found[0] <= found[-1] < count:
-        known = ", ".join(map(str, range(count)))
-        raise UsageError(
-            f"regions must be all, or some of {known} as in 0,{count - 1}, not {text!r}"
+def lacking(board, limits, need):
+    """Yields a sentence for each resource of which ``need`` has more than ``limits``, the planned
+    share of regions of ``board``; both are ``{resource: count}``."""
+    for name, limit, wanted in exceeded(need, limits):
+        yield (
+            f"{name} must be at most {limit} on {board.title} (the planned share), not {wanted:g}"
         )
-    return tuple(found)
 
 
-def regions_for(board, resources, regions):
-    """The fewest of ``regions``, a tuple of numbers, whose planned share is enough for
-    ``resources``; None if even all are not."""
-    for size in range(1, len(regions) + 1):
-        for some in combinations(regions, size):
-            if not any(board.planned(*(board.regions[k] for k in some)).exceeded(resources)):
-                return some
-    return None
-
-
-def explore(design, board, config, *, batch, regions=None, fixed=()):
+def explore(design, board, config, *, batch=None, regions=None, fixed=()):
     """The Exploration of ``design`` on ``board``.
 
     Parameters
@@ -125,8 +110,8 @@ def explore(design, board, config, *, batch, regions=None, fixed=()):
     board : Board
     config : config
         The design's config from which the search begins.
-    batch : int
-        The batch of the operation that is timed.
+    batch : int, optional
+        The batch of the operation that is timed; None: that of the design for this config.
     regions : tuple of int, optional
         Regions that the kernel may use; None: all.
     fixed : sequence of str
@@ -137,6 +122,9 @@ def explore(design, board, config, *, batch, regions=None, fixed=()):
     space = design.space
     if space is None:
         raise UsageError(f"design must be one with a space to explore, not {design.name!r}")
+    batch = space.batch(config) if batch is None else batch
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise UsageError(f"batch must be a positive integer, not {batch!r}")
     regions = chosen_regions(board) if regions is None else regions
     limits = board.planned(*(board.regions[k] for k in regions)).to_dict()
     needed = {
@@ -169,6 +157,7 @@ def explore(design, board, config, *, batch, regions=None, fixed=()):
     return Exploration(
         limits=limits,
         regions=regions,
+        batch=batch,
         points=points,
         refused=dict(sorted(refused.items())),
         fields=fields,
@@ -244,11 +233,8 @@ def _nothing(board, regions, limits, points):
     where = f"region {regions[0]} of " if len(regions) == 1 < len(board.regions) else ""
     text = (
         f"{least.limit} must be at most {limits[least.limit]} in {where}{board.title} (the planned "
-        f"share), not {least.resources[least.limit]}, the least that was found ({_named(least)})"
+        f"share), not {least.resources[least.limit]}, the least that was found "
+        f"({listed(least.values)})"
     )
     whole = regions_for(board, least.resources, chosen_regions(board))
     return f"{text}; regions {','.join(map(str, whole))} fits" if whole else text
-
-
-def _named(point):
-    return ", ".join(f"{name} {written(value)}" for name, value in point.values.items())

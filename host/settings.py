@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 
 from hw.errors import UsageError
 
-__all__ = ["flat", "integer", "leaves", "override", "resolve", "text_of"]
+__all__ = ["flat", "integer", "leaves", "override", "resolve", "text_of", "values_of"]
 
 
 def leaves(config, inside=()):
@@ -21,6 +21,11 @@ def leaves(config, inside=()):
             yield from leaves(value, path)
         else:
             yield ".".join(name for _, name in path), value, path
+
+
+def values_of(config):
+    """``{dotted name: value}`` of every field that is not itself a config."""
+    return {leaf: value for leaf, value, _ in leaves(config)}
 
 
 def resolve(config, name, hint="", before=""):
@@ -152,7 +157,7 @@ def override(config, values, hint="", called=None, others=""):
     name of ``values`` to the name that the user wrote, and ``others`` is the prefix that a user
     writes before fields that ``values`` does not name.
     """
-    present = {leaf: value for leaf, value, _ in leaves(config)}
+    present = values_of(config)
     changes, written = {}, {}
     for name, value in values.items():
         shown = (called or {}).get(name, name)

@@ -1,6 +1,6 @@
 """If a config does not fit: smaller values of its fields with which it would."""
 
-__all__ = ["suggest", "written"]
+__all__ = ["listed", "suggest", "written"]
 
 
 def written(value):
@@ -14,6 +14,11 @@ def written(value):
         ":".join(map(str, each)) if isinstance(each, (list, tuple)) else str(each) for each in value
     )
     return ",".join(parts)
+
+
+def listed(values):
+    """The text of ``values``, ``{field: value}``, for a message: "lanes 2, hidden 64,64"."""
+    return ", ".join(f"{name} {written(value)}" for name, value in values.items())
 
 
 def suggest(smaller, holds):
@@ -33,7 +38,7 @@ def suggest(smaller, holds):
     for step in range(max(map(len, smaller.values()), default=0)):
         together = {name: values[min(step, len(values) - 1)] for name, values in smaller.items()}
         if _holds(holds, together):
-            return [", ".join(f"{name} {written(value)}" for name, value in together.items())]
+            return [listed(together)]
     return []
 
 

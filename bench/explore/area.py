@@ -10,13 +10,13 @@ from bench.area import mapped
 from boards.explore import explore
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
-from hw.suggest import written
+from hw.suggest import listed
 
-__all__ = ["proposed", "rows"]
+__all__ = ["BARS", "proposed", "rows"]
 
 #: Lookup tables of a kernel that is mapped in minutes: the point of the front nearest to them.
 _TABLES = 70_000
-#: What a bar allows: a share of the mapped count, or a number of cells.
+#: How far an estimate may be off: a share of the mapped count, or a number of cells.
 BARS = {"lut": (0.10, 0), "ff": (0.10, 0), "bram36": (0.07, 4), "uram": (0.01, 2), "dsp": (0.01, 2)}
 
 
@@ -24,8 +24,7 @@ def proposed():
     """``{design: Point}`` for the ZCU106, which has the fewest resources of the large boards."""
     board, result = boards.get("zcu106"), {}
     for name, design in DESIGNS.items():
-        base = design.default(board.numbers)
-        found = explore(design, board, base, batch=design.space.batch(base))
+        found = explore(design, board, design.default(board.numbers))
         front = [point for point in found.front if point.costs != found.default.costs]
         result[name] = min(front, key=lambda point: abs(point.resources["lut"] - _TABLES))
     return result
@@ -37,8 +36,7 @@ def rows():
     result = []
     for name, point in proposed().items():
         whole = mapped(name, point.config, {}, "kernel")["kernel"]
-        values = ", ".join(f"{key.rpartition('.')[2]} {written(value)}"
-                           for key, value in point.values.items())  # fmt: skip
+        values = listed({key.rpartition(".")[2]: value for key, value in point.values.items()})
         result += [
             row("explore", f"{name} on ZCU106: {values}", f"{each}_estimate",
                 point.resources[each], "cells", reference="mapped", reference_value=whole[each],

@@ -1,16 +1,16 @@
 """What the explorer chooses for a U200, and the processor time that a search takes."""
 
 import time
-from dataclasses import replace
 
 import boards
 from bench import row
 from boards.explore import explore
+from hw.config import with_values
 from hw.designs import DESIGNS
 
 __all__ = ["rows", "speed"]
 
-#: The most configs of ``dqn`` in the timed search, and the limit of its processor time.
+#: Configs of ``dqn`` to which the time of a search is scaled, and the limit of that time.
 _POINTS, _SECONDS = 3500, 10
 
 
@@ -25,8 +25,8 @@ def speed():
 
 
 def rows():
-    """The list of rows points, search_seconds of dqn, choice_cycles, default_cycles and
-    fastest_cycles of each design on a U200 at its default batch."""
+    """The list of rows search_seconds of dqn; points, choice_cycles and choice_share of each design
+    on a U200 at its default batch; and choice_cycles of dqn in fixed point."""
     board, result = boards.get("u200"), []
     points, seconds = speed()
     source = "processor time of one process, without the import of its modules"
@@ -35,10 +35,8 @@ def rows():
             reference=f"for {_POINTS} points, at most", reference_value=_SECONDS, source=source)
     )  # fmt: skip
     for name, design in DESIGNS.items():
-        base = design.default(board.numbers)
-        batch = design.space.batch(base)
-        found = explore(design, board, base, batch=batch)
-        case = f"{name} on {board.title}, {design.space.operation.format(batch=batch)}"
+        found = explore(design, board, design.default(board.numbers))
+        case = f"{name} on {board.title}, {design.space.operation.format(batch=found.batch)}"
         source = "by formula, among all that fit by estimate"
         result += [
             row("explore", case, "points", len(found.points), "configs", source="the search"),
@@ -51,11 +49,9 @@ def rows():
         ]  # fmt: skip
     # The bar: the usual network in fixed point, with all regions.
     design = DESIGNS["dqn"]
-    base = design.default(board.numbers)
-    learner = base.learner
-    fixed = replace(learner.arithmetic, kind="fixed")
-    base = replace(base, learner=replace(learner, arithmetic=fixed))
-    found = explore(design, board, base, batch=64, fixed=("learner.arithmetic.kind",))
+    kind = {"learner.arithmetic.kind": "fixed"}
+    base = with_values(design.default(board.numbers), kind)
+    found = explore(design, board, base, batch=64, fixed=tuple(kind))
     result.append(
         row("explore", "dqn 4-64-64-2, fixed, B=64, all regions", "choice_cycles",
             found.choice.clocks, "cycles", reference="at most (0.35 x the default's of two lanes)",

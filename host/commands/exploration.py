@@ -2,11 +2,11 @@
 
 import io
 
-from boards.explore import front
+from boards.explore import front, lacking
 from host.commands.listing import console, table
 from hw.estimate import RESOURCES
 from hw.extras import needed
-from hw.suggest import written
+from hw.suggest import listed, written
 
 __all__ = ["drawn", "show"]
 
@@ -55,40 +55,34 @@ def _shown(found):
     chosen = [*best[::step], found.choice]
     if any(point.costs == found.default.costs for point in found.front):
         chosen.append(found.default)
-    once = {id(point): point for point in chosen}
-    distinct = {point.costs: point for point in once.values()}
+    distinct = {point.costs: point for point in chosen}
     return sorted(distinct.values(), key=lambda point: point.costs)
 
 
 def _sentences(document, board):
     choice, default, faster = (document[name] for name in ("choice", "default", "faster"))
-    values = ", ".join(f"{name} {written(value)}" for name, value in choice["fields"].items())
     regions = choice["regions"]
     which = f"region {regions[0]}" if len(regions) == 1 else f"{len(regions)} regions"
-    yield f"choice: {values}; {choice['clocks']} clocks; needs {which}"
+    yield f"choice: {listed(choice['fields'])}; {choice['clocks']} clocks; needs {which}"
     share = choice["clocks"] / default["clocks"]
     fits = "" if default["regions"] else ", which does not fit here"
     yield f"that is {share:.2f} of the clocks of the board's default ({default['clocks']}{fits})"
     if document["fastest"]["clocks"] < choice["clocks"]:
         quick = document["fastest"]
-        own = ", ".join(f"{name} {written(value)}" for name, value in quick["fields"].items())
         yield (
-            f"the fastest ({own}) is {quick['clocks']} clocks, a gain of less than a hundredth "
-            f"for {100 * quick['share']:.0f} % of {quick['limit']}"
+            f"the fastest ({listed(quick['fields'])}) is {quick['clocks']} clocks, a gain of less "
+            f"than a hundredth for {100 * quick['share']:.0f} % of {quick['limit']}"
         )
     if faster:
-        own = ", ".join(f"{name} {written(value)}" for name, value in faster["fields"].items())
-        limit = faster["limit"]
-        yield (
-            f"faster ones do not fit: {own} ({faster['clocks']} clocks): {limit} must be at most "
-            f"{document['limits'][limit]} on {board.title} (the planned share), not "
-            f"{faster['resources'][limit]:g}"
-        )
+        nearest = {faster["limit"]: document["limits"][faster["limit"]]}
+        (why,) = lacking(board, nearest, faster["resources"])
+        own = listed(faster["fields"])
+        yield f"faster ones do not fit: {own} ({faster['clocks']} clocks): {why}"
     unknown = sum(n for name, n in document["refused"].items() if name.endswith(" unknown"))
     if unknown:
         yield f"resources of {unknown} configs are unknown: these are never called fitting"
     for each in document.get("verified", ()):
-        own = ", ".join(f"{name} {written(value)}" for name, value in each["fields"].items())
+        own = listed(each["fields"])
         yield f"simulated: {own}: {each['measured']} clocks, {each['clocks']} by formula"
     if mapped := document.get("mapped"):
         counts = ", ".join(f"{name} {mapped['kernel'][name]:g}" for name in RESOURCES)

@@ -28,7 +28,7 @@ from host.commands.request import read_json
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
 from host.generate.explored import chosen_fields
-from host.settings import flat, resolve
+from host.settings import flat
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["making"]
@@ -37,15 +37,11 @@ making = typer.Typer()
 
 
 def _values(design, board, file, given):
-    """``{field: value}`` of the kernel: those in ``file``, if there is one, replaced by ``given``.
-    Equal fields may have a long and a short name; the one in ``given`` counts."""
+    """``{field: value}`` of the kernel: those in ``file``, if there is one, then ``given``. If a
+    field has a short and a long name, the last one counts."""
     if file is None:
         return given
-    found = chosen_fields(read_json(file), file, design, board)
-    default = find_design(design).config_type()
-    return {resolve(default, name): value for name, value in flat(found).items()} | {
-        resolve(default, name): value for name, value in given.items()
-    }
+    return {**flat(chosen_fields(read_json(file), file, design, board)), **given}
 
 
 @making.command()

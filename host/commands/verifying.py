@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import boards
+from boards.explore import lacking
 from boards.report import report
 from host.commands.report import progress
 from host.measure import measure
-from hw.estimate import RESOURCES, exceeded
+from hw.estimate import RESOURCES
 
 __all__ = ["best", "verified"]
 
@@ -39,9 +40,6 @@ def verified(found, document, out, count):
         mapped = report(
             name, board, found.choice.config, work=Path(out) / "area", levels=1, progress=show
         )
-    lacks = [
-        f"{each} must be at most {limit} on {board.title} (the planned share), not {need:g}"
-        for each, limit, need in exceeded(mapped["mapped"], found.limits)
-    ]
+    lacks = list(lacking(board, found.limits, mapped["mapped"]))
     kernel = {each: mapped["kernel"][each] for each in RESOURCES}
     return {"verified": rows, "mapped": {"kernel": kernel, "lacks": lacks}}

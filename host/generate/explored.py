@@ -5,13 +5,15 @@ from importlib.metadata import version
 from pathlib import Path
 
 import boards
-from boards.explore import chosen_regions, explore, regions_for
+from boards.explore import explore
 from boards.memory import bank_of_largest
+from boards.regions import chosen_regions, regions_for
 from host.checkpoint import atomic_write
 from host.generate import find_design
-from host.settings import leaves, override, resolve
+from host.generate.folder import writable
+from host.settings import override, resolve, values_of
+from hw.config import value_of
 from hw.errors import UsageError
-from sim.cache import Unwritable
 
 __all__ = [
     "EXPLORED",
@@ -32,28 +34,22 @@ def exploration(name, board, *, batch=None, regions="all", values=None):
     """The ``boards.explore.Exploration`` of design ``name`` on ``board``, and its ``document``.
 
     batch : batch of the operation that is made fast; None: that of the design's default.
-    regions : as for ``boards.explore.chosen_regions``.
+    regions : as for ``boards.regions.chosen_regions``.
     values : ``{field: value}`` that the search must not change, as for ``override``.
 
     ``boards.DoesNotFit`` if no config fits.
     """
     design, board, values = find_design(name), boards.get(board), values or {}
-    default = design.default(board.numbers)
-    base = override(default, values)
+    base = override(design.default(board.numbers), values)
     given = [resolve(base, each) for each in values]
-    if design.space is None:
-        raise UsageError(f"design must be one with a space to explore, not {name!r}")
-    batch = design.space.batch(base) if batch is None else batch
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise UsageError(f"batch must be a positive integer, not {batch!r}")
     bank = bank_of_largest(design, base, board)
     boards.fits(board, *design.storage(base), buffer=design.largest, bank=bank, field=design.items)
     numbers = chosen_regions(board, regions)
     found = explore(design, board, base, batch=batch, regions=numbers, fixed=given)
-    return found, document(design, board, found, batch, given)
+    return found, document(design, board, found, given)
 
 
-def document(design, board, found, batch, given):
+def document(design, board, found, given):
     """An Exploration as a dict for JSON; equal searches give equal dicts.
 
     Keys: ``version``, ``design``, ``board``, ``batch``, ``rule``, ``operation``, ``regions``,
@@ -82,18 +78,17 @@ def document(design, board, found, batch, given):
             "regions": where if point.share <= 1 else None,
         }
 
-    flat = _leaves(found.default.config)
     return {
         "version": version("rlfabric"),
         "design": design.name,
         "board": board.name,
-        "batch": batch,
+        "batch": found.batch,
         "rule": "ours",
-        "operation": design.space.operation.format(batch=batch),
+        "operation": design.space.operation.format(batch=found.batch),
         "regions": found.regions,
         "limits": found.limits,
         "fields": {name: list(values) for name, values in found.fields.items()},
-        "set": {name: flat[name] for name in given},
+        "set": {name: value_of(found.default.config, name) for name in given},
         "points": len(found.points),
         "refused": found.refused,
         "choice": entry(found.choice, more=True),
@@ -104,14 +99,10 @@ def document(design, board, found, batch, given):
     }
 
 
-def _leaves(config):
-    return {name: value for name, value, _ in leaves(config)}
-
-
 def _changes(default, config):
     """``{field: value}`` in which ``config`` differs from ``default``."""
-    before = _leaves(default)
-    return {name: value for name, value in _leaves(config).items() if value != before[name]}
+    before = values_of(default)
+    return {name: value for name, value in values_of(config).items() if value != before[name]}
 
 
 def is_exploration(values):
@@ -148,10 +139,8 @@ def save(out, document, files):
     """Writes ``files``, ``{name: bytes}``, to the folder of the design's kernel for the board,
     below ``out``, and returns that folder. ``Unwritable`` if the system refuses."""
     folder = Path(out) / document["board"] / document["design"]
-    try:
+    with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             atomic_write(folder / name, lambda opened, data=data: opened.write(data))
-    except OSError as error:
-        raise Unwritable(f"{folder} must be writable, not refused: {error.strerror}") from error
     return folder

@@ -17,7 +17,7 @@ from host.checkpoint import atomic_write
 from hw.errors import UsageError
 from sim.cache import Unwritable, say
 
-__all__ = ["MANIFEST", "manifest", "take", "write"]
+__all__ = ["MANIFEST", "manifest", "take", "writable", "write"]
 
 MANIFEST = "manifest.json"
 
@@ -55,7 +55,7 @@ def take(directory, identity, files=(), *, overwrite=False):
         hash of their config. If not, they raise ValueError, and nothing is changed.
     """
     directory = Path(directory)
-    with _writable(directory):
+    with writable(directory):
         _take(directory, identity, dict(files), overwrite)
 
 
@@ -67,7 +67,7 @@ def write(directory, identity, files, *, overwrite=False):
     repeat its work.
     """
     directory = Path(directory)
-    with _writable(directory):
+    with writable(directory):
         _take(directory, identity, files, overwrite)
         _, digests = _read(directory)
         known = {name: digests[name] for name in digests if (directory / name).exists()}
@@ -102,7 +102,8 @@ def _take(directory, identity, files, overwrite):
 
 
 @contextmanager
-def _writable(directory):
+def writable(directory):
+    """An OSError in the block raises ``Unwritable``, which names the directory."""
     try:
         yield
     except OSError as error:

@@ -7,7 +7,7 @@ from host.measure.launches import memory_for
 from host.measure.learner import fixar_clocks, learn_clocks
 from host.measure.replay import sample_clocks
 from host.measure.rounds import period_clocks
-from host.settings import leaves
+from host.settings import values_of
 from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
 from hw.fixar.config import FixarKernelConfig
@@ -49,8 +49,7 @@ def measure(name, board, out, config, batch):
     design = find_design(name)
     if design.space is None or type(config) not in _OPERATIONS:
         raise UsageError(f"design must be one whose operation can be measured, not {name!r}")
-    values = {leaf: value for leaf, value, _ in leaves(config)}
-    folder, _ = keep(name, board, out, verilog=True, **values)
+    folder, _ = keep(name, board, out, verilog=True, **values_of(config))
     memory = memory_for(design.space.clocks(config, batch))
     with open_card("sim", memory=memory) as card:
         return measured_clocks(card.load(folder / "kernel.json"), config, batch)

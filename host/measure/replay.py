@@ -4,11 +4,13 @@ import numpy as np
 
 from host.measure.launches import LIMIT_S, launch_clocks
 from host.runtime.replay import PrioritizedReplayBuffer
+from hw.replay.command_clocks import CARTPOLE_GRANULES
+from hw.replay.records import GRANULE_BYTES
 
 __all__ = ["sample_clocks"]
 
-#: Bytes of an experience of Gymnasium's CartPole; places that are filled, if there are so many.
-_SIZE, _PLACES = 48, 1024
+#: Bytes of an experience; places that are filled, if there are so many.
+_SIZE, _PLACES = CARTPOLE_GRANULES * GRANULE_BYTES, 1024
 
 
 def sample_clocks(kernel, config, batch):

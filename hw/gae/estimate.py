@@ -7,7 +7,7 @@ adds, compares, chooses and keeps.
 
 from dataclasses import replace
 
-from hw.estimate import Estimate, selector, together
+from hw.estimate import Estimate, products, selector, times, together
 from hw.gae.array.estimator import Estimator
 from hw.gae.array.pe import PE
 from hw.gae.array.stack import Stack
@@ -38,9 +38,8 @@ def estimate(config):
 def parts(config):
     """``{unit: Estimate}`` of the whole kernel of a GaeKernelConfig; ``pes``: of all rows."""
     gae, lanes = config.gae, config.engine.data_width // LANE_BITS
-    products = _products(config)
     return {
-        "pes": together([PE.estimate(gae)] * gae.rows),
+        "pes": times(gae.rows, PE.estimate(gae)),
         "stack": Stack.estimate(gae),
         "estimator": _estimator(gae),
         "standardize": _standardize(config, lanes),
@@ -48,7 +47,7 @@ def parts(config):
         "intake": _intake(config, lanes),
         "output": _output(config),
         "core": _core(gae),
-        "commands": shell.dispatcher(COMMANDS, config, products=products),
+        "commands": shell.dispatcher(COMMANDS, config, products=_products(config)),
         **shell.parts(config, (), GAE_STATUS),
     }
 
@@ -57,7 +56,7 @@ def _products(config):
     """DSP blocks of a command's slots times the beats of a slot: of operands, which are numbers or
     codes, and of results. A power of two takes none."""
     numbers, codes, results = (sum(config.slot_beats[name]) for name in config.slot_beats)
-    return sum(beats & (beats - 1) != 0 for beats in (*{numbers, codes}, results))
+    return products(*{numbers, codes}, results)
 
 
 def _estimator(gae):
@@ -76,7 +75,7 @@ def _standardize(config, lanes):
         ff=62 + lanes * (236 + 3 * width),
         dsp=Intake.estimate(config).dsp,
     )
-    return together([logic, *[Estimate(**_QUANTIZE)] * lanes])
+    return together([logic, times(lanes, Estimate(**_QUANTIZE))])
 
 
 def _statistics(lanes):

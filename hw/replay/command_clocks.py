@@ -24,6 +24,7 @@ from hw.shell.program import COMMAND_BYTES
 from hw.stream.queue import Queue
 
 __all__ = [
+    "CARTPOLE_GRANULES",
     "READ",
     "WRITE",
     "beats_of",
@@ -46,8 +47,8 @@ _UPDATE, _INSERT, _SAMPLE, _LAUNCH = 11, 16, 18, 5
 _WEIGHT_FIRST = 3
 #: Of an engine's queue, besides a burst: beats that a request under way may bring.
 _UNDER_WAY = 4
-#: What ``clocks`` gives: a batch of so many experiences of three granules (Gymnasium's CartPole).
-_COUNT, _GRANULES = 64, 3
+#: What ``clocks`` gives: a batch of so many experiences, of the granules of Gymnasium's CartPole.
+_COUNT, CARTPOLE_GRANULES = 64, 3
 
 
 def clocks(config):
@@ -58,11 +59,11 @@ def clocks(config):
     """
     count, memory = min(_COUNT, config.replay.capacity), latencies(config)
     commands = {
-        "SAMPLE": sample_clocks(config, count, _GRANULES, **memory),
-        "INSERT": insert_clocks(config, count, _GRANULES, **memory),
+        "SAMPLE": sample_clocks(config, count, CARTPOLE_GRANULES, **memory),
+        "INSERT": insert_clocks(config, count, CARTPOLE_GRANULES, **memory),
         "UPDATE": update_clocks(config, count, read=memory["read"]),
     }
-    size = _GRANULES * GRANULE_BYTES
+    size = CARTPOLE_GRANULES * GRANULE_BYTES
     return {
         f"launch with {name} of {count} experiences of {size} bytes": launch_clocks(
             config, [each], read=memory["read"]

@@ -1,6 +1,6 @@
 """The configs of ``replay`` among which a search chooses: fanouts of the sum tree (CF'22 4.2)."""
 
-from hw.replay.command_clocks import latencies, launch_clocks, sample_clocks
+from hw.replay.command_clocks import CARTPOLE_GRANULES, latencies, launch_clocks, sample_clocks
 from hw.replay.tree.manager import ReplayManager
 from hw.space import Space
 
@@ -8,8 +8,6 @@ __all__ = ["FANOUTS", "SPACE", "draw_latency"]
 
 #: Children of a node.
 FANOUTS = (2, 4, 8, 16, 32, 64)
-#: Granules of an experience of Gymnasium's CartPole.
-_GRANULES = 3
 
 
 def draw_latency(config):
@@ -20,7 +18,7 @@ def draw_latency(config):
 def _clocks(config, batch):
     """With memory that answers within what the kernel's queues hold."""
     memory = latencies(config)
-    sample = sample_clocks(config, batch, _GRANULES, **memory)
+    sample = sample_clocks(config, batch, CARTPOLE_GRANULES, **memory)
     return launch_clocks(config, [sample], read=memory["read"])
 
 

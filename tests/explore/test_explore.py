@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import boards
-from boards.explore import Point, chosen_regions, explore, front, regions_for
+from bench.explore.area import BARS
+from boards.explore import Point, explore, front
+from boards.regions import chosen_regions, regions_for
 from hw.config import value_of, with_values
 from hw.designs import DESIGNS
 from hw.errors import UsageError
@@ -45,7 +47,6 @@ def search(name, board="u200", fields=None, batch=None, fixed=(), regions=None, 
         space = replace(design.space, fields=lambda config: fields)
         design = replace(design, space=space)
     base = with_values(design.default(board.numbers), values or {})
-    batch = batch or design.space.batch(base)
     return explore(design, board, base, batch=batch, fixed=fixed, regions=regions)
 
 
@@ -232,12 +233,21 @@ def test_points_with_other_numbers_do_not_compete():
 
 def test_the_usual_network_in_fixed_point():
     """CF'22's search on one design, ours on the whole board: about a third of two lanes' 5 567."""
-    found = search("dqn", values={"learner.arithmetic": replace(
-        DESIGNS["dqn"].default(U200.numbers).learner.arithmetic, kind="fixed")},
-        fixed=("learner.arithmetic.kind", "replay.fanout"), batch=64)  # fmt: skip
+    kind = {"learner.arithmetic.kind": "fixed"}
+    found = search("dqn", values=kind, fixed=(*kind, "replay.fanout"), batch=64)
     assert found.choice.clocks <= 1948
     less = search("dqn", batch=64, regions=(0,), fields=FEW)
     assert less.limits["dsp"] == 1812 and less.choice.clocks > found.choice.clocks
+
+
+def test_what_was_mapped_is_near_the_estimates():
+    """Of a kernel of each design, as docs/results has them (``python -m bench explore --area``)."""
+    kept = json.loads((ROOT / "docs/results/explore.json").read_text())
+    rows = [row for each in kept for row in each["rows"] if row["metric"].endswith("_estimate")]
+    assert {row["case"].partition(" ")[0] for row in rows} == set(DESIGNS)
+    for row in rows:
+        share, cells = BARS[row["metric"].removesuffix("_estimate")]
+        assert row["value"] == pytest.approx(row["reference_value"], rel=share, abs=cells), row
 
 
 def test_gaes_levels_are_those_of_yosys():

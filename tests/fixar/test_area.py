@@ -1,13 +1,11 @@
 """What arrays, accumulators and transposers say they take is what yosys maps; and a PE is small."""
 
 import pytest
+from mapped_unit import mapped_unit
 
-from boards.area import synthesize
 from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.array.array import PeArray
 from hw.stream.transpose import Transpose
-from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
 
 #: name -> unit, estimate
 UNITS = {
@@ -28,13 +26,7 @@ UNITS = {
 def test_area(name):
     """Within a tenth: yosys changes from version to version."""
     unit, estimate = UNITS[name]()
-    found = synthesize(
-        to_verilog(unit, name=name),
-        name,
-        work=BUILD_DIRECTORY / "area",
-        family="xcup_dsp",
-        flatten=False,
-    )
+    found = mapped_unit(unit, name, family="xcup_dsp", flatten=False)
     assert (found["dsp"], found["bram36"]) == (estimate.dsp, estimate.bram36 or 0)
     for resource in ("lut", "ff"):
         assert found[resource] == pytest.approx(getattr(estimate, resource), rel=0.1)

@@ -1,8 +1,8 @@
 """The lookup tables and registers that the learner's units estimate are those that yosys maps."""
 
 import pytest
+from mapped_unit import mapped_unit
 
-from boards.area import synthesize
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.tanh import Tanh, TanhFixed
 from hw.learner.chain.backward import Backward
@@ -14,8 +14,6 @@ from hw.nn.fixed_optimizer import FixedOptimizer
 from hw.nn.optimizer import Optimizer
 from hw.nn.optimizer_config import OPTIMIZERS, OptimizerConfig
 from hw.nn.td_loss import TdLoss
-from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
 
 FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
 #: A chain of three PEs whose last has padding, and a layer of one PE with several sums apart.
@@ -80,13 +78,7 @@ def test_area(name):
     """Within a tenth: yosys changes from version to version. A unit that is alone keeps the
     registers of a handshake that chains do not use."""
     unit, need = UNITS[name]()
-    found = synthesize(
-        to_verilog(unit, name=name),
-        name,
-        work=BUILD_DIRECTORY / "area",
-        family="xcup_dsp",
-        flatten=False,
-    )
+    found = mapped_unit(unit, name, family="xcup_dsp", flatten=False)
     assert need.lut == pytest.approx(found["lut"], rel=0.1)
     assert need.ff == pytest.approx(found["ff"], rel=0.05, abs=10)
     assert need.dsp == found["dsp"]

@@ -1,9 +1,9 @@
 """The lookup tables and registers that the shell's units estimate are those that yosys maps."""
 
 import pytest
+from mapped_unit import mapped_unit
 
 import boards
-from boards.area import synthesize
 from hw.designs import DESIGNS
 from hw.shell import estimate
 from hw.shell.axi import EngineConfig
@@ -15,8 +15,6 @@ from hw.shell.sequencer import Sequencer
 from hw.shell.stripes import StripedRead, StripedWrite
 from hw.shell.width_conversion import Downsizer, Upsizer
 from hw.shell.write_engine import WriteEngine
-from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
 
 WIDE = EngineConfig(depth=200, burst_beats=16, bursts=100)
 NARROW = EngineConfig(data_width=128, depth=16, burst_beats=8, bursts=4)
@@ -68,8 +66,7 @@ UNITS = {
 def test_area(name):
     """Within a tenth: yosys changes from version to version."""
     unit, need = UNITS[name]()
-    verilog = to_verilog(unit, name=name)
-    found = synthesize(verilog, name, work=BUILD_DIRECTORY / "area", flatten=False)
+    found = mapped_unit(unit, name, flatten=False)
     assert need.lut == pytest.approx(found["lut"], rel=0.1, abs=20)
     assert need.ff == pytest.approx(found["ff"], rel=0.12 if "dispatcher" in name else 0.01, abs=4)
     assert (need.bram36 or 0) == pytest.approx(found["bram36"], abs=1)

@@ -2,15 +2,13 @@
 maps."""
 
 import pytest
+from mapped_unit import mapped_unit
 
-from boards.area import synthesize
 from hw.stream.pack import Pack, Unpack
 from hw.stream.queue import Queue
 from hw.stream.ram import Ram
 from hw.stream.ready_register import ReadyRegister
 from hw.stream.split import Split
-from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
 
 #: name -> unit, estimate
 UNITS = {
@@ -44,8 +42,7 @@ UNITS = {
 def test_area(name):
     """Within a tenth, or twenty: yosys changes from version to version."""
     unit, estimate = UNITS[name]()
-    verilog = to_verilog(unit, name=name)
-    found = synthesize(verilog, name, work=BUILD_DIRECTORY / "area", flatten=False)
+    found = mapped_unit(unit, name, flatten=False)
     assert estimate.lut == pytest.approx(found["lut"], rel=0.1, abs=20)
     assert estimate.ff == pytest.approx(found["ff"], rel=0.01, abs=4)
     assert (estimate.uram or 0) == found["uram"]

@@ -1,13 +1,11 @@
 """The lookup tables and registers that units estimate are those that yosys maps."""
 
 import pytest
+from mapped_unit import mapped_unit
 
-from boards.area import synthesize
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.pe import PE
-from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
 
 #: name -> unit, estimate
 UNITS = {
@@ -28,7 +26,7 @@ def _drain(lanes, drain_words):
 def test_area(name):
     """Within a tenth: yosys changes from version to version."""
     unit, estimate = UNITS[name]()
-    found = synthesize(to_verilog(unit, name=name), name, work=BUILD_DIRECTORY / "area")
+    found = mapped_unit(unit, name)
     assert found["dsp"] == estimate.dsp
     for resource in ("lut", "ff"):
         assert found[resource] == pytest.approx(getattr(estimate, resource), rel=0.1)
