@@ -14,7 +14,7 @@ from host.train.session import Seeds, Session
 __all__ = ["build"]
 
 
-def build(config, factory, schedule_steps=None):
+def build(config, factory, schedule_steps=None, phases=None):
     """Makes the environments, the policy and all other parts of a run; returns the Session, which
     closes them.
 
@@ -26,6 +26,8 @@ def build(config, factory, schedule_steps=None):
         run's Family (``host.train.families``) has returned.
     schedule_steps : int, optional
         Environment steps for which the schedules are made; None: those of the run.
+    phases : Phases, optional
+        Counts the time of the run; None: a new one, of wall time.
 
     ValueError if the config and the environment do not allow the run.
     """
@@ -38,13 +40,13 @@ def build(config, factory, schedule_steps=None):
         ]
         copies = Copies(config.env, config.evaluation_episodes, config.algorithm)
         made.enter_context(closing(copies))
-        session = _joined(config, clock, family, factory, envs, copies)
+        session = _joined(config, clock, family, factory, envs, copies, phases or Phases())
         made.pop_all()  # the session closes them
     return session
 
 
-def _joined(config, clock, family, factory, envs, copies):
-    algorithm, seeds, phases = config.algorithm, Seeds(config.seed), Phases()
+def _joined(config, clock, family, factory, envs, copies, phases):
+    algorithm, seeds = config.algorithm, Seeds(config.seed)
     spec = Spec.of(envs[0])
     weights, exploration, steps = seeds.agent
     policy = algorithm.policy(config.agent, spec, weights=weights, exploration=exploration)

@@ -1,5 +1,7 @@
 """A training run for the command line: makes kernel and card, and runs ``host.train.loop``."""
 
+from contextlib import contextmanager
+
 import boards
 from boards.memory import configured
 from host.algorithms.autodiff import check_device
@@ -17,7 +19,7 @@ from sim.cache import say
 from sim.tools import BUILD_DIRECTORY, require
 from sim.verilate import TOOLS
 
-__all__ = ["run", "start"]
+__all__ = ["on_card", "run", "start"]
 
 #: default number of launches in a trace: one clock of a trace takes kilobytes
 TRACE_LAUNCHES = 20
@@ -109,29 +111,35 @@ def run(
         terminating(),
         run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,
     ):
-        if card == NO_CARD:
-            _refuse(kernel, "must not be set in a run without a card")
-            factory = family_of(config).factory(config, None)
-            return train(config, factory, card=card, out=folder, **told)
-        spec, options = spec_of(config), {}
-        path, description = _kernel(config, spec, card, board, kernel or {})
-        if description is not None:
-            options["banks"] = _banks(config, spec, description, boards.get(board))
-        if trace:
-            options |= {"trace": folder / "trace.vcd", "trace_launches": trace_launches}
-        with open_card(card, **options) as opened:
-            description = description or read_description(path)
-            loaded = opened.load(path)
-            if loaded.description.to_json() != description.to_json():
-                raise Failure(f"{path} must be the kernel of this run, not another's")
-            return train(
-                config,
-                family_of(config).factory(config, loaded),
-                out=folder,
-                card=card,
-                kernel=description,
-                **told,
-            )
+        traced = dict(trace=folder / "trace.vcd", trace_launches=trace_launches) if trace else {}
+        with on_card(config, card, board, kernel, **traced) as (factory, _, description):
+            return train(config, factory, out=folder, card=card, kernel=description, **told)
+
+
+@contextmanager
+def on_card(config, card, board="u200", kernel=None, **options):
+    """A context manager that opens the card of a run, and closes it; its value is ``(factory,
+    kernel, description)``.
+
+    ``factory`` is as for ``host.train.build.build``; ``kernel`` is the loaded Kernel and
+    ``description`` its KernelDescription, both None for a run that needs no card. Arguments are as
+    for ``run``; ``options`` are further ones of ``open_card``.
+    """
+    family, card = family_of(config), _card_of(config, card)
+    if card == NO_CARD:
+        _refuse(kernel, "must not be set in a run without a card")
+        yield family.factory(config, None), None, None
+        return
+    spec = spec_of(config)
+    path, description = _kernel(config, spec, card, board, kernel or {})
+    if description is not None:
+        options["banks"] = _banks(config, spec, description, boards.get(board))
+    with open_card(card, **options) as opened:
+        description = description or read_description(path)
+        loaded = opened.load(path)
+        if loaded.description.to_json() != description.to_json():
+            raise Failure(f"{path} must be the kernel of this run, not another's")
+        yield family.factory(config, loaded), loaded, description
 
 
 def _kernel(config, spec, card, board, settings):

@@ -1,0 +1,154 @@
+"""Profiles: how long each part of an iteration takes here, from short trainings taken in turn.
+
+Primitives that are timed alone do not predict a run: inside it caches are cold, and one interpreter
+does everything. So each plan that can run here is trained for some hundred launches.
+"""
+
+import json
+import os
+import platform
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from host.checkpoint import write_text
+from host.compose.trial import PARTS, trial
+from host.train.summary import versions
+from hw.errors import UsageError
+from sim.cache import say
+
+__all__ = ["LAUNCHES", "ROUNDS", "WARM", "Profile", "here", "load", "measured", "save"]
+
+#: Rounds in which all plans take turns; launches of a plan in all of them; launches before.
+ROUNDS, LAUNCHES, WARM = 5, 400, 20
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a plan takes here, in microseconds of a launch.
+
+    updates : float
+        Gradient steps of a launch.
+    parts : dict
+        Part (``host.compose.trial.PARTS``) -> microseconds: the median over rounds of the mean over
+        a round's launches.
+    p10, p50, p90 : float
+        Of whole launches; a launch in which episodes end takes longer than another.
+    """
+
+    updates: float
+    parts: dict
+    p10: float
+    p50: float
+    p90: float
+
+    @property
+    def whole(self):
+        """Microseconds of a launch, all parts one after the other."""
+        return sum(self.parts.values())
+
+
+def measured(plans, *, card="model", board="u200", launches=LAUNCHES, rounds=ROUNDS):
+    """``{name: Profile}`` of ``plans``, ``{name: (config, kernel)}``, with ``launches`` launches
+    each, in ``rounds`` rounds in which the plans take turns.
+
+    ``kernel`` is as for ``host.train.run.run``, as are ``card`` and ``board``. A plan that cannot be
+    trained raises as its run would.
+    """
+    with ExitStack() as stack:
+        trials = {}
+        for name, (config, kernel) in plans.items():
+            say(f"profile: {name}")
+            made = trial(config, card=card, board=board, kernel=kernel)
+            trials[name] = stack.enter_context(made)
+            trials[name].warm(WARM)
+        found = {name: [] for name in trials}
+        for _ in range(rounds):
+            for name, each in trials.items():
+                found[name].append(each.run(max(1, launches // rounds)))
+    return {name: _profile(rows) for name, rows in found.items()}
+
+
+def _profile(rows):
+    """The Profile of a plan's rounds, as ``Trial.run`` gives them."""
+    micros = [microseconds for microseconds, _ in rows]
+    means = np.median([each.mean(axis=0) for each in micros], axis=0)
+    whole = np.concatenate(micros).sum(axis=1)
+    p10, p50, p90 = np.percentile(whole, (10, 50, 90))
+    return Profile(
+        updates=sum(updates for _, updates in rows) / len(whole),
+        parts={name: round(float(mean), 3) for name, mean in zip(PARTS, means, strict=True)},
+        p10=round(float(p10), 3),
+        p50=round(float(p50), 3),
+        p90=round(float(p90), 3),
+    )
+
+
+def here():
+    """What a profile depends on besides the task: processor, cores and versions of packages."""
+    return {"processor": _processor(), "cores": _cores(), "versions": versions()}
+
+
+def _processor():
+    """The processor's model, or what Python knows of it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def _cores():
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # no Linux
+        return os.cpu_count() or 1
+
+
+def save(path, task, profiles, **more):
+    """Writes a profile's file: ``profiles``, ``{plan: Profile}``, with the ``task`` (a JSON object)
+    and the machine for which they hold. ``more`` are further parts of the file."""
+    document = {
+        "version": _VERSION,
+        "machine": here(),
+        "task": task,
+        "plans": {name: asdict(profile) for name, profile in profiles.items()},
+        **more,
+    }
+    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
+
+
+def load(path, task, command):
+    """The content of a profile's file, with ``plans`` as ``{name: Profile}``. UsageError if it is
+    damaged, or of another machine or task; its text ends with ``command``, which makes a new one.
+    """
+    path = Path(path)
+    try:
+        found = json.loads(path.read_text())
+        plans = {name: Profile(**values) for name, values in found["plans"].items()}
+        whose = {name: found[name] for name in ("version", "machine", "task")}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(
+            f"{path.name} must be a profile, not damaged or absent "
+            f"({type(error).__name__}: {error}); make one with: {command}"
+        ) from error
+    for name, wanted in (("version", _VERSION), ("machine", here()), ("task", task)):
+        if whose[name] != wanted:
+            raise UsageError(
+                f"{path.name} must be of this {name}, not of another one "
+                f"({_difference(whose[name], wanted)}); make one with: {command}"
+            )
+    return {**found, "plans": plans}
+
+
+def _difference(found, wanted, name=""):
+    """The first thing in which two JSON values differ, in words."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in sorted({*found, *wanted}):
+            if found.get(key) != wanted.get(key):
+                return _difference(found.get(key), wanted.get(key), f"{name}.{key}" if name else key)
+    return f"{name + ' ' if name else ''}{found!r}, not {wanted!r}"
