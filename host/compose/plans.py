@@ -46,8 +46,8 @@ def plans_of(task):
 
 
 def plan_of(task: Task, rm, learner):
-    """The Plan of a Task with the replay memory on a device of kind ``rm`` and the learner on one of
-    kind ``learner``; it is ``refused`` if it cannot run."""
+    """The Plan of a Task with the replay memory on a device of kind ``rm``, and the learner on one
+    of kind ``learner``; it is ``refused`` if it cannot run."""
     try:
         config = _FAMILIES[task.family](task, rm, learner)
     except UsageError as error:

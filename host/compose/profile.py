@@ -55,8 +55,8 @@ def measured(plans, *, card="model", board="u200", launches=LAUNCHES, rounds=ROU
     """``{name: Profile}`` of ``plans``, ``{name: (config, kernel)}``, with ``launches`` launches
     each, in ``rounds`` rounds in which the plans take turns.
 
-    ``kernel`` is as for ``host.train.run.run``, as are ``card`` and ``board``. A plan that cannot be
-    trained raises as its run would.
+    ``kernel`` is as for ``host.train.run.run``, as are ``card`` and ``board``. A plan that cannot
+    be trained raises as its run would.
     """
     with ExitStack() as stack:
         trials = {}
@@ -150,5 +150,6 @@ def _difference(found, wanted, name=""):
     if isinstance(found, dict) and isinstance(wanted, dict):
         for key in sorted({*found, *wanted}):
             if found.get(key) != wanted.get(key):
-                return _difference(found.get(key), wanted.get(key), f"{name}.{key}" if name else key)
+                inside = f"{name}.{key}" if name else key
+                return _difference(found.get(key), wanted.get(key), inside)
     return f"{name + ' ' if name else ''}{found!r}, not {wanted!r}"

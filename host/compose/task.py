@@ -76,6 +76,6 @@ def with_ratio(config, ratio):
     if ratio % count == 0:
         return replace(config, steps_per_launch=ratio // count, updates_per_launch=1)
     raise UsageError(
-        f"ratio must divide the {steps} steps of a launch, or be a multiple of {count} (env_count), "
-        f"not {ratio}"
+        f"ratio must divide the {steps} steps of a launch, or be a multiple of {count} "
+        f"(env_count), not {ratio}"
     )

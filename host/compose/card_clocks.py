@@ -1,0 +1,114 @@
+"""Clocks that a plan takes on a card that is not here, by the formulas of its kernel."""
+
+from typing import NamedTuple
+
+import boards
+from host.generate import configure, find_design
+from host.settings import resolve
+from host.train.families import family_of
+from hw.errors import UsageError
+from hw.fixar.config import FixarKernelConfig
+from hw.fixar.pass_clocks import iteration_cycles
+from hw.fixar.precision import Precision
+from hw.learner.iteration_clocks import learn_clocks, train_clocks
+from hw.learner.kernel_config import LearnerKernelConfig
+from hw.replay.command_clocks import (
+    insert_clocks,
+    latencies,
+    launch_clocks,
+    sample_clocks,
+    update_clocks,
+)
+from hw.replay.records import GRANULE_BYTES
+
+__all__ = ["PrimitiveClocks", "kernel_config", "own_settings", "plan_clocks", "primitive_clocks"]
+
+
+class PrimitiveClocks(NamedTuple):
+    """Clocks of PEARL's primitives on a card, each for one batch; None without the primitive."""
+
+    sample: int
+    insert: int
+    update: int
+    learn: int | None
+
+
+def own_settings(task, plan):
+    """Those fields of the task's ``kernel`` that the kernel of ``plan`` has: plans have different
+    kernels, and a field of the learner means nothing to a kernel without one."""
+    if plan.design == "none":
+        return {}
+    default, found = find_design(plan.design).config_type(), {}
+    for name, value in task.kernel.items():
+        try:
+            resolve(default, name)
+        except UsageError:
+            continue
+        found[name] = value
+    return found
+
+
+def kernel_config(task, plan, board):
+    """The config of the kernel that ``plan`` needs on the board called ``board``; None if it needs
+    none. ``boards.DoesNotFit`` if it does not fit."""
+    if plan.design == "none":
+        return None
+    values = family_of(plan.config).kernel_values(plan.config, task.spec)
+    found = boards.get(board)
+    return configure(
+        find_design(plan.design), found, values | own_settings(task, plan), library=True
+    )
+
+
+def plan_clocks(task, plan, kernel, updates, inserts):
+    """Clocks of a launch of ``plan`` on a kernel with the config ``kernel``.
+
+    updates, inserts : gradient steps, and new experiences, of a launch, means over many.
+
+    With the replay memory on the card a launch inserts, and updates priorities and draws for each
+    gradient step; if the card learns too, these are in the iterations of LEARN. Without it the card
+    does iterations of TRAIN. A launch of ``a3c`` is the part of a period of rounds in which that
+    many agents are trained; one of ``gae`` estimates a full stack for each environment.
+    """
+    if task.family != "replay":
+        agents = plan.config.env_count
+        whole = find_design(plan.design).space.clocks(kernel, agents)
+        return whole if task.family == "rollouts" else whole * updates / agents
+    found = primitive_clocks(task, plan, kernel, inserts)
+    memory = latencies(kernel)
+    if plan.learner != "card":
+        commands = (updates * (found.sample + found.update), found.insert)
+    elif plan.rm == "card":
+        commands = (updates * _learn(task, kernel, inserts / updates), 0)
+    else:
+        commands = (updates * found.learn, 0)
+    return launch_clocks(kernel, commands, read=memory["read"])
+
+
+def primitive_clocks(task, plan, kernel, inserts):
+    """The PrimitiveClocks of a kernel with the config ``kernel`` that has a replay memory; a launch
+    around them is not counted. ``inserts``: experiences of an INSERT."""
+    memory, batch = latencies(kernel), task.batch
+    granules = -(-task.words * 4 // GRANULE_BYTES)
+    inserts = max(1, round(inserts))
+    return PrimitiveClocks(
+        sample=sample_clocks(kernel, batch, granules, **memory),
+        insert=insert_clocks(kernel, inserts, granules, **memory),
+        update=update_clocks(kernel, batch, read=memory["read"]),
+        learn=_train(kernel, batch),
+    )
+
+
+def _train(kernel, batch):
+    """Clocks of a gradient step on a batch that is there."""
+    if isinstance(kernel, FixarKernelConfig):
+        return iteration_cycles(kernel.learner, batch, Precision())
+    if isinstance(kernel, LearnerKernelConfig):
+        return train_clocks(kernel, batch)
+    return None
+
+
+def _learn(task, kernel, inserts):
+    if isinstance(kernel, LearnerKernelConfig):
+        return learn_clocks(kernel, task.batch, max(1, round(inserts)))
+    return _train(kernel, task.batch)

@@ -1,0 +1,93 @@
+"""How long a launch of a plan takes: our model beside PEARL's equation 7.
+
+PEARL adds primitives that run beside each other. In a Python program one interpreter acts, packs,
+begins launches and learns, one after the other, and only a card of silicon works beside it ::
+
+    T = max(card + launch, acting + memory + learning)    the card works beside the rest
+    T = card + launch + acting + memory + learning        it does not, or is the twin
+"""
+
+from dataclasses import asdict, dataclass
+
+__all__ = ["Iteration", "borrowed", "iteration"]
+
+_ACTING = ("environments", "policy", "packing", "other")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iteration:
+    """Microseconds of a launch.
+
+    acting : stepping environments, choosing actions, converting experiences.
+    memory : a replay memory off the card, and the host's side of launches.
+    learning : gradient steps off the card.
+    card : what the card computes.
+    launch : what starting it and transfers take.
+    beside : whether the card works beside the rest.
+    """
+
+    acting: float
+    memory: float
+    learning: float
+    card: float = 0.0
+    launch: float = 0.0
+    beside: bool = False
+
+    @property
+    def software(self):
+        """Microseconds of the interpreter."""
+        return self.acting + self.memory + self.learning
+
+    @property
+    def whole(self):
+        """Microseconds of the launch."""
+        device = self.card + self.launch
+        return max(device, self.software) if self.beside else device + self.software
+
+    @property
+    def bound_by(self):
+        """The name of the largest part of what takes longest."""
+        parts = asdict(self)
+        device, software = ("card", "launch"), ("acting", "memory", "learning")
+        if self.beside:
+            names = device if self.card + self.launch > self.software else software
+        else:
+            names = device + software
+        return max(names, key=parts.get)
+
+
+def iteration(parts, *, card_us=None, launch_us=0.0, beside=False):
+    """The Iteration of a plan.
+
+    parts : ``{part: microseconds}`` of a Profile.
+    card_us : microseconds of the plan's launch on a card that is not the one of the profile, to
+        which ``launch_us`` and ``beside`` belong; None: the card is that of the profile, which
+        works in turn with the rest.
+    """
+    known = dict(
+        acting=sum(parts[name] for name in _ACTING),
+        memory=parts["memory"],
+        learning=parts["learning"],
+    )
+    if card_us is None:
+        return Iteration(**known, card=parts["device"])
+    return Iteration(**known, card=card_us, launch=launch_us, beside=beside)
+
+
+def borrowed(plan, plans, profiles):
+    """``{part: microseconds}`` for a Plan that has no profile, from those of other plans with the
+    same parts: acting from any, the memory from one whose learner is off the card, and learning
+    from one with a learner on the same kind of device. None if a part is in no profile.
+
+    plans : sequence of Plan
+    profiles : ``{name of a plan: Profile}``
+    """
+    if plan.learner == "card":  # a card that learns does all in one launch
+        return None
+    known = [each for each in plans if each.name in profiles and each.learner != "card"]
+    memories = [each for each in known if each.rm == plan.rm]
+    learners = [each for each in known if each.learner == plan.learner]
+    if not memories or not learners:
+        return None
+    memory, learner = (profiles[each[0].name].parts for each in (memories, learners))
+    return memory | {"learning": learner["learning"]}

@@ -1,0 +1,206 @@
+"""The search for the best plan of a task on a machine: every pair of devices, by our model."""
+
+from dataclasses import dataclass
+
+from host.compose.assign import METRICS, storage_of, watts_of
+
+from host.compose.card_clocks import kernel_config, plan_clocks
+from host.compose.iteration import Iteration, borrowed, iteration
+from host.compose.plans import Plan
+from host.rules import check_choice
+from hw.errors import UsageError
+
+__all__ = ["Candidate", "Composition", "compose"]
+
+_DIGITS = 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A plan on devices of a machine.
+
+    rm, learner : names of devices; ``rm`` is None without a replay memory.
+    plan : Plan
+    iteration : Iteration, or None if it is not known.
+    updates : gradient steps of a launch.
+    kernel : config of its kernel, or None.
+    clocks : clocks of a launch on the card, None where the card is that of the profile.
+    watts : of the cpu and the devices, each once; None if one is unknown.
+    storage, traffic_us : where PEARL's Algorithm 1 places the data, and what its traffic takes;
+        None without a replay memory.
+    source : where the times come from.
+    """
+
+    rm: str | None
+    learner: str
+    plan: Plan
+    iteration: Iteration | None
+    updates: float
+    kernel: object
+    clocks: float | None
+    watts: float | None
+    storage: str | None
+    traffic_us: float | None
+    source: str
+
+    @property
+    def gps(self):
+        """Gradient steps a second; None if the time is not known."""
+        return self.iteration and 1e6 * self.updates / self.iteration.whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """The plans of a task on a machine.
+
+    candidates : tuple of Candidate, in the order of the machine's devices.
+    refused : tuple of ``(rm, learner, reason)`` of pairs that cannot run.
+    choice : Candidate
+    """
+
+    candidates: tuple
+    refused: tuple
+    choice: Candidate
+
+
+def compose(task, plans, machine, profiles, sizes, *, metric="throughput"):
+    """The Composition of a Task on a Machine.
+
+    The choice has the most gradient steps a second, or the most for each watt; of equal ones, to
+    1e-9 us of a gradient step, the one with the least traffic, and then the first.
+
+    Parameters
+    ----------
+    task : Task
+    plans : sequence of Plan
+        Those among which is searched.
+    machine : Machine
+    profiles : ``{name of a plan: Profile}``
+    sizes : Sizes
+        What a gradient step moves.
+    metric : str
+        "throughput" or "efficiency".
+
+    UsageError if no plan's time is known, or if the metric is efficiency and watts are unknown.
+    """
+    check_choice("metric", metric, METRICS)
+    found, refused = [], []
+    for rm in machine.devices if task.family == "replay" else (None,):
+        for learner in machine.devices:
+            for plan in _suiting(plans, rm, learner):
+                try:
+                    _check(plan, rm, learner)
+                    found.append(
+                        _candidate(task, plan, plans, machine, profiles, sizes, rm, learner)
+                    )
+                except UsageError as error:
+                    refused.append((rm and rm.name, learner.name, str(error)))
+    known = [each for each in found if each.iteration]
+    if not known:
+        why = f": {refused[0][2]}" if refused else ""
+        raise UsageError(f"a plan's time must be known, not none{why}")
+    if metric == "efficiency":
+        unknown = {name for each in known for name in _unknown(machine, each)}
+        if unknown:
+            raise UsageError(
+                "watts must be known for metric efficiency, not empty for "
+                + ", ".join(name for name in machine.names if name in unknown)
+            )
+    choice = min(known, key=lambda each: _key(each, metric))
+    return Composition(candidates=tuple(found), refused=tuple(refused), choice=choice)
+
+
+def _suiting(plans, rm, learner):
+    """The plans whose parts are on devices of these kinds."""
+    kinds = rm and rm.kind, learner.kind
+    return [plan for plan in plans if (plan.rm, plan.learner) == kinds]
+
+
+def _check(plan, rm, learner):
+    """UsageError if the plan cannot run on these devices."""
+    if plan.refused:
+        raise UsageError(plan.refused)
+    if rm is not None and rm.kind == learner.kind and rm is not learner:
+        raise UsageError(
+            f"replay memory and learner must be on one {rm.kind}, not on {rm.name} and "
+            f"{learner.name}"
+        )
+
+
+def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner):
+    card = next((each for each in (rm, learner) if each and each.kind == "card"), None)
+    if card is None and plan.design != "none":  # advantages, and gradient steps off the card
+        card = next((each for each in machine.devices if each.kind == "card"), None)
+        if card is None:
+            raise UsageError(f"a machine must have a card for kernel {plan.design}, not be without")
+    parts, source, updates = _parts(plan, plans, profiles)
+    kernel = clocks = found = None
+    if card is not None:
+        kernel = kernel_config(task, plan, card.board or "u200")
+    if parts is not None and card is not None and card.clock_mhz is not None:
+        inserts = sizes.inserts * updates
+        clocks = plan_clocks(task, plan, kernel, updates, inserts)
+        launch = (card.launch_us or 0.0) + _moved_us(task, plan, machine, card, updates, inserts)
+        beside = task.family != "rollouts"
+        found = iteration(parts, card_us=clocks / card.clock_mhz, launch_us=launch, beside=beside)
+    elif parts is not None:
+        found = iteration(parts)
+    storage = (None, None) if rm is None else storage_of(machine, sizes, rm.name, learner.name)
+    return Candidate(
+        rm=rm and rm.name,
+        learner=learner.name,
+        plan=plan,
+        iteration=found,
+        updates=updates,
+        kernel=kernel,
+        clocks=clocks,
+        watts=watts_of(machine, *_devices(rm, learner, card)),
+        storage=storage[0],
+        traffic_us=storage[1],
+        source=source,
+    )
+
+
+def _devices(*devices):
+    return [device.name for device in devices if device is not None]
+
+
+def _parts(plan, plans, profiles):
+    """``(parts, source, updates)`` of a plan; parts are None where they are not known."""
+    if plan.name in profiles:
+        return profiles[plan.name].parts, "profile", profiles[plan.name].updates
+    others = [profile.updates for profile in profiles.values()]
+    found = borrowed(plan, plans, profiles)
+    source = "unknown" if found is None else "profiles of other plans"
+    return found, source, others[0] if others else 1.0
+
+
+def _moved_us(task, plan, machine, card, updates, inserts):
+    """Microseconds of a launch's transfers between the cpu and a card, in one transfer each way.
+
+    To the card: new experiences if the replay memory is there, batches if only the learner is.
+    Back: batches, or TD errors, with a word each.
+    """
+    if task.family != "replay":
+        return 0.0
+    word, batch = 4, task.batch
+    experience = task.words * word
+    there = inserts * experience if plan.rm == "card" else updates * batch * (experience + word)
+    back = updates * batch * word
+    if plan.learner != "card":
+        back = updates * batch * (experience + word)
+        there += updates * batch * word
+    cpu = machine.cpu.name
+    return machine.transfer_us(cpu, card.name, there) + machine.transfer_us(card.name, cpu, back)
+
+
+def _unknown(machine, candidate):
+    """Names of devices of a candidate whose watts are unknown."""
+    names = {machine.cpu.name, candidate.learner, candidate.rm} - {None}
+    return [name for name in names if machine.device(name).watts is None]
+
+
+def _key(candidate, metric):
+    time = 1e6 / candidate.gps
+    power = candidate.watts if metric == "efficiency" else 1
+    return round(time * power, _DIGITS), round(candidate.traffic_us or 0.0, _DIGITS)
