@@ -9,7 +9,18 @@ from statistics import median
 
 __all__ = ["BENCHES", "medians", "row"]
 
-BENCHES = ("explore", "fa3c", "fixar", "gae", "host", "learner", "profile", "replay", "units")
+BENCHES = (
+    "compose",
+    "explore",
+    "fa3c",
+    "fixar",
+    "gae",
+    "host",
+    "learner",
+    "profile",
+    "replay",
+    "units",
+)
 
 
 def row(bench, case, metric, value, unit, *, reference=None, reference_value=None, source):

@@ -19,7 +19,7 @@ from host.train.summary import versions
 from hw.errors import UsageError
 from sim.cache import say
 
-__all__ = ["LAUNCHES", "ROUNDS", "WARM", "Profile", "here", "load", "measured", "save"]
+__all__ = ["LAUNCHES", "ROUNDS", "WARM", "Profile", "here", "load", "measured", "save", "summed"]
 
 #: Rounds in which all plans take turns; launches of a plan in all of them; launches before.
 ROUNDS, LAUNCHES, WARM = 5, 400, 20
@@ -69,10 +69,10 @@ def measured(plans, *, card="model", board="u200", launches=LAUNCHES, rounds=ROU
         for _ in range(rounds):
             for name, each in trials.items():
                 found[name].append(each.run(max(1, launches // rounds)))
-    return {name: _profile(rows) for name, rows in found.items()}
+    return {name: summed(rows) for name, rows in found.items()}
 
 
-def _profile(rows):
+def summed(rows):
     """The Profile of a plan's rounds, as ``Trial.run`` gives them."""
     micros = [microseconds for microseconds, _ in rows]
     means = np.median([each.mean(axis=0) for each in micros], axis=0)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from host.compose.assign import METRICS, storage_of, watts_of
+from host.compose.assign import METRICS, Refusal, storage_of, watts_of
 
 from host.compose.card_clocks import kernel_config, plan_clocks
 from host.compose.iteration import Iteration, borrowed, iteration
@@ -54,7 +54,7 @@ class Composition:
     """The plans of a task on a machine.
 
     candidates : tuple of Candidate, in the order of the machine's devices.
-    refused : tuple of ``(rm, learner, reason)`` of pairs that cannot run.
+    refused : tuple of Refusal, of pairs that cannot run.
     choice : Candidate
     """
 
@@ -94,10 +94,10 @@ def compose(task, plans, machine, profiles, sizes, *, metric="throughput"):
                         _candidate(task, plan, plans, machine, profiles, sizes, rm, learner)
                     )
                 except UsageError as error:
-                    refused.append((rm and rm.name, learner.name, str(error)))
+                    refused.append(Refusal(rm and rm.name, learner.name, str(error)))
     known = [each for each in found if each.iteration]
     if not known:
-        why = f": {refused[0][2]}" if refused else ""
+        why = f": {refused[0].reason}" if refused else ""
         raise UsageError(f"a plan's time must be known, not none{why}")
     if metric == "efficiency":
         unknown = {name for each in known for name in _unknown(machine, each)}

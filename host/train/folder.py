@@ -10,7 +10,8 @@ from hw.errors import UsageError
 from sim.cache import say
 from sim.lock import Held, locked
 
-__all__ = ["BEST", "CHECKPOINT", "LAST", "clear", "default_folder", "policy_of", "run_folder"]
+__all__ = ["BEST", "CHECKPOINT", "LAST", "clear", "default_folder", "plain_name"]
+__all__ += ["policy_of", "run_folder"]
 
 CHECKPOINT, BEST, LAST = "checkpoint.npz", "best.npz", "last.npz"
 
@@ -23,9 +24,14 @@ def default_folder(config, card, preset=None):
     """The Path of a run's folder when the user names none: ``runs/`` and, with dashes between them,
     algorithm, environment, preset (if there is one), learner, card and seed. Changes by ``--set``
     are not in the name: such runs differ only in the number that ``run_folder`` appends."""
-    words = [config.algo, config.env, preset, config.learner, card, str(config.seed)]
-    plain = [re.sub(r"[^\w.]+", "-", word).strip("-") for word in words if word]
-    return Path("runs") / "-".join(plain)
+    words = (config.algo, config.env, preset, config.learner, card, str(config.seed))
+    return Path("runs") / plain_name(*words)
+
+
+def plain_name(*words):
+    """A folder's name: those ``words`` that are not empty, with dashes between them, and for each
+    run of characters that are no letters, digits, dots or underscores."""
+    return "-".join(re.sub(r"[^\w.]+", "-", word).strip("-") for word in words if word)
 
 
 def policy_of(run):
