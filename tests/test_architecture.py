@@ -41,8 +41,12 @@ HOST_ARROWS = {
     "algorithms": {"runtime", "collect"},
     "learners": {"runtime", "algorithms"},
     "train": {"card", "generate", "runtime", "collect", "algorithms", "learners"},
-    "commands": {"card", "generate", "measure", "collect", "algorithms", "train"},
-}
+    "compose": {
+        "card", "generate", "measure", "runtime", "memory", "collect", "algorithms", "learners",
+        "train",
+    },
+    "commands": {"card", "generate", "measure", "collect", "algorithms", "train", "compose"},
+}  # fmt: skip
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them
 TOP = {"hw": {"designs"}, "host": {"cli"}}

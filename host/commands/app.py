@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from host.commands.composing import composing
 from host.commands.exits import MISSING_TOOL
 from host.commands.exploring import exploring
 from host.commands.inspecting import inspecting
@@ -39,6 +40,7 @@ app = command_line(
 )
 app.add_typer(making)
 app.add_typer(exploring)
+app.add_typer(composing)
 app.add_typer(inspecting)
 
 
@@ -65,7 +67,7 @@ def list_(
         str | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(LISTS)}.")
     ] = None,
 ):
-    """List designs, boards, algorithms, presets, learners and cards.
+    """List designs, boards, algorithms, presets, learners, cards and machines.
 
     Examples:
 

@@ -1,4 +1,5 @@
-"""The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, cards."""
+"""The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, cards,
+machines."""
 
 from collections import Counter
 
@@ -8,6 +9,7 @@ from rich.table import Column, Table
 
 import boards
 from host.algorithms.registry import ALGORITHMS
+from host.compose.shipped import SHIPPED, THIS, shipped
 from host.train.config import LEARNERS
 
 __all__ = ["LISTS", "console", "table"]
@@ -75,6 +77,14 @@ def _note(text):
     console.print(f"  {text}", style="dim", markup=False, highlight=False)
 
 
+def _machines():
+    rows = [(THIS, "cores of this process, a GPU if torch sees one, a card of `--board`")]
+    for name in SHIPPED:
+        devices = shipped(name).devices
+        rows.append((name, ", ".join(f"{each.name} ({each.source})" for each in devices)))
+    _named("Machines", rows)
+
+
 #: list -> function that prints it
 LISTS = {
     "designs": _designs,
@@ -85,4 +95,5 @@ LISTS = {
     ),
     "learners": lambda: _named("Learners", LEARNERS.items()),
     "cards": lambda: _named("Cards", CARDS.items()),
+    "machines": _machines,
 }

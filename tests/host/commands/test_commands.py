@@ -7,6 +7,7 @@ import pytest
 from extensions import shown, visible
 
 from tests.host.command_lines import COMMANDS, lines, parsed, words_of
+from tests.host.machine_files import write_machine
 
 LINES = lines()
 
@@ -112,6 +113,9 @@ def test_runs(run, here, line):
     elif words[0] == "explore":
         few = [] if "--rule" in words else [*FEW.get(words[1], ()), "--out", here / "build"]
         assert "choice: " in ran(run, [*words, *few]) or "--json" in words
+    elif words[0] == "compose":
+        write_machine(here)
+        assert "choice: " in ran(run, words) or "--json" in words
     else:
         assert ran(run, words)
 

@@ -1,0 +1,2 @@
+"""Where replay management, learning and storage run on a machine of several devices: PEARL's
+System Composer. Files of a machine, its times, PEARL's equations, and Algorithm 1."""
