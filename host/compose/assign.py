@@ -15,6 +15,7 @@ from host.rules import POSITIVE, Integer, check_choice, check_fields
 from hw.errors import UsageError
 
 __all__ = ["METRICS", "TRANSFERS", "Alternative", "Assignment", "Refusal", "Sizes", "assign"]
+__all__ += ["storage_of", "watts_of"]
 
 #: What step 1 maximises: experiences a second, or these for each watt.
 METRICS = ("throughput", "efficiency")
@@ -165,8 +166,8 @@ def _alternative(times, sizes, transfers, rm, learner):
             insert += machine.transfer_us(machine.cpu.name, rm, _WORD_BYTES * sizes.inserts)
     total = iteration_us(sample, insert, update, learn)
     eps = 1e6 * sizes.batch / total
-    watts = _watts(machine, rm, learner)
-    storage, traffic = _storage(machine, sizes, rm, learner)
+    watts = watts_of(machine, rm, learner)
+    storage, traffic = storage_of(machine, sizes, rm, learner)
     return Alternative(
         rm=rm,
         learner=learner,
@@ -184,9 +185,10 @@ def _alternative(times, sizes, transfers, rm, learner):
     )
 
 
-def _watts(machine, rm, learner):
-    """The watts of the cpu and the two devices, each once; None if one is unknown."""
-    powers = [machine.device(name).watts for name in {machine.cpu.name: 0, rm: 0, learner: 0}]
+def watts_of(machine, *names):
+    """The watts of the cpu and of the devices called ``names``, each once; None if one is
+    unknown."""
+    powers = [machine.device(name).watts for name in {machine.cpu.name, *names}]
     return None if None in powers else sum(powers)
 
 
@@ -199,7 +201,7 @@ def _check_watts(machine, alternatives):
         )
 
 
-def _storage(machine, sizes, rm, learner):
+def storage_of(machine, sizes, rm, learner):
     """``(device, traffic)`` of the data storage (step 2): of learner, cpu and RM the first with the
     least ``sum C / bandwidth``, in microseconds.
 

@@ -1,9 +1,8 @@
 """PEARL's matrix for a task on a machine: measured on cpu and GPU, by formulas on a card."""
 
 from host.compose.assign import assign
-from host.compose.times import APART, BOTH, Times, Timing
-
 from host.compose.card_clocks import kernel_config, primitive_clocks
+from host.compose.times import APART, BOTH, Times, Timing
 from hw.errors import UsageError
 
 __all__ = ["equation7", "matrix"]

@@ -3,10 +3,10 @@
 import time
 
 import numpy as np
-from host.memory.ring import RingMemory
-from host.memory.tree import TreeMemory
 
 from host.algorithms.config import Clock
+from host.memory.ring import RingMemory
+from host.memory.tree import TreeMemory
 from host.train.session import Seeds
 from host.train.threads import single_threaded
 

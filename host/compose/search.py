@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from host.compose.assign import METRICS, Refusal, storage_of, watts_of
-
 from host.compose.card_clocks import kernel_config, plan_clocks
 from host.compose.iteration import Iteration, borrowed, iteration
 from host.compose.plans import Plan

@@ -107,7 +107,9 @@ def test_efficiency_is_another_choice(clocks):
 
 
 def test_efficiency_needs_watts(clocks):
-    with pytest.raises(UsageError, match="must be known for metric efficiency, not empty for cpu0, "):
+    with pytest.raises(
+        UsageError, match="must be known for metric efficiency, not empty for cpu0, "
+    ):
         found([TREE, BOTH], "cpu", "card", metric="efficiency")
 
 
@@ -120,7 +122,9 @@ def test_refused_pairs_have_a_reason(clocks):
 def test_a_run_has_one_card(clocks):
     two = machine("cpu", "card")
     second = Device(name="card1", kind="card", source="test")
-    links = [Link(a=a, b="card1", latency_us=1, gb_per_s=10, source="test") for a in ("cpu0", "card1")]
+    links = [
+        Link(a=a, b="card1", latency_us=1, gb_per_s=10, source="test") for a in ("cpu0", "card1")
+    ]
     two = Machine(devices=(*two.devices, second), links=(*two.links, *links))
     result = compose(TASK, [BOTH], two, PROFILES, SIZES)
     assert [(each.rm, each.learner) for each in result.candidates] == [
@@ -142,7 +146,9 @@ def test_a_plan_without_a_profile_has_parts_of_others(clocks):
     profiles = PROFILES | {gpu.name: profile(70.0, 400.0, 30.0)}
     [candidate] = [
         each
-        for each in found([TREE, CARD, gpu, tree], "cpu", "card", "cuda", profiles=profiles).candidates
+        for each in found(
+            [TREE, CARD, gpu, tree], "cpu", "card", "cuda", profiles=profiles
+        ).candidates
         if each.plan is tree
     ]
     assert candidate.iteration.whole == 180.0 and candidate.source == "profiles of other plans"
