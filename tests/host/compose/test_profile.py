@@ -1,0 +1,108 @@
+"""Profiles: what is measured, the file, and why one is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from host.compose import profile
+from host.compose.profile import Profile, load, measured, save, summed
+from host.compose.trial import PARTS
+from hw.errors import UsageError
+
+TASK = {"config": {"algo": "dqn", "env": "CartPole-v1"}, "card": "model"}
+KNOWN = {"a plan": Profile(updates=1.5, parts={"device": 2.0}, p10=1.0, p50=2.0, p90=9.0)}
+
+
+def rows(*means):
+    """A round of four launches for each of ``means``; part k takes (k + 1) times as long."""
+    shares = np.arange(1, len(PARTS) + 1)
+    spread = np.array([0.5, 1.0, 1.0, 1.5])[:, None]
+    return [(mean * spread * shares, 6) for mean in means]
+
+
+def test_medians_over_rounds_of_means_over_launches():
+    found = summed(rows(10.0, 1000.0, 20.0))
+    assert list(found.parts) == list(PARTS)
+    assert list(found.parts.values()) == [20.0 * (k + 1) for k in range(len(PARTS))]
+    assert found.updates == 1.5 and found.whole == 20 * 28
+    whole = 28 * np.outer([10, 1000, 20], [0.5, 1, 1, 1.5]).ravel()
+    assert [found.p10, found.p50, found.p90] == pytest.approx(np.percentile(whole, (10, 50, 90)))
+
+
+def test_plans_take_turns(monkeypatch):
+    calls = []
+
+    class Told:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            calls.append((self.name, "closed"))
+
+        def warm(self, launches):
+            calls.append((self.name, "warm", launches))
+
+        def run(self, launches):
+            calls.append((self.name, launches))
+            return np.ones((launches, len(PARTS))), launches
+
+    monkeypatch.setattr(profile, "trial", lambda config, **options: Told(config))
+    found = measured({"one": ("1", {}), "two": ("2", {})}, launches=10, rounds=2)
+    assert calls == [("1", "warm", 20), ("2", "warm", 20), ("1", 5), ("2", 5), ("1", 5), ("2", 5),
+                     ("2", "closed"), ("1", "closed")]  # fmt: skip
+    assert found["one"].updates == 1 and found["one"].whole == len(PARTS)
+
+
+def test_the_file(tmp_path):
+    path = tmp_path / "profile.json"
+    save(path, TASK, KNOWN, watts={"cpu": 12.5})
+    before = path.read_bytes()
+    found = load(path, TASK, "again")
+    assert found["plans"] == KNOWN and found["watts"] == {"cpu": 12.5}
+    assert found["machine"] == profile.here() and found["machine"]["cores"] >= 1
+    assert found["machine"]["versions"]["numpy"] == np.__version__
+    save(path, TASK, KNOWN, watts={"cpu": 12.5})
+    assert path.read_bytes() == before and str(tmp_path) not in path.read_text()
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"plans": {"a": {"p10": 1}}}'])
+def test_damaged(tmp_path, text):
+    path = tmp_path / "profile.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UsageError, match="profile.json must be a profile, not damaged or absent .*"
+                       "make one with: rlfabric compose"):  # fmt: skip
+        load(path, TASK, "rlfabric compose dqn --profile")
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        (lambda found: found.update(version=0), r".*this version.*\(0, not 1\)"),
+        (
+            lambda found: found["machine"].update(cores=999),
+            r".*this machine.*\(cores 999, not \d+\)",
+        ),
+        (
+            lambda found: found["machine"]["versions"].update(numpy="1.0"),
+            r".*this machine.*\(versions.numpy '1.0', not",
+        ),
+        (
+            lambda found: found["task"]["config"].update(env="Acrobot-v1"),
+            r".*this task.*\(config.env 'Acrobot-v1', not 'CartPole-v1'\)",
+        ),
+        (lambda found: found["task"].update(more=1), r".*this task.*\(more 1, not None\)"),
+    ],
+)
+def test_of_another_machine_or_task(tmp_path, change, told):
+    path = tmp_path / "profile.json"
+    save(path, TASK, KNOWN)
+    found = json.loads(path.read_text())
+    change(found)
+    path.write_text(json.dumps(found))
+    with pytest.raises(UsageError, match=f"profile.json must be of {told}.*; make one with: again"):
+        load(path, TASK, "again")
