@@ -36,11 +36,12 @@ HOST_ARROWS = {
     "card": set(),
     "generate": set(),
     "runtime": {"card"},
+    "memory": {"runtime"},
     "measure": {"card", "generate", "runtime"},
     "collect": {"runtime"},
     "algorithms": {"runtime", "collect"},
-    "learners": {"runtime", "algorithms"},
-    "train": {"card", "generate", "runtime", "collect", "algorithms", "learners"},
+    "learners": {"runtime", "memory", "algorithms"},
+    "train": {"card", "generate", "runtime", "memory", "collect", "algorithms", "learners"},
     "commands": {"card", "generate", "measure", "collect", "algorithms", "train"},
 }
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
