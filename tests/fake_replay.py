@@ -4,11 +4,7 @@ Same surface as the card's buffer, which takes dicts and records; priorities are
 is a search in their running sum.
 """
 
-from types import SimpleNamespace
-
 import numpy as np
-
-from host.card.kernel import Flight
 
 
 class FakeReplay:
@@ -25,7 +21,6 @@ class FakeReplay:
         self.priorities = np.zeros(capacity)
         self.rng = np.random.default_rng(seed)
         self.inserted, self.highest, self.closed = 0, 1.0, False
-        self.launcher = SimpleNamespace(kernel=SimpleNamespace(flight=Flight()))
 
     def __len__(self):
         return min(self.inserted, self.capacity)
@@ -85,6 +80,9 @@ class FakeReplay:
         self.priorities[...] = state["priorities"]
         self.rng.bit_generator.state = state["rng"]
         self.inserted, self.highest = int(state["inserted"]), float(state["highest"])
+
+    def abort(self):
+        """Nothing takes long here."""
 
     def close(self):
         self.closed = True

@@ -36,17 +36,15 @@ HOST_ARROWS = {
     "card": set(),
     "generate": set(),
     "runtime": {"card"},
+    "memory": {"runtime"},
     "measure": {"card", "generate", "runtime"},
     "collect": {"runtime"},
     "algorithms": {"runtime", "collect"},
-    "learners": {"runtime", "algorithms"},
-    "train": {"card", "generate", "runtime", "collect", "algorithms", "learners"},
-    "compose": {
-        "card", "generate", "measure", "runtime", "memory", "collect", "algorithms", "learners",
-        "train",
-    },
+    "learners": {"runtime", "memory", "algorithms"},
+    "train": {"card", "generate", "runtime", "memory", "collect", "algorithms", "learners"},
+    "compose": {"card", "generate", "runtime", "memory", "algorithms", "train"},
     "commands": {"card", "generate", "measure", "collect", "algorithms", "train", "compose"},
-}  # fmt: skip
+}
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them
 TOP = {"hw": {"designs"}, "host": {"cli"}}

@@ -228,5 +228,5 @@ class MemoryLearner(Learner):
         self._fill = int(state["fill"])
 
     def close(self):
-        self._card.close(lambda: self.buffer.launcher.kernel.flight.abort())
+        self._card.close(self.buffer.abort)
         self.buffer.close()

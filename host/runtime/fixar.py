@@ -52,8 +52,8 @@ class FixarReplay(LearningReplay):
         self.launcher.run([(FixarOpcode.FORMAT, {**flags, **shifts})])
         self.precision = precision
 
-    def _records(self, experiences):
-        records = super()._records(experiences)
+    def records_of(self, experiences):
+        records = super().records_of(experiences)
         check_experiences(self.learner, records)
         return records
 

@@ -23,7 +23,6 @@ from host.runtime.learned import Learned, Sets, Trained
 from host.runtime.learner_checks import (
     check_actions,
     check_batch,
-    checked_inserts,
     learner_fields,
     warn_of_clipped,
     wrong_number,
@@ -112,17 +111,11 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         Diverged if a TD error is not finite. In the last two cases the iterations before stand, and
         the one that failed changed neither priorities nor parameters.
         """
-        steps, count = self._checked_steps(steps, batch_size)
-        records = np.zeros(0, self.dtype) if experiences is None else self._records(experiences)
-        room = dict(capacity=self.capacity, granules=self._granules)
-        inserts = checked_inserts(inserts, len(records), count, **room)
-        rest = len(records) - inserts * count
-        fill = min(len(self) + rest, self.capacity)
-        if batch_size > fill:
-            raise UsageError(f"batch_size must be at most the fill ({fill}), not {batch_size}")
-
+        steps, count = self.checked_steps(steps, batch_size)
+        records = np.zeros(0, self.dtype) if experiences is None else self.records_of(experiences)
+        rest, inserts = self.division(len(records), count, inserts, batch_size)
         program, operands = [], [(0, steps.view(np.uint8))]
-        given = self._entering(len(records), priorities, td_errors)
+        given = self.entering(len(records), priorities, td_errors)
         kept = max(0, rest - self.capacity)
         leading = given and given.part(kept, rest)
         put_records(program, operands, steps.nbytes, records[kept:rest], leading)
@@ -134,8 +127,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
             "count": count,
             "stratum_width": self._stratum(batch_size),
             "batch": batch_size,
-            "alpha": self._alpha,
-            "epsilon": self._epsilon,
+            **self._power,
             "inserts": inserts,
             "experiences": offset if inserts else 0,
         }
@@ -170,8 +162,8 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
 
         Returns ``Trained``. Errors as for ``learn``; nothing is launched if a number is not finite.
         """
-        steps, count = self._checked_steps(steps, batch_size)
-        records = self._records(experiences)
+        steps, count = self.checked_steps(steps, batch_size)
+        records = self.records_of(experiences)
         sent = sent_batches(self.learner, records, weights, count, batch_size)
         batches = aligned(steps.nbytes)
         operands = [(0, steps.view(np.uint8)), (batches, sent)]
@@ -237,13 +229,15 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
 
     # -- arrays to programs
 
-    def _records(self, experiences):
-        records = super()._records(experiences)
+    def records_of(self, experiences):
+        records = super().records_of(experiences)
         if self.dtype["action"].kind == "u":
             check_actions(self.learner, np.atleast_1d(experiences["action"]))
         return records
 
-    def _checked_steps(self, steps, batch_size):
+    def checked_steps(self, steps, batch_size):
+        """``(steps, iterations)`` of the argument ``steps`` of ``learn``. ValueError if the kernel
+        refuses these steps or batches of this size, or if parameters are missing."""
         steps = checked_hyperparameters(steps)
         count = len(steps)
         if not 1 <= count <= MAX_COUNT:

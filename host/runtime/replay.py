@@ -4,46 +4,16 @@ Proportional prioritization of Schaul et al., Prioritized Experience Replay (ICL
 tree, the draws, priorities, weights, and the experiences themselves live on the card.
 """
 
-import functools
-import warnings
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from host.card.kernel import Kernel
-from host.runtime.experience import (
-    Batch,
-    Experiences,
-    Fields,
-    checked_items,
-    entering,
-    finite,
-    put_items,
-    put_records,
-    record_dtype,
-    to_records,
-)
+from host.runtime.experience import Fields, put_items, put_records
 from host.runtime.program import Launcher, aligned
 from host.runtime.stored import Stored
-from hw.arith.power import SCALE_FORMAT
-from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER, Opcode
-from hw.replay.config import FRACTION_WIDTH
-from hw.replay.priority import EPSILON_FORMAT
-from hw.replay.records import GRANULE_BYTES, HEADER
+from hw.replay.records import HEADER
 
 __all__ = ["PrioritizedReplayBuffer"]
-
-
-#: (batch_size, beta)
-Draw: TypeAlias = tuple[int, float]
-
-
-@functools.lru_cache(maxsize=16)
-def _quantized(exponent):
-    """alpha or beta as the card counts it."""
-    return int(SCALE_FORMAT.quantize(exponent)[0])
 
 
 class PrioritizedReplayBuffer(Stored):
@@ -106,30 +76,18 @@ class PrioritizedReplayBuffer(Stored):
     ) -> None:
         self.launcher = Launcher(kernel, timeout_s=timeout_s)
         self.config = self.launcher.config
-        limit = self.config.replay.capacity
-        if not isinstance(capacity, (int, np.integer)) or not 2 <= capacity <= limit:
-            raise UsageError(
-                f"capacity must be an integer in 2..{limit} (the kernel's tree), not {capacity!r}"
-            )
-        for name, value, high in (("alpha", alpha, 1.0), ("epsilon", epsilon, 1 - 2.0**-16)):
-            if not 0 <= value <= high:
-                raise UsageError(f"{name} must be in 0..{high:g}, not {value!r}")
-        self.capacity, self.alpha, self.epsilon = int(capacity), alpha, epsilon
-        self.stratified = stratified
-        self.dtype = record_dtype(fields)
-        self.fields = {name: self.dtype[name].base for name in self.dtype.names}
-        self._granules = self.dtype.itemsize // GRANULE_BYTES
+        super().__init__(
+            fields,
+            self.config.replay,
+            capacity=capacity,
+            alpha=alpha,
+            epsilon=epsilon,
+            stratified=stratified,
+            why=" (the kernel's tree)",
+        )
+        self._warn_of_epsilon()
         self.batch_dtype = np.dtype([("header", HEADER.dtype), ("experience", self.dtype)])
         self._stride = aligned(self.dtype.itemsize, self.config.engine.beat_bytes)
-        self._alpha = _quantized(float(alpha))
-        self._epsilon = int(EPSILON_FORMAT.quantize(epsilon)[0])
-        counted = self._epsilon / (1 << EPSILON_FORMAT.fraction)
-        if abs(counted - epsilon) > 0.1 * epsilon:
-            warnings.warn(
-                f"epsilon is counted in units of 2**-16: {epsilon:g} becomes {counted:g}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
         self.launcher.claim = kernel.claims.make(repr(self), takeover=takeover)
         try:
             self._begin(kernel, seed)
@@ -152,9 +110,6 @@ class PrioritizedReplayBuffer(Stored):
             "priority": self.config.replay.one,
         }
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(capacity={self.capacity}, fields={list(self.fields)})"
-
     def __len__(self) -> int:
         return int(self.launcher.status["fill"])
 
@@ -171,69 +126,9 @@ class PrioritizedReplayBuffer(Stored):
         """The card's status block after the last launch (``hw.replay.commands.REPLAY_STATUS``)."""
         return self.launcher.status
 
-    def step(
-        self,
-        experiences: Experiences | None = None,
-        update: tuple[ArrayLike, ArrayLike] | None = None,
-        sample: Draw | list[Draw] | None = None,
-        *,
-        priorities: ArrayLike | None = None,
-        td_errors: ArrayLike | None = None,
-    ) -> Batch | list[Batch] | None:
-        """Updates priorities, then inserts experiences, then draws, all in one launch.
-
-        Parameters
-        ----------
-        experiences : dict of arrays [n, ...], records [n] of ``dtype``, or None
-            A dict has every field; for one experience its arrays may lack the axis n. They enter
-            with the largest priority so far, or with ``priorities`` (as in ``set_priorities``) or
-            those that follow from ``td_errors``, one for each.
-        update : (indexes, td_errors), or None
-            If an index is there more than once, its last TD error counts.
-        sample : (batch_size, beta), or a list of such pairs, or None
-            Size of the batch, and exponent of the importance weights.
-
-        Returns
-        -------
-        The batch, or None without ``sample``; for a list of pairs a list of batches, drawn one
-        after the other. A batch is a dict with each field [batch_size, ...], ``indexes`` (uint32)
-        and ``weights`` (float32): ``(N P(i))**-beta``, with N experiences stored, divided by the
-        largest of the *batch*. (cpprb divides by the largest of the memory.)
-
-        ValueError for a wrong argument; nothing was launched then.
-        """
-        program, operands, offset = [], [], 0
-        if update is not None:
-            indexes, errors = checked_items(len(self), "td_errors", *update, np.float32)
-            errors = finite("td_errors", errors)
-            offset = put_items(
-                program,
-                operands,
-                offset,
-                Opcode.UPDATE,
-                indexes,
-                errors.view(np.uint32),
-                alpha=self._alpha,
-                epsilon=self._epsilon,
-            )
-        fill = len(self)
-        if experiences is not None:
-            records = self._records(experiences)
-            fill = min(fill + len(records), self.capacity)
-            given = self._entering(len(records), priorities, td_errors)
-            kept = slice(max(0, len(records) - self.capacity), len(records))
-            given = given and given.part(kept.start, kept.stop)
-            put_records(program, operands, offset, records[kept], given)
-        elif priorities is not None or td_errors is not None:
-            raise UsageError("experiences must be given with priorities or td_errors, not missing")
-        several = isinstance(sample, list)
-        draws = sample if several else [] if sample is None else [sample]
-        places = self._put_draws(program, draws, fill)
-        if not program:
-            return None
-        results = self.launcher.run(program, operands, places[-1].stop if places else 0)
-        batches = [self._batch(results[place]) for place in places]
-        return batches if several else batches[0] if batches else None
+    def abort(self) -> None:
+        """Gives up the launch under way, which another thread waits for."""
+        self.launcher.kernel.flight.abort()
 
     def close(self) -> None:
         """Releases the kernel for another buffer; this one must not be used afterwards."""
@@ -241,52 +136,37 @@ class PrioritizedReplayBuffer(Stored):
 
     # -- arrays to programs
 
+    def _step(self, update, records, given, draws):
+        program, operands, offset = [], [], 0
+        if update is not None:
+            indexes, errors = update
+            values = errors.view(np.uint32)
+            lists = program, operands, offset
+            offset = put_items(*lists, Opcode.UPDATE, indexes, values, **self._power)
+        if records is not None:
+            put_records(program, operands, offset, records, given)
+        places = self._put_draws(program, draws)
+        if not program:
+            return []
+        results = self.launcher.run(program, operands, places[-1].stop if places else 0)
+        return [self._received(results[place]) for place in places]
+
     @property
     def _batch_limit(self):
         return min(MAX_COUNT, MAX_TRANSFER // (self._granules + 1))
 
-    def _stratum(self, count):
-        """``step`` of a command that draws ``count``."""
-        return (1 << FRACTION_WIDTH) // (int(count) if self.stratified else 1)
-
-    def _put_draws(self, program, draws, fill):
-        """Append a SAMPLE for each (batch_size, beta); the place of each batch in results."""
+    def _put_draws(self, program, draws):
+        """Appends a SAMPLE for each (batch_size, beta); the place of each batch in results."""
         places, end = [], 0
         for count, beta in draws:
-            if not isinstance(count, (int, np.integer)) or not 1 <= count <= self._batch_limit:
-                raise UsageError(
-                    f"batch_size must be an integer in 1..{self._batch_limit}, not {count!r}"
-                )
-            if count > fill:
-                raise UsageError(f"batch_size must be at most the fill ({fill}), not {count}")
-            if not 0 <= beta <= 1:
-                raise UsageError(f"beta must be in 0..1, not {beta!r}")
             begin = aligned(end)
             end = begin + count * self.batch_dtype.itemsize
             places.append(slice(begin, end))
-            fields = {"count": count, "destination": begin, "beta": _quantized(float(beta))}
+            fields = {"count": count, "destination": begin, "beta": beta}
             program.append((Opcode.SAMPLE, fields | {"stratum_width": self._stratum(count)}))
         return places
 
-    def _entering(self, count, priorities, td_errors):
-        return entering(
-            count,
-            self.config.replay,
-            priorities=priorities,
-            td_errors=td_errors,
-            alpha=self._alpha,
-            epsilon=self._epsilon,
-        )
-
-    def _records(self, experiences):
-        return to_records(experiences, self.dtype)
-
-    def _batch(self, results) -> Batch:
+    def _received(self, results):
         records = results.view(self.batch_dtype)
-        batch = {
-            name: np.ascontiguousarray(records["experience"][name]) for name in self.dtype.names
-        }
-        weights = records["header"]["weight"]
-        batch["weights"] = weights / weights.max()
-        batch["indexes"] = records["header"]["index"].copy()
-        return batch
+        header = records["header"]
+        return self._batch(records["experience"], header["index"], header["weight"])

@@ -1,12 +1,12 @@
-"""What a replay memory holds, as a whole: priorities, experiences, its state to keep."""
+"""What a card's replay memory holds, as a whole: priorities, experiences, its state to keep."""
 
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from host.runtime.experience import Batch, checked_items, put_items, raw_priorities
-from hw.errors import UsageError
+from host.runtime.experience import put_items
+from host.runtime.memory import ReplayMemory
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import HEADER
 
@@ -16,56 +16,14 @@ __all__ = ["Stored"]
 _PART_BYTES = 1 << 24
 
 
-class Stored:
-    """A base class of ``host.runtime.replay.PrioritizedReplayBuffer``: methods that do one part of
-    a ``step``, and methods that read or replace all that is stored."""
-
-    def add(
-        self,
-        *,
-        priorities: ArrayLike | None = None,
-        td_errors: ArrayLike | None = None,
-        **experiences: ArrayLike,
-    ) -> None:
-        """Stores experiences: ``add(obs=..., action=...)`` with an array [n, ...] for every field,
-        or, for one experience, arrays without the axis n. ``priorities`` and ``td_errors``, one for
-        each experience, are as for ``step``."""
-        self.step(experiences=experiences, priorities=priorities, td_errors=td_errors)
-
-    def sample(self, batch_size: int, beta: float = 0.4) -> Batch:
-        """Draws ``batch_size`` experiences, with importance weights of exponent ``beta``; returns
-        the batch that ``step`` describes."""
-        [batch] = self.step(sample=[(batch_size, beta)])
-        return batch
-
-    def update_priorities(self, indexes: ArrayLike, td_errors: ArrayLike) -> None:
-        """``priority = (|td_error| + epsilon)**alpha`` of the experiences at ``indexes``."""
-        self.step(update=(indexes, td_errors))
-
-    def set_priorities(self, indexes: ArrayLike, priorities: ArrayLike) -> None:
-        """Sets the priorities p of the experiences at ``indexes``, without alpha and epsilon; they
-        must be finite, and in 0..the largest of the card's format, to which they are rounded."""
-        indexes, values = checked_items(len(self), "priorities", indexes, priorities, np.float64)
-        self._set(indexes, raw_priorities(self.config.replay, values))
-
-    def get_stored_size(self) -> int:
-        """Experiences stored: ``len``."""
-        return len(self)
-
-    def is_full(self) -> bool:
-        """Whether the next experience overwrites the oldest."""
-        return len(self) == self.capacity
+class Stored(ReplayMemory):
+    """A base class of ``host.runtime.replay.PrioritizedReplayBuffer``: methods that read or replace
+    all that is stored."""
 
     def clear(self) -> None:
         """Forgets all experiences, their priorities and the largest priority so far. The generator
         of the draws is not set back to the seed."""
         self.launcher.run([self._setup])
-
-    def get_all_transitions(self) -> Batch:
-        """A dict with an array [fill, ...] of each field: all experiences in the order of their
-        indexes."""
-        records = self._stored().reshape(-1).view(self.dtype)
-        return {name: np.ascontiguousarray(records[name]) for name in self.dtype.names}
 
     def _stored(self):
         """The bytes of all experiences, uint8 [fill, itemsize]."""
@@ -92,22 +50,7 @@ class Stored:
 
     @property
     def _identity(self):
-        """What a saved state must share with this buffer."""
-        return {
-            "config_hash": self.config.hash64,
-            "capacity": self.capacity,
-            "dtype": repr(self.dtype),
-            "alpha": float(self.alpha),
-            "epsilon": float(self.epsilon),
-            "stratified": bool(self.stratified),
-        }
-
-    def _check_identity(self, state):
-        for name, own in self._identity.items():
-            if state.get(name) != own:
-                raise UsageError(
-                    f"{name} must be that of this buffer ({own}), not {state.get(name)}"
-                )
+        return {"config_hash": self.config.hash64, **super()._identity}
 
     def state_dict(self) -> dict[str, object]:
         """All that a resumed run needs to draw the same next batch: a dict of arrays, numbers and
@@ -127,13 +70,9 @@ class Stored:
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Replaces everything by a saved state. ValueError unless the state is of a buffer with the
         same kernel config, capacity, fields, alpha, epsilon and ``stratified``."""
-        self._check_identity(state)
-        self.launcher.kernel.claims.confirm(self.launcher.claim)
-        experiences = np.asarray(state["experiences"], np.uint8)
+        experiences = self._check_state(state)
         fill = len(experiences)
-        if len(state["priorities"]) != fill:
-            count = len(state["priorities"])
-            raise UsageError(f"priorities must be one an experience ({fill}), not {count}")
+        self.launcher.kernel.claims.confirm(self.launcher.claim)
         storage = np.zeros((fill, self._stride), np.uint8)
         storage[:, : self.dtype.itemsize] = experiences
         if fill:

@@ -148,7 +148,7 @@ BAD += [(DQN, "action", value) for value in (2, 1 << 31, (1 << 32) - 1)]
 def test_number(monkeypatch, config, field, value):
     """Named by its index; the failing iteration has changed nothing but the random generator."""
     # A buffer for any records: that of a learner would refuse the action.
-    monkeypatch.setattr(LearningReplay, "_records", PrioritizedReplayBuffer._records)
+    monkeypatch.setattr(LearningReplay, "records_of", PrioritizedReplayBuffer.records_of)
     with opened(config) as kernel:
         buffer = filled(kernel, config)
         bad = experiences(config, 1)

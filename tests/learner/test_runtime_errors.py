@@ -77,7 +77,7 @@ def test_an_experience_that_is_none(monkeypatch, name, value, rule):
         bad[name][...] = value
         with monkeypatch.context() as patch:
             # As a checkpoint may bring it: ``add`` refuses such an action.
-            patch.setattr(LearningReplay, "_records", PrioritizedReplayBuffer._records)
+            patch.setattr(LearningReplay, "records_of", PrioritizedReplayBuffer.records_of)
             buffer.add(**bad)
         launches, values = buffer.launches, buffer.store()
         with pytest.raises(ValueError, match=rf"^{name} of experience 15 must be {rule};"):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from replay.kernels import NARROW, WIDE, kernel_config, opened
 
-from host.runtime.replay import PrioritizedReplayBuffer, record_dtype
+from host.runtime.experience import record_dtype
+from host.runtime.replay import PrioritizedReplayBuffer
 from tests.host.replay_buffers import CARDS, FIELDS, ONE, equal, experiences, filled, make
 
 
