@@ -1,126 +1,209 @@
-"""What ``rlfabric compose`` does without times: tasks from options, profiles, the plan's file."""
+"""What ``rlfabric compose`` does without times: a task from options, its profile, and its plan."""
 
 import json
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from host.algorithms.autodiff import check_device
 from host.algorithms.registry import find_named
+from host.commands.composition import drawn_plans, show_plans
 from host.commands.request import request
 from host.compose import power, primitives, profile
 from host.compose.assign import Sizes
 from host.compose.card_clocks import own_settings
+from host.compose.document import text_of
 from host.compose.pearl import equation7
-from host.compose.plan_file import plan_document
+from host.compose.plan_file import PROFILE, plan_document
 from host.compose.plans import plan_of, plans_of
-from host.compose.search import compose
+from host.compose.search import Candidate, compose
 from host.compose.task import Task, with_ratio
 from host.train.folder import plain_name
 from hw.errors import MissingTool, UsageError
 from sim.cache import say
 
-__all__ = ["composed", "default_out", "profiled", "task_of"]
+__all__ = ["Answer", "Asked", "answered", "task_of"]
 
 #: Fields of a run that a composition decides.
 _DECIDED = ("learner", "memory", "design", "device")
 
 
-def task_of(algo, *, ratio=None, uniform=False, **asked):
-    """``(task, plans)``: the Task of a request, and its plans, those that cannot run among them.
+@dataclass(frozen=True)
+class Asked:
+    """What is to be composed.
 
-    ``asked`` are the arguments of ``request``. ``ratio`` : environment steps for each gradient
-    step, None for the algorithm's own. ``uniform`` : as of Task. An algorithm that several designs
-    train has a plan for each of them.
+    algo, env : an algorithm, and an environment or None, as for ``request``.
+    ratio : environment steps for each gradient step; None: as the algorithm's defaults have it.
+    uniform : as of Task.
+    settings, file, imports : as for ``request``.
     """
+
+    algo: str
+    env: str | None = None
+    ratio: int | None = None
+    uniform: bool = False
+    settings: dict = field(default_factory=dict)
+    file: Path | None = None
+    imports: tuple = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A composition.
+
+    out : Path of its folder.
+    document, text : the plan, as a dict and as the text of its file.
+    choice : Candidate
+    kernel : fields of the kernel that is generated for the chosen run.
+    draw, show : functions without arguments that give its picture (bytes) and print it.
+    """
+
+    out: Path
+    document: dict
+    choice: Candidate
+    kernel: dict
+    draw: Callable
+    show: Callable
+
+    @property
+    def text(self):
+        return text_of(self.document)
+
+    def train(self, card, board="u200", **options):
+        """Trains by the plan, as ``rlfabric train`` does; returns the exit code. ``options`` are
+        those of ``host.train.run.run``."""
+        from host.train.run import start
+
+        config = self.choice.plan.config
+        return start(config, card=card, board=board, kernel=self.kernel, **options)
+
+
+def answered(asked, machine, *, metric="throughput", board=None, card="model", out=None,
+             measure=False):  # fmt: skip
+    """The Answer for Asked on a Machine.
+
+    Parameters
+    ----------
+    metric, board : as for ``plan_document``.
+    card : str
+        The card of the profile, as for ``open_card``.
+    out : path, optional
+        Folder of the profile; None: ``runs/compose-ALGO-ENV``.
+    measure : bool
+        Whether the profile is measured now, and written. If not, it is read.
+
+    UsageError for whatever is wrong.
+    """
+    task, plans = task_of(asked)
+    config = task.config
+    out = (
+        Path("runs") / plain_name("compose", config.algo, config.env) if out is None else Path(out)
+    )
+    if measure:
+        _measure(task, plans, out / PROFILE, card, board or "u200")
+    again = f"rlfabric compose {config.algo} --env {config.env} --profile"
+    read = profile.load(out / PROFILE, _identity(task, card), again)
+    machine = _powered(machine, read["watts"])
+    updates = next(iter(read["plans"].values())).updates
+    sizes = Sizes(batch=task.batch, inserts=task.steps / updates, words=task.words)
+    found = compose(task, plans, machine, read["plans"], sizes, metric=metric)
+    seven = {}
+    if task.family == "replay":
+        seven = equation7(task, plans, machine, read["primitives"], sizes)
+    told = dict(metric=metric, equation7=seven, board=board)
+    document = plan_document(task, machine, found, sizes, **told)
+    return Answer(
+        out=out,
+        document=document,
+        choice=found.choice,
+        kernel=own_settings(task, found.choice.plan),
+        draw=lambda: drawn_plans(task, found),
+        show=lambda: show_plans(task, found, document, seven),
+    )
+
+
+def task_of(asked):
+    """``(task, plans)``: the Task of Asked, and its plans, those that cannot run among them. An
+    algorithm that several designs train has a plan for each of them."""
     for name in _DECIDED:
-        if name in asked["settings"]:
+        if name in asked.settings:
             raise UsageError(f"{name} must be left to compose, not be set")
-    config, kernel = request(algo, **asked)
+    config, kernel = _requested(asked)
     if config.LEARNS_FROM != "replay":
-        for name, given in (("ratio", ratio is not None), ("uniform", uniform)):
+        for name, given in (("ratio", asked.ratio is not None), ("uniform", asked.uniform)):
             if given:
-                raise UsageError(f"{name} must be without {algo}, which has no replay memory")
-    task = Task(_sized(config, ratio), uniform, kernel)
+                raise UsageError(f"{name} must be without {asked.algo}, which has no replay memory")
+    task = Task(config, asked.uniform, kernel)
     plans = plans_of(task)
-    for design in find_named(algo).designs:
-        other, _ = request(algo, **asked | {"options": asked["options"] | {"design": design}})
-        variant = replace(task, config=_sized(other, ratio))
+    for design in find_named(asked.algo).designs:
+        other, _ = _requested(asked, design=design)
+        variant = replace(task, config=other)
         plans += [plan_of(variant, rm, "card") for rm in ("cpu", "card")]
     return task, plans
 
 
-def _sized(config, ratio):
-    return config if ratio is None else with_ratio(config, ratio)
+def _requested(asked, **options):
+    config, kernel = request(
+        asked.algo,
+        options={"env": asked.env, **options},
+        settings=asked.settings,
+        file=asked.file,
+        imports=asked.imports,
+    )
+    if asked.ratio is not None and config.LEARNS_FROM == "replay":
+        config = with_ratio(config, asked.ratio)
+    return config, kernel
 
 
-def default_out(task):
-    """The folder of a composition when the user names none."""
-    return Path("runs") / plain_name("compose", task.config.algo, task.config.env)
-
-
-def identity(task, card):
+def _identity(task, card):
     """What a profile is of, as JSON values."""
     config = json.loads(task.config.to_json())
     return {"config": config, "uniform": task.uniform, "kernel": task.kernel, "card": card}
 
 
-def profiled(task, plans, path, *, card="model", board="u200"):
-    """Measures every plan that runs here, and writes the file of the profile to ``path``."""
-    tried = {}
+def _measure(task, plans, path, card, board):
+    """Measures every plan that runs here, and writes the profile to ``path``."""
+    tried, devices = {}, {"cpu"}
     for plan in plans:
         if plan.refused:
             continue
         try:
-            check_device(plan.config.device)
+            if plan.learner != "card":
+                check_device(plan.config.device)
         except (UsageError, MissingTool) as error:
             say(f"profile: not {plan.name}: {error}")
             continue
         tried[plan.name] = plan.config, own_settings(task, plan)
+        devices |= {plan.config.device}
     with power.measured_watts(power.meters()) as watts:
         found = profile.measured(tried, card=card, board=board)
     for name, each in found.items():
         if each.p90 > 2 * each.p50:
-            say(f"profile: {name} varies: a tenth of its launches takes over {each.p90:.0f} us, "
-                f"half of them at most {each.p50:.0f}")  # fmt: skip
-    devices = {plan.config.device for plan in plans if plan.name in found} | {"cpu"}
-    alone = _primitives(task, sorted(devices)) if task.family == "replay" else {}
-    profile.save(path, identity(task, card), found, watts=watts, primitives=alone)
+            say(
+                f"profile: {name} varies: a tenth of its launches takes over {each.p90:.0f} us, "
+                f"half of them at most {each.p50:.0f}"
+            )
+    alone = _primitives(task, devices) if task.family == "replay" else {}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    profile.save(path, _identity(task, card), found, watts=watts, primitives=alone)
 
 
 def _primitives(task, devices):
     """Times of PEARL's primitives alone: kind of device -> microseconds."""
-    found = {"cpu": primitives.memory_us(task, _inserts(task))}
-    for device in devices:
-        found.setdefault(device, {})["learn_us"] = primitives.learner_us(task, device)
+    inserts = max(1, round(task.steps / task.config.updates_per_launch))
+    found = {"cpu": primitives.memory_us(task, inserts)}
+    for device in sorted(devices):
+        try:
+            found.setdefault(device, {})["learn_us"] = primitives.learner_us(task, device)
+        except MissingTool as error:
+            say(f"profile: no gradient step on {device}: {error}")
     return found
 
 
-def _inserts(task):
-    return max(1, round(task.steps / task.config.updates_per_launch))
-
-
-def composed(task, plans, machine, read, *, metric="throughput", board=None):
-    """The plan's document, and the Composition: see ``plan_document`` and ``host.compose.search``.
-
-    ``read`` : the content of a profile's file, as ``profile.load`` gives it. Its watts are those of
-    the machine's devices whose own are unknown.
-    """
-    machine = _powered(machine, read.get("watts", {}))
-    profiles, seven = read["plans"], {}
-    some = next(iter(profiles.values()))
-    sizes = Sizes(batch=task.batch, inserts=task.steps / some.updates, words=task.words)
-    found = compose(task, plans, machine, profiles, sizes, metric=metric)
-    if task.family == "replay":
-        seven = equation7(task, plans, machine, read.get("primitives", {}), sizes)
-    told = dict(metric=metric, equation7=seven, board=board)
-    return plan_document(task, machine, found, sizes, **told), found
-
-
 def _powered(machine, watts):
+    """The Machine with the profile's ``watts``, by kind of device, where its own are unknown."""
     devices = tuple(
-        replace(
-            each, watts=watts[each.kind], source=f"{each.source}; watts measured in the profile"
-        )
+        replace(each, watts=watts[each.kind], source=f"{each.source}; watts of the profile")
         if each.watts is None and watts.get(each.kind)
         else each
         for each in machine.devices

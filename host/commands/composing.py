@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from host.commands.options import count
+from host.commands.options import Imports, Settings, Verbose, count, options
+from host.commands.unknown import FieldsAreSet
 from hw.errors import UsageError
 
 __all__ = ["composing"]
@@ -19,17 +20,21 @@ def _size(text):
     return typer.Option(parser=count, metavar="INTEGER", help=text)
 
 
-@composing.command()
+@composing.command(cls=FieldsAreSet)
 def compose(
     algorithm: Annotated[
-        str, typer.Argument(metavar="ALGO", help="An algorithm with a replay memory.")
+        str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`, or `MODULE:NAME`.")
     ],
+    env: Annotated[
+        str | None, typer.Option(help="A gymnasium environment. [default: the algorithm's own]")
+    ] = None,
     machine: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A machine of `rlfabric list machines`. [default: this]"),
     ] = None,
     board: Annotated[
-        str | None, typer.Option(help="The board of the card of the machine `this`.")
+        str | None,
+        typer.Option(help="The board of the card of the machine `this`. [default: the twin]"),
     ] = None,
     devices: Annotated[
         Path | None, typer.Option(metavar="CSV", help="The devices of a machine of your own.")
@@ -37,32 +42,76 @@ def compose(
     links: Annotated[
         Path | None, typer.Option(metavar="CSV", help="The links between these devices.")
     ] = None,
-    times: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", help="Times of each primitive on each device."),
-    ] = None,
-    batch: Annotated[int | None, _size("Experiences of a gradient step.")] = None,
-    inserts: Annotated[int | None, _size("Experiences that are inserted meanwhile.")] = None,
-    words: Annotated[int | None, _size("Words of 4 bytes of an experience.")] = None,
-    transfers: Annotated[
-        str,
-        typer.Option(help="Whether transfers are `included` in the times, or are to be `added`."),
-    ] = "included",
     metric: Annotated[
         str, typer.Option(help="`throughput`, or `efficiency`: throughput for each watt.")
     ] = "throughput",
+    ratio: Annotated[
+        int | None, _size("Environment steps, of all actors, for each gradient step.")
+    ] = None,
+    batch: Annotated[int | None, _size("Experiences of a gradient step.")] = None,
+    uniform: Annotated[
+        bool, typer.Option("--uniform", help="Draw uniformly, without priorities.")
+    ] = False,
+    settings: Settings = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--config", help="Fields from a run's summary.json, or another JSON file."),
+    ] = None,
+    imports: Imports = None,
+    profile: Annotated[
+        bool,
+        typer.Option("--profile", help="Train each plan for some hundred launches, to measure it."),
+    ] = False,
+    run: Annotated[bool, typer.Option("--run", help="Train by the chosen plan.")] = False,
+    card: Annotated[
+        str, typer.Option(help="Of `--profile` and `--run`: a card of `rlfabric list cards`.")
+    ] = "model",
+    times: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV", help="Times of each primitive on each device; nothing is measured."
+        ),
+    ] = None,
+    inserts: Annotated[
+        int | None, _size("With `--times`: experiences that are inserted meanwhile.")
+    ] = None,
+    words: Annotated[
+        int | None, _size("With `--times`: words of 4 bytes of an experience.")
+    ] = None,
+    transfers: Annotated[
+        str | None,
+        typer.Option(
+            help="With `--times`: whether transfers are `included` in them, or to be `added`. "
+            "[default: included]"
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for `plan.json` and `grid.png`.")
+        Path | None,
+        typer.Option(
+            help="Folder for `profile.json`, `plan.json` and `grid.png`. [default: "
+            "runs/compose-ALGO-ENV; with `--times` none]"
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+    verbose: Verbose = False,
 ):  # fmt: skip
-    """Find the devices of a machine on which replay management, learning and storage of ALGO are
-    best, by PEARL's equations and Algorithm 1.
+    """Find the devices of a machine on which replay management and learning of ALGO are best.
 
-    `--out` writes `plan.json`, with all alternatives, and `grid.png`, in the form of PEARL's
-    Fig. 10.
+    `--profile` first trains ALGO for some hundred launches by each plan that can run here, which
+    takes one or two minutes, and writes `profile.json`; without it, an earlier one is read. Cards
+    that are not here take the clocks of their kernels' formulas. `plan.json` has the choice, all
+    alternatives, and what is assumed; `rlfabric train ALGO --config plan.json` trains by it.
+    `grid.png` has the form of PEARL's Fig. 10.
+
+    With `--times` it is PEARL's Algorithm 1 alone, and any times will do.
 
     Examples:
+
+    - `rlfabric compose dqn --env CartPole-v1 --profile`
+
+    - `rlfabric compose dqn --env CartPole-v1 --board u200`
+
+    - `rlfabric compose ddpg --env Pendulum-v1 --profile --ratio 8 --run`
 
     - `rlfabric compose dqn --machine pearl_cgf --times times.csv --batch 512 --inserts 256
     --words 12`
@@ -70,59 +119,63 @@ def compose(
     - `rlfabric compose dqn --devices devices.csv --links links.csv --times times.csv --batch 32
     --inserts 8 --words 12 --transfers added --metric efficiency --out runs/compose`
     """
-    from host.compose.assign import Sizes, assign
-    from host.compose.document import document, text_of
     from host.compose.shipped import machine_of
-    from host.compose.times import Times
 
-    _check_algorithm(algorithm)
-    if times is None:
-        raise UsageError("times must be given, not absent")
-    sizes = Sizes(**_given(batch=batch, inserts=inserts, words=words))
+    whole = dict(inserts=inserts, words=words, transfers=transfers)
+    ours = dict(env=env, ratio=ratio, uniform=uniform or None, profile=profile or None,
+                run=run or None, settings=settings or None, config=file)  # fmt: skip
+    _absent(*((whole, "with") if times is None else (ours, "without")))
     chosen = machine_of(machine, board=board, devices=devices, links=links)
-    found = assign(Times.read(times, chosen), sizes, transfers=transfers, metric=metric)
-    text = text_of(document(algorithm, found))
-    written = [] if out is None else _write(out, algorithm, found, text)
-    if as_json:
-        print(text, end="")
-        return
-    from host.commands.composition import show
+    if times is not None:
+        from host.commands.by_times import by_times
 
-    show(algorithm, found)
+        sizes = dict(batch=batch, inserts=inserts, words=words)
+        told = dict(transfers=transfers or "included", metric=metric)
+        text, draw, show = by_times(algorithm, chosen, times, **told, **sizes)
+        _answer(out, {"plan.json": text}, draw, show, as_json)
+        return
+    from host.commands.composed import Asked, answered
+
+    asked = Asked(
+        algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or ()
+    )
+    found = answered(asked, chosen, metric=metric, board=board, card=card, out=out, measure=profile)
+    _answer(found.out, {"plan.json": found.text}, found.draw, found.show, as_json)
+    if run:
+        raise typer.Exit(found.train(card))
+
+
+def _absent(values, word):
+    """UsageError if one of ``values``, options that go only ``word`` times, was given."""
+    for name, value in values.items():
+        if value is not None:
+            other = "without" if word == "with" else "with"
+            raise UsageError(f"{name} must be given {word} times, not {other} them")
+
+
+def _answer(out, texts, draw, show, as_json):
+    """Writes ``texts``, by name, and the picture to the folder ``out``, unless it is None; prints
+    the text, or what ``show`` prints and the files' paths."""
+    written = [] if out is None else _write(out, texts, draw)
+    if as_json:
+        print(*texts.values(), end="")
+        return
+    show()
     for path in written:
         print(os.path.relpath(path))
 
 
-def _check_algorithm(name):
-    """UsageError unless ``name`` is that of an algorithm with a replay memory."""
-    from host.algorithms.registry import find_named
-
-    source = find_named(name).learns_from
-    if source != "replay":
-        raise UsageError(f"ALGO must learn from replay, not from {source} as {name} does")
-
-
-def _given(**values):
-    """``values``; UsageError if one is None."""
-    for name, value in values.items():
-        if value is None:
-            raise UsageError(f"{name} must be given with times, not absent")
-    return values
-
-
-def _write(out, algorithm, found, text):
-    """Writes the files of an assignment to the folder ``out``; returns their paths."""
+def _write(out, texts, draw):
+    """Writes the files; returns their paths."""
     from host.checkpoint import atomic_write
-    from host.commands.composition import drawn
-    from host.compose.document import GRID, PLAN
     from host.generate.folder import writable
     from hw.errors import MissingTool
 
-    files = {PLAN: text.encode()}
+    files = {name: text.encode() for name, text in texts.items()}
     try:
-        files[GRID] = drawn(algorithm, found)
+        files["grid.png"] = draw()
     except MissingTool as missing:
-        print(f"rlfabric: {GRID} is not drawn: {missing}", file=sys.stderr)
+        print(f"rlfabric: grid.png is not drawn: {missing}", file=sys.stderr)
     with writable(out):
         out.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():

@@ -1,11 +1,9 @@
-"""An assignment of primitives to devices as a table and as a picture."""
+"""What ``rlfabric compose`` has found, as tables, sentences and pictures."""
 
-import io
-
+from host.commands.grid import figure_of, grid
 from host.commands.listing import console, table
-from hw.extras import needed
 
-__all__ = ["drawn", "show"]
+__all__ = ["drawn", "drawn_plans", "show", "show_plans"]
 
 
 def show(algo, found):
@@ -19,8 +17,8 @@ def show(algo, found):
             each.learner,
             each.storage,
             f"{each.iteration_us:.4g}",
-            _figure(each.eps),
-            _figure(each.eps_per_watt),
+            figure_of(each.eps),
+            figure_of(each.eps_per_watt),
             each.bound_by,
             f"{each.traffic_us:.4g}",
         ]
@@ -37,13 +35,6 @@ def show(algo, found):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
-def _figure(number):
-    """Thousands with a k; nothing if it is unknown."""
-    if number is None:
-        return None
-    return f"{number / 1000:.4g}k" if number >= 10_000 else f"{number:.4g}"
-
-
 def _sentences(found):
     choice = found.choice
     devices = (
@@ -53,7 +44,7 @@ def _sentences(found):
     )
     yield f"choice: {devices}, storage on {choice.storage}"
     why = " (a pair is refused)" if found.refused else ""
-    yield f"portability Phi(D), equation 8: {_figure(found.portability)} EPS{why}"
+    yield f"portability Phi(D), equation 8: {figure_of(found.portability)} EPS{why}"
     for each in found.refused:
         yield f"not RM on {each.rm} with learner on {each.learner}: {each.reason}"
     for device in found.machine.devices:
@@ -61,36 +52,84 @@ def _sentences(found):
 
 
 def drawn(algo, found):
-    """A PNG in the form of PEARL's Fig. 10: a grid of all pairs of devices, RM to the right and
-    learner upwards, for experiences a second and, if all watts are known, for these a watt. A frame
-    marks the choice, a dash a pair that is refused."""
-    figures = needed("matplotlib.figure", "plot", "to draw")
-    panels = [("experiences a second", "eps")]
-    if all(each.watts is not None for each in found.alternatives):
-        panels.append(("experiences a second and watt", "eps_per_watt"))
-    figure = figures.Figure(figsize=(4.5 * len(panels), 4), layout="constrained")
-    (row,) = figure.subplots(1, len(panels), squeeze=False)
-    for axes, (title, name) in zip(row, panels, strict=True):
-        _grid(axes, found, name)
-        axes.set_title(title, fontsize="medium")
-    figure.suptitle(f"{algo}, batch {found.sizes.batch}, metric {found.metric}")
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=120)
-    return file.getvalue()
+    """A PNG of an Assignment, as ``host.commands.grid.grid`` draws it: for experiences a second
+    and, if all watts are known, for these a watt."""
+    return _drawn(f"{algo}, batch {found.sizes.batch}, metric {found.metric}", found.machine.names,
+                  found.machine.names, found.alternatives, found.choice)  # fmt: skip
 
 
-def _grid(axes, found, name):
-    names = found.machine.names
-    values = {(each.rm, each.learner): getattr(each, name) for each in found.alternatives}
-    shades = [[values.get((rm, learner), float("nan")) for rm in names] for learner in names]
-    axes.imshow(shades, origin="lower", cmap="Greens", vmin=0, vmax=1.5 * max(values.values()))
-    for x, rm in enumerate(names):
-        for y, learner in enumerate(names):
-            text = _figure(values.get((rm, learner))) or "-"
-            axes.text(x, y, text, ha="center", va="center", fontsize="small")
-    x, y = names.index(found.choice.rm), names.index(found.choice.learner)
-    axes.plot([x - 0.5, x + 0.5, x + 0.5, x - 0.5, x - 0.5], [y - 0.5, y - 0.5, y + 0.5, y + 0.5,
-              y - 0.5], color="tab:red", lw=2.5, clip_on=False)  # fmt: skip
-    for axis, label in ((axes.xaxis, "RM"), (axes.yaxis, "learner")):
-        axis.set_ticks(range(len(names)), names)
-        axis.set_label_text(label)
+def _drawn(title, rms, learners, alternatives, choice):
+    panels = {"experiences a second": "eps"}
+    if all(each.eps_per_watt is not None for each in alternatives if each.eps is not None):
+        panels["experiences a second and watt"] = "eps_per_watt"
+    values = {
+        name: {(each.rm, each.learner): getattr(each, field) for each in reversed(alternatives)}
+        for name, field in panels.items()
+    }
+    return grid(title, rms, learners, values, (choice.rm, choice.learner))
+
+
+def show_plans(task, found, document, seven):
+    """Prints a Composition of a Task as a table, with the choice first, and the sentences that
+    explain it. ``document`` is that of ``plan_document``; ``seven`` has PEARL's equation 7."""
+    heads = ("RM", "learner", "kernel", "iteration us", "updates/s", "EPS", "EPS/W", "bound by",
+             "eq. 7 us", "from")  # fmt: skip
+    order = sorted(found.candidates, key=lambda each: (each is not found.choice, -(each.gps or 0)))
+    rows = [
+        [
+            f"{'*' if each is found.choice else ' '} {each.rm or '-'}",
+            each.learner,
+            each.plan.design,
+            each.iteration and figure_of(each.iteration.whole / each.updates),
+            figure_of(each.gps),
+            figure_of(each.eps),
+            figure_of(each.eps_per_watt),
+            each.iteration and each.iteration.bound_by,
+            figure_of(seven.get((each.rm, each.learner))),
+            each.source,
+        ]
+        for each in order
+    ]
+    config, updates = task.config, found.choice.updates
+    table(
+        f"{config.algo} on {config.env}, batch {task.batch}, an experience of {task.words} words: "
+        f"one gradient step with {task.steps / updates:.4g} environment steps; metric "
+        f"{document['metric']}",
+        heads,
+        rows,
+    )
+    for line in _plan_sentences(found, document):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _plan_sentences(found, document):
+    choice, mapping = found.choice, document["mapping"]
+    if choice.rm is None:
+        yield f"choice: learner on {choice.learner}, kernel {choice.plan.design}"
+    else:
+        setting = f"setting {mapping['setting']} of PEARL"
+        yield (
+            f"choice: RM on {choice.rm}, learner on {choice.learner} ({setting}); Algorithm 1 has "
+            f"the data on {choice.storage}, a run has them on {choice.rm}"
+        )
+    if choice.clocks is not None:
+        parts = choice.iteration
+        busy = 100 * parts.card / parts.whole
+        yield f"the card takes {choice.clocks:.0f} clocks a launch, and is busy {busy:.0f} % of it"
+    for each in found.refused:
+        rm = f"RM on {each.rm} with " if each.rm else ""
+        yield f"not {rm}learner on {each.learner}: {each.reason}"
+    for device in document["machine"]["devices"]:
+        yield f"{device['name']}: {device['source']}"
+
+
+def drawn_plans(task, found):
+    """A PNG of a Composition, as ``drawn``; of several kernels for a pair the fastest counts."""
+    known = sorted((each for each in found.candidates if each.gps), key=lambda each: -each.gps)
+    rms, learners = (
+        tuple(dict.fromkeys(getattr(each, name) or "-" for each in found.candidates))
+        for name in ("rm", "learner")
+    )
+    config = task.config
+    return _drawn(f"{config.algo} on {config.env}, batch {task.batch}", rms, learners, known,
+                  found.choice)  # fmt: skip

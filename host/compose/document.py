@@ -4,10 +4,7 @@ import json
 from dataclasses import asdict
 from importlib.metadata import version
 
-__all__ = ["GRID", "PLAN", "document", "text_of"]
-
-#: The files of an assignment.
-PLAN, GRID = "plan.json", "grid.png"
+__all__ = ["document", "text_of"]
 
 
 def document(algo, assignment):

@@ -5,10 +5,10 @@ import json
 from dataclasses import asdict
 from importlib.metadata import version
 
-__all__ = ["PLAN", "PROFILE", "plan_document"]
+__all__ = ["PROFILE", "plan_document"]
 
-#: The files of a composition.
-PLAN, PROFILE = "plan.json", "profile.json"
+#: The profile beside a plan.
+PROFILE = "profile.json"
 _DIGITS = 3
 
 
@@ -28,7 +28,7 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, board):
     ``kernel``, its name and config or None, as in a run's summary.json; ``board``; ``machine``;
     ``mapping`` with devices of the parts; ``metric``; ``predicted`` for the choice; ``sizes``;
     ``alternatives`` with all plans whose devices exist, and ``refused`` with those that cannot run.
-    Times are microseconds of a launch, of ``equation7_us`` of a gradient step.
+    All times are microseconds of a gradient step.
     """
     choice = found.choice
     document = {
@@ -39,7 +39,7 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, board):
         "machine": asdict(machine),
         "mapping": _mapping(machine, choice),
         "metric": metric,
-        "predicted": {**_figures(choice, sizes), "parts": _parts(choice.iteration)},
+        "predicted": {**_figures(choice), "parts": _parts(choice)},
         "sizes": asdict(sizes),
         "task": {"uniform": task.uniform, "steps_per_update": task.steps / choice.updates},
         "alternatives": [
@@ -50,7 +50,7 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, board):
                 "kernel": each.plan.design,
                 "equation7_us": _rounded(equation7.get((each.rm, each.learner))),
                 "chosen": each is choice,
-                **_figures(each, sizes),
+                **_figures(each),
             }
             for each in found.candidates
         ],
@@ -81,27 +81,27 @@ def _mapping(machine, choice):
     }
 
 
-def _figures(candidate, sizes):
+def _figures(candidate):
     """What is predicted of a candidate; None where its time is not known."""
-    iteration, gps = candidate.iteration, candidate.gps
-    watts = candidate.watts
+    iteration = candidate.iteration
     return {
-        "iteration_us": _rounded(iteration and iteration.whole),
+        "iteration_us": _rounded(iteration and iteration.whole / candidate.updates),
         "bound_by": iteration and iteration.bound_by,
-        "gps": _rounded(gps),
-        "eps": _rounded(gps and gps * sizes.batch),
-        "watts": watts,
-        "eps_per_watt": _rounded(gps and watts and gps * sizes.batch / watts),
-        "clocks": _rounded(candidate.clocks),
+        "gps": _rounded(candidate.gps),
+        "eps": _rounded(candidate.eps),
+        "watts": candidate.watts,
+        "eps_per_watt": _rounded(candidate.eps_per_watt),
+        "launch_clocks": _rounded(candidate.clocks),
         "source": candidate.source,
     }
 
 
-def _parts(iteration):
-    return {
-        name: value if isinstance(value, bool) else _rounded(value)
-        for name, value in asdict(iteration).items()
-    }
+def _parts(candidate):
+    """The parts of the iteration, in microseconds of a gradient step."""
+    parts = asdict(candidate.iteration)
+    beside = parts.pop("beside")
+    found = {name: _rounded(value / candidate.updates) for name, value in parts.items()}
+    return found | {"beside": beside}
 
 
 def _rounded(value):

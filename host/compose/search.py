@@ -21,7 +21,7 @@ class Candidate:
     rm, learner : names of devices; ``rm`` is None without a replay memory.
     plan : Plan
     iteration : Iteration, or None if it is not known.
-    updates : gradient steps of a launch.
+    batch, updates : experiences of a gradient step, and gradient steps of a launch.
     kernel : config of its kernel, or None.
     clocks : clocks of a launch on the card, None where the card is that of the profile.
     watts : of the cpu and the devices, each once; None if one is unknown.
@@ -34,6 +34,7 @@ class Candidate:
     learner: str
     plan: Plan
     iteration: Iteration | None
+    batch: int
     updates: float
     kernel: object
     clocks: float | None
@@ -46,6 +47,17 @@ class Candidate:
     def gps(self):
         """Gradient steps a second; None if the time is not known."""
         return self.iteration and 1e6 * self.updates / self.iteration.whole
+
+    @property
+    def eps(self):
+        """Experiences a second, PEARL's measure: ``batch`` for each gradient step; None if the time
+        is not known."""
+        return self.gps and self.batch * self.gps
+
+    @property
+    def eps_per_watt(self):
+        """None if the time or the watts are not known."""
+        return self.eps and self.watts and self.eps / self.watts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +162,7 @@ def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner):
         learner=learner.name,
         plan=plan,
         iteration=found,
+        batch=task.batch,
         updates=updates,
         kernel=kernel,
         clocks=clocks,

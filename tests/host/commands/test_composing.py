@@ -5,7 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-import host.commands.composition as composition
+import host.commands.by_times as by_times
+import host.commands.grid as grid
 from host.commands.app import app
 from host.commands.exits import report
 from hw.errors import MissingTool
@@ -33,7 +34,7 @@ def files(tmp_path):
 @pytest.fixture
 def undrawn(monkeypatch):
     """The picture is a word, which takes no time."""
-    monkeypatch.setattr(composition, "drawn", lambda algo, found: b"picture")
+    monkeypatch.setattr(by_times, "drawn", lambda algo, found: b"picture")
 
 
 def near(value):
@@ -120,7 +121,8 @@ def test_what_is_wrong_is_said(files, words, text):
 
 
 def test_what_is_absent_is_said(files):
-    assert "times must be given, not absent" in invoke("dqn", *files[:4], *SIZES, code=2)
+    text = "inserts must be given with times, not without them"
+    assert text in invoke("dqn", *files[:4], *SIZES, code=2)
     for k, name in enumerate(("batch", "inserts", "words")):
         given = SIZES[: 2 * k] + SIZES[2 * k + 2 :]
         assert f"{name} must be given with times, not absent" in invoke(
@@ -138,7 +140,7 @@ def test_without_the_plotting_library_numbers_are_written(files, tmp_path, monke
     def missing(*_):
         raise MissingTool("matplotlib must be installed to draw, not missing")
 
-    monkeypatch.setattr(composition, "needed", missing)
+    monkeypatch.setattr(grid, "needed", missing)
     invoke("dqn", *files, *SIZES, "--out", tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["plan.json"]
 
