@@ -63,9 +63,8 @@ def this_machine(board=None):
     """
     check_choice("board", board or "u200", _HOSTS)
     base = shipped(_HOSTS[board or "u200"])
-    cpu = replace(
-        base.cpu, cores=_cores(), clock_mhz=None, watts=None, source=f"detected: {_processor()}"
-    )
+    processor = platform.machine() or "unknown"
+    cpu = Device(name=base.cpu.name, kind="cpu", cores=_cores(), source=f"detected: {processor}")
     others = [device for device in base.devices if device.name != cpu.name]
     if board is None:
         nothing = dict(board=None, clock_mhz=None, launch_us=None, watts=None)
@@ -84,10 +83,6 @@ def _cores():
     """The processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def _processor():
-    return platform.machine() or "unknown"
 
 
 def _gpu():

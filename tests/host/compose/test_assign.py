@@ -60,7 +60,7 @@ def test_slow_update():
     """Updates are on the critical path. If they ran beside learning, as insertions do, the card's
     T would be 20 + 100 and the cpu's 30 + 100."""
     rows = {
-        "cpu0 apart": (30, 40, 10, None),
+        "cpu0 apart": (30, 105, 10, None),
         "card0 apart": (20, 1, 35, None),
         "gpu0 apart": (None, None, None, 100),
     }
@@ -98,10 +98,10 @@ def test_slow_insertions():
 )
 def test_ties(memory, card, traffic):
     links = WITHOUT_GPU | {"cpu0 card1": (10, 8), "card1 card1": (0.3, memory)}
-    rows = {"card0 both": (0.1, 3, 0.2, 77.7), "card1 both": (0.2, 3, 0.1, 77.7)}
+    rows = {"card0 both": (0.1, 3, 0.3, 10.3), "card1 both": (0.2, 3, 0.2, 10.3)}
     found = tried(CPU | CARD | {"card1": None}, links, rows)
-    # 0.1 + (0.2 + 77.7) and 0.2 + (0.1 + 77.7) are not the same in binary.
-    check(found, card, card, card, 78, 64e6 / 78, traffic)
+    # In binary 0.1 + (0.3 + 10.3) is more than 0.2 + (0.2 + 10.3).
+    check(found, card, card, card, 10.7, 64e6 / 10.7, traffic)
 
 
 def test_power():
@@ -134,6 +134,8 @@ def test_unknown_watts():
     rows["gpu0 both"] = (10, 1, 10, 30)
     with pytest.raises(UsageError, match="not empty for cpu0, card0, gpu0$"):
         tried(CPU | CARD | GPU, LINKS, rows, metric="efficiency")
+    with pytest.raises(UsageError, match="not empty for cpu0, card0$"):  # the cpu has the actors
+        tried(CPU | CARD, WITHOUT_GPU, {"card0 both": (4, 1, 6, 70)}, metric="efficiency")
     found = tried(watts, LINKS, rows)
     assert [each.watts for each in found.alternatives] == [100, None, None]
     check(found, "gpu0", "gpu0", "gpu0", 50, 1_280_000, 0.00384 + 0.08)

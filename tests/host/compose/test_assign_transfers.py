@@ -127,6 +127,8 @@ APART = {"gpu0 apart": (1, 1, 1, None), "card0 apart": (None, None, None, 1)}
         # Equal: the learner first, then the cpu.
         ((10, 10, 10, 10, 10, 10), "card0", 0.4352),
         ((10, 10, 1, 10, 10, 10), "cpu0", 0.4352),
+        # card0 and cpu0: 4.16 / 3, but not in binary.
+        ((2, 4, 3, 6, 800, 2), "card0", 2.816 / 3 + 0.32 + 0.128),
     ],
 )
 def test_storage(links, storage, traffic):

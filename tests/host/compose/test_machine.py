@@ -89,6 +89,7 @@ def check(error, text, file, line):
         (",watts", "", COLUMNS, 1),
         (",watts", ",watts,volts", COLUMNS, 1),
         (",watts", ",name", COLUMNS, 1),
+        (",watts", ",watts,watts", COLUMNS, 1),
         (DEVICES, "", "columns must be those of the first line, not absent", None),
         (DEVICES, "\n\n", "columns must be those of the first line, not absent", None),
         (DEVICES, DEVICES.splitlines()[0], "kind must be cpu for one device, not for none", None),
