@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from host.train.loop import Progress
     from hw.errors import Failure, MissingTool, RlfabricError, UsageError
     from rlfabric.advantages import AdvantageEstimator
+    from rlfabric.composing import Composed, compose
     from rlfabric.kernels import designs, estimate, explore, generate, load_kernel
     from rlfabric.policy import Evaluation, Policy, evaluate, load_policy
     from rlfabric.replay import PrioritizedReplayBuffer
@@ -27,6 +28,7 @@ __all__ = [
     "CardError",
     "CardTimeout",
     "CheckpointError",
+    "Composed",
     "DoesNotFit",
     "Evaluation",
     "Failure",
@@ -39,6 +41,7 @@ __all__ = [
     "Run",
     "UsageError",
     "boards",
+    "compose",
     "designs",
     "estimate",
     "evaluate",
@@ -63,6 +66,7 @@ _MODULES = {
     f"{_ABOVE}host.train.loop": ["Progress"],
     f"{_ABOVE}hw.errors": ["Failure", "MissingTool", "RlfabricError", "UsageError"],
     f"{__name__}.advantages": ["AdvantageEstimator"],
+    f"{__name__}.composing": ["Composed", "compose"],
     f"{__name__}.kernels": ["designs", "estimate", "explore", "generate", "load_kernel"],
     f"{__name__}.policy": ["Evaluation", "Policy", "evaluate", "load_policy"],
     f"{__name__}.replay": ["PrioritizedReplayBuffer"],

@@ -1,0 +1,122 @@
+"""Plans from a program: the same as ``rlfabric compose``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import cast
+
+from rich.console import Console
+
+from host.commands.composed import Answer, Asked, answered
+from host.compose.shipped import machine_of
+from host.train.run import run
+from rlfabric.kernels import Setting
+from rlfabric.run import Run
+
+__all__ = ["Composed", "compose"]
+
+
+@dataclass(frozen=True)
+class Composed:
+    """The result of ``compose``: where the parts of a training run best.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder with the profile.
+    plan : mapping
+        The content of plan.json: ``config``, the run; ``mapping``, devices of its parts;
+        ``predicted``, gradient steps a second and more; ``alternatives``; ``refused``.
+    """
+
+    folder: Path
+    plan: Mapping[str, object]
+    _answer: Answer
+
+    @property
+    def updates_per_second(self) -> float:
+        """Gradient steps a second that are predicted for the chosen plan."""
+        return cast(float, self._answer.choice.gps)
+
+    @property
+    def picture(self) -> bytes:
+        """A PNG in the form of PEARL's Fig. 10. MissingTool without matplotlib."""
+        return cast(bytes, self._answer.draw())
+
+    def train(
+        self,
+        *,
+        card: str = "model",
+        board: str = "u200",
+        out: str | PathLike[str] | None = None,
+        resume: bool = False,
+        overwrite: bool = False,
+        progress: bool = True,
+    ) -> Run:
+        """Trains by the plan, as ``rlfabric.train`` does; arguments and errors are those of that
+        function."""
+        result = run(
+            self._answer.choice.plan.config,
+            card=card,
+            board=board,
+            out=out,
+            resume=resume,
+            overwrite=overwrite,
+            kernel=self._answer.kernel,
+            console=None if progress else Console(quiet=True),
+        )
+        return Run(result.plot.parent, result.summary)
+
+
+def compose(
+    algorithm: str,
+    env: str | None = None,
+    *,
+    machine: str | None = None,
+    board: str | None = None,
+    devices: str | PathLike[str] | None = None,
+    links: str | PathLike[str] | None = None,
+    metric: str = "throughput",
+    ratio: int | None = None,
+    uniform: bool = False,
+    profile: bool = False,
+    card: str = "model",
+    out: str | PathLike[str] | None = None,
+    config: Mapping[str, Setting] | None = None,
+    kernel: Mapping[str, Setting] | None = None,
+) -> Composed:
+    """Finds the devices of a machine on which replay memory and gradient steps of ``algorithm`` run
+    best, and returns the Composed (PEARL, section VI).
+
+    Parameters
+    ----------
+    algorithm, env, config, kernel
+        As for ``train``, but where the parts run is left to this function.
+    machine, board : str, optional
+        One of ``rlfabric list machines``, None for the machine on which the program runs, with a
+        card of ``board``, or with the twin.
+    devices, links : path, optional
+        CSV files of a machine of your own.
+    metric : str
+        "throughput", or "efficiency": throughput for each watt.
+    ratio : int, optional
+        Environment steps for each gradient step; None: as the algorithm has it.
+    uniform : bool
+        Draw uniformly from the replay memory, without priorities.
+    profile : bool
+        Whether to train each plan for some hundred launches, a minute or two, and to write the
+        profile to ``out``. If not, an earlier profile is read from there.
+    card : str
+        The card of the profile, as for ``open_card``.
+    out : path, optional
+        The profile's folder; None: ``runs/compose-ALGORITHM-ENV``.
+
+    UsageError for a wrong argument, without a profile of this task and machine, and if no plan's
+    time is known.
+    """
+    settings = dict(config or {}) | {f"kernel.{name}": x for name, x in (kernel or {}).items()}
+    asked = Asked(algorithm, env, ratio, uniform, settings)
+    found = machine_of(machine, board=board, devices=devices, links=links)
+    answer = answered(asked, found, metric=metric, board=board, card=card, out=out, measure=profile)
+    return Composed(answer.out, answer.document, answer)
