@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hw.errors import Failure, MissingTool, RlfabricError, UsageError
     from rlfabric.advantages import AdvantageEstimator
     from rlfabric.kernels import designs, estimate, explore, generate, load_kernel
+    from rlfabric.memories import RingMemory, TreeMemory
     from rlfabric.policy import Evaluation, Policy, evaluate, load_policy
     from rlfabric.replay import PrioritizedReplayBuffer
     from rlfabric.run import Run, train
@@ -35,8 +36,10 @@ __all__ = [
     "Policy",
     "PrioritizedReplayBuffer",
     "Progress",
+    "RingMemory",
     "RlfabricError",
     "Run",
+    "TreeMemory",
     "UsageError",
     "boards",
     "designs",
@@ -64,6 +67,7 @@ _MODULES = {
     f"{_ABOVE}hw.errors": ["Failure", "MissingTool", "RlfabricError", "UsageError"],
     f"{__name__}.advantages": ["AdvantageEstimator"],
     f"{__name__}.kernels": ["designs", "estimate", "explore", "generate", "load_kernel"],
+    f"{__name__}.memories": ["RingMemory", "TreeMemory"],
     f"{__name__}.policy": ["Evaluation", "Policy", "evaluate", "load_policy"],
     f"{__name__}.replay": ["PrioritizedReplayBuffer"],
     f"{__name__}.run": ["Run", "train"],

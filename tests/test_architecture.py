@@ -42,7 +42,7 @@ HOST_ARROWS = {
     "algorithms": {"runtime", "collect"},
     "learners": {"runtime", "memory", "algorithms"},
     "train": {"card", "generate", "runtime", "memory", "collect", "algorithms", "learners"},
-    "commands": {"card", "generate", "measure", "collect", "algorithms", "train"},
+    "commands": {"card", "generate", "memory", "measure", "collect", "algorithms", "train"},
 }
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them

@@ -1,4 +1,5 @@
-"""The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, cards."""
+"""The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, replay
+memories, cards."""
 
 from collections import Counter
 
@@ -8,6 +9,7 @@ from rich.table import Column, Table
 
 import boards
 from host.algorithms.registry import ALGORITHMS
+from host.memory import MEMORIES
 from host.train.config import LEARNERS
 
 __all__ = ["LISTS", "console", "table"]
@@ -84,5 +86,6 @@ LISTS = {
         "Presets", [(n, ", ".join(a.presets)) for n, a in ALGORITHMS.items() if a.presets]
     ),
     "learners": lambda: _named("Learners", LEARNERS.items()),
+    "memories": lambda: _named("Memories", MEMORIES.items()),
     "cards": lambda: _named("Cards", CARDS.items()),
 }
