@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rlfabric.advantages import AdvantageEstimator
     from rlfabric.composing import Composed, compose
     from rlfabric.kernels import designs, estimate, explore, generate, load_kernel
+    from rlfabric.memories import RingMemory, TreeMemory
     from rlfabric.policy import Evaluation, Policy, evaluate, load_policy
     from rlfabric.replay import PrioritizedReplayBuffer
     from rlfabric.run import Run, train
@@ -37,8 +38,10 @@ __all__ = [
     "Policy",
     "PrioritizedReplayBuffer",
     "Progress",
+    "RingMemory",
     "RlfabricError",
     "Run",
+    "TreeMemory",
     "UsageError",
     "boards",
     "compose",
@@ -68,6 +71,7 @@ _MODULES = {
     f"{__name__}.advantages": ["AdvantageEstimator"],
     f"{__name__}.composing": ["Composed", "compose"],
     f"{__name__}.kernels": ["designs", "estimate", "explore", "generate", "load_kernel"],
+    f"{__name__}.memories": ["RingMemory", "TreeMemory"],
     f"{__name__}.policy": ["Evaluation", "Policy", "evaluate", "load_policy"],
     f"{__name__}.replay": ["PrioritizedReplayBuffer"],
     f"{__name__}.run": ["Run", "train"],

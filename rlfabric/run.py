@@ -77,6 +77,7 @@ def train(
     steps: int | None = None,
     seed: int | None = None,
     learner: str | None = None,
+    memory: str | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
     out: str | PathLike[str] | None = None,
     board: str = "u200",
@@ -103,6 +104,10 @@ def train(
     learner : str, optional
         "card" or "cpu", where gradient steps are done. None: "card" if the algorithm has a kernel
         that trains, and does not learn from images in a replay memory; else "cpu".
+    memory : str, optional
+        The replay memory of an algorithm that has one: "card", or on the CPU "tree" (prioritized)
+        or "ring" (uniform). None: "card". With "tree" or "ring", and learner "cpu", ``card`` is not
+        opened.
     callback : callable, optional
         ``callback(Progress)`` is called after each launch. If it returns False, the run ends with a
         checkpoint and an evaluation, as if all steps had been taken.
@@ -133,7 +138,7 @@ def train(
     settings = dict(config or {}) | {f"kernel.{name}": x for name, x in (kernel or {}).items()}
     made, fields = request(
         algorithm,
-        options={"env": env, "steps": steps, "seed": seed, "learner": learner},
+        options=dict(env=env, steps=steps, seed=seed, learner=learner, memory=memory),
         settings=settings,
         preset_name=preset,
         board=board if is_simulated(card) else None,

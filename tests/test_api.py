@@ -45,7 +45,9 @@ def examples(module):
     )
 
 
-@pytest.mark.parametrize("name", ["run", "policy", "kernels", "replay", "advantages", "training"])
+@pytest.mark.parametrize(
+    "name", ["run", "policy", "kernels", "replay", "memories", "advantages", "training"]
+)
 def test_examples(name):
     runner = doctest.DocTestRunner()
     tests = examples(importlib.import_module(f"rlfabric.{name}"))

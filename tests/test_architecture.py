@@ -43,8 +43,10 @@ HOST_ARROWS = {
     "learners": {"runtime", "memory", "algorithms"},
     "train": {"card", "generate", "runtime", "memory", "collect", "algorithms", "learners"},
     "compose": {"card", "generate", "runtime", "memory", "algorithms", "train"},
-    "commands": {"card", "generate", "measure", "collect", "algorithms", "train", "compose"},
-}
+    "commands": {
+        "card", "generate", "memory", "measure", "collect", "algorithms", "train", "compose"
+    },
+}  # fmt: skip
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them
 TOP = {"hw": {"designs"}, "host": {"cli"}}

@@ -17,6 +17,7 @@ from host.commands.options import (
     BoardName,
     Imports,
     Learner,
+    Memory,
     Settings,
     Verbose,
     command_line,
@@ -67,7 +68,8 @@ def list_(
         str | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(LISTS)}.")
     ] = None,
 ):
-    """List designs, boards, algorithms, presets, learners, cards and machines.
+    """List designs, boards, algorithms, presets, learners, replay memories, cards and
+    machines.
 
     Examples:
 
@@ -125,6 +127,7 @@ def train(
         typer.Option(help="`ddpg --learner card`: the kernel that trains, `fixar` or `own`."),
     ] = None,
     act: Act = None,
+    memory: Memory = None,
     card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
     steps: Annotated[
         int | None,
@@ -180,8 +183,8 @@ def train(
     imports: Imports = None,
     verbose: Verbose = False,
 ):
-    """Train an agent with a card. The card has the replay memory; with `--learner card` it does all
-    learning; for `ppo` it estimates advantages.
+    """Train an agent with a card. The card has the replay memory, unless `--memory` is another one;
+    with `--learner card` it does all learning; for `ppo` it estimates advantages.
 
     `--set` sets fields of the run and its agent, and `--set kernel.FIELD=VALUE` fields of the
     kernel that is generated for the cards `model` and `sim`: `rlfabric show ALGO` lists all fields.
@@ -201,6 +204,8 @@ def train(
 
     - `rlfabric train dqn --env CartPole-v1 --act card --set kernel.learner.arithmetic.kind=fixed`
 
+    - `rlfabric train dqn --env CartPole-v1 --memory tree --learner cpu`
+
     - `rlfabric train dqn --set kernel.lanes=2 --set updates_per_launch=4`
 
     - `rlfabric train dqn --env my_package:MyEnv-v0 --learner cpu --threshold 90`
@@ -216,7 +221,7 @@ def train(
     from host.commands.request import request
 
     asked = dict(learner=learner, design=design, act=act, env=env, steps=steps, seed=seed)
-    asked["threshold"] = threshold
+    asked |= dict(memory=memory, threshold=threshold)
     asked["until_solved"] = until_solved or None
     config, kernel = request(
         algorithm,

@@ -1,5 +1,5 @@
-"""The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, cards,
-machines."""
+"""The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, replay
+memories, cards, machines."""
 
 from collections import Counter
 
@@ -10,6 +10,7 @@ from rich.table import Column, Table
 import boards
 from host.algorithms.registry import ALGORITHMS
 from host.compose.shipped import SHIPPED, THIS, shipped
+from host.memory import MEMORIES
 from host.train.config import LEARNERS
 
 __all__ = ["LISTS", "console", "table"]
@@ -94,6 +95,7 @@ LISTS = {
         "Presets", [(n, ", ".join(a.presets)) for n, a in ALGORITHMS.items() if a.presets]
     ),
     "learners": lambda: _named("Learners", LEARNERS.items()),
+    "memories": lambda: _named("Memories", MEMORIES.items()),
     "cards": lambda: _named("Cards", CARDS.items()),
     "machines": _machines,
 }

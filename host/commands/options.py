@@ -21,6 +21,7 @@ __all__ = [
     "ForRun",
     "Imports",
     "Learner",
+    "Memory",
 ]
 __all__ += ["Output", "Overwrite", "Settings", "Verbose", "command_line", "count", "options"]
 
@@ -59,6 +60,13 @@ Learner = Annotated[
     str | None,
     typer.Option(
         help="What trains: `cpu` or `card`. [default: card, if a kernel trains the algorithm]"
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="The replay memory: `card`, or on the CPU `tree` (prioritized) or `ring` (uniform); "
+        "with `--learner cpu` these two need no card. [default: card]"
     ),
 ]
 Act = Annotated[

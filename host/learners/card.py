@@ -12,6 +12,7 @@ import numpy as np
 from host.algorithms.config import Clock
 from host.algorithms.policy import InferredPolicy
 from host.learners.learner import MemoryLearner
+from host.memory import SentReplay
 from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learner import LearningReplay
 from hw.config import check_range
@@ -104,13 +105,15 @@ class CardLearner(MemoryLearner):
 
     Parameters
     ----------
-    buffer : LearningReplay
+    buffer : LearningReplay or SentReplay
         ValueError if its kernel is of another algorithm or network.
     config, policy, clock, phases
         As ``MemoryLearner``.
     """
 
     BUFFER = LearningReplay
+    #: Class of the buffer if the replay memory is not the kernel's; made of a memory and a BUFFER.
+    SENT = SentReplay
     #: Field of an agent's config -> its values that the kernel trains; the CPU trains all.
     TRAINS = {
         "max_gradient_norm": (None,),

@@ -6,10 +6,11 @@ from host.learners.replay import ReplayLearner
 
 __all__ = ["learner_of"]
 
-_LEARNERS = {"replay": ReplayLearner, "fixar": FixarLearner}
+_LEARNERS = {None: ReplayLearner, "replay": ReplayLearner, "fixar": FixarLearner}
 
 
 def learner_of(design):
     """The subclass of MemoryLearner for a run on a kernel of ``design``, a design's name:
-    ReplayLearner for replay, FixarLearner for fixar, and CardLearner for all others."""
+    ReplayLearner for replay and for None, which is no kernel, FixarLearner for fixar, and
+    CardLearner for all others."""
     return _LEARNERS.get(design, CardLearner)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from host.algorithms.policy import InferredPolicy
 from host.algorithms.precision import CAPTURED, PrecisionSchedule
 from host.learners.card import CardLearner
+from host.memory import SentFixarReplay
 from host.runtime.fixar import FixarReplay
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
 
@@ -18,10 +19,10 @@ class FixarLearner(CardLearner):
 
     Parameters
     ----------
-    As ``CardLearner``; ``buffer`` is a ``FixarReplay``.
+    As ``CardLearner``; ``buffer`` is a ``FixarReplay`` or a ``SentFixarReplay``.
     """
 
-    BUFFER = FixarReplay
+    BUFFER, SENT = FixarReplay, SentFixarReplay
     TRAINS = CardLearner.TRAINS | {"precision": ("fixed32", *CAPTURED), "lagged_critic": (False,)}
 
     def __init__(self, config, policy, clock, buffer, *, phases):

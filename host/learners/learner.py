@@ -147,7 +147,8 @@ class Inline:
 
 
 class MemoryLearner(Learner):
-    """Learns from a replay memory on the card, whose launches run while the policy acts.
+    """Learns from a replay memory, whose launches run while the policy acts: launches of the card,
+    or what a memory on the CPU does instead.
 
     A subclass has ``plan``, which decides what the next launch does besides storing; ``launch``,
     which runs the launch in a thread of its own; ``learned``, which takes its results; and
@@ -155,8 +156,9 @@ class MemoryLearner(Learner):
 
     Parameters
     ----------
-    buffer : PrioritizedReplayBuffer
-        An object of the class ``BUFFER``, the host's runtime of the kernel.
+    buffer : ReplayMemory or SentReplay
+        An object of the class ``BUFFER``, the host's runtime of the kernel, or one of
+        ``host.memory`` with its surface.
     phases : Phases
         Counts the learner's time.
     config, policy, clock

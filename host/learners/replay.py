@@ -1,4 +1,4 @@
-"""The learner beside the card: the card draws batches, the updater learns from them."""
+"""The learner on the CPU: a replay memory draws batches, the updater learns from them."""
 
 from contextlib import contextmanager
 
@@ -11,8 +11,9 @@ __all__ = ["ReplayLearner"]
 
 
 class ReplayLearner(MemoryLearner):
-    """Learns on the CPU from batches that the card draws. A launch takes the TD errors of earlier
-    batches and the experiences collected since, and brings the next ``updates_per_launch`` batches.
+    """Learns on the CPU from batches of a replay memory, the card's or another. A launch takes the
+    TD errors of earlier batches and the experiences collected since, and brings the next
+    ``updates_per_launch`` batches.
 
     All batches of a launch are drawn before the first update with one of them, in the order of the
     updates. The new priorities of their experiences enter in the same order, at the beginning of a

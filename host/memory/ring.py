@@ -33,12 +33,6 @@ class RingMemory(RowMemory):
         limits that they have there.
 
     ValueError for a bad option.
-
-    >>> memory = rlfabric.RingMemory({"reward": (np.float32, ())}, capacity=1000)
-    >>> memory.add(reward=np.arange(8))
-    >>> batch = memory.sample(4)
-    >>> sorted(batch), batch["weights"].tolist()
-    (['indexes', 'reward', 'weights'], [1.0, 1.0, 1.0, 1.0])
     """
 
     def __init__(
@@ -61,10 +55,10 @@ class RingMemory(RowMemory):
         )
         self._random = np.array(np.random.SFC64(seed).state["state"]["state"], np.uint64)
 
-    def update(self, indexes, errors):
+    def update(self, indexes: NDArray[np.integer], errors: NDArray[np.float32]) -> None:
         """Does nothing."""
 
-    def draw(self, count, beta):
+    def draw(self, count: int, beta: int) -> Drawn:
         ranges = map(np.uint64, (0, UNIFORM, len(self)))
         indexes = targets_of(self._random, count, *ranges).astype(np.int64)
         return Drawn(self._taken(indexes), indexes, np.ones(count, np.float32))

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from host.runtime.experience import Entering, Fields
 from host.runtime.memory import ReplayMemory
 from hw.errors import UsageError
+from hw.replay.config import ReplayConfig
 
 __all__ = ["Drawn", "RowMemory"]
 
@@ -41,7 +43,7 @@ class RowMemory(ReplayMemory):
 
     device_cycles = None
 
-    def __init__(self, fields, replay, **options):
+    def __init__(self, fields: Fields, replay: ReplayConfig, **options: int | float | bool) -> None:
         super().__init__(fields, replay, **options)
         self._rows = np.zeros((self.capacity, self.dtype.itemsize), np.uint8)
         self.position = self._fill = 0
@@ -69,12 +71,12 @@ class RowMemory(ReplayMemory):
 
     # -- the parts of a step, for arguments that were checked
 
-    def update(self, indexes, errors):
+    def update(self, indexes: NDArray[np.integer], errors: NDArray[np.float32]) -> None:
         """Gives the experiences at ``indexes``, integers [n], the priorities that follow from
         ``errors``, float32 [n]; of equal indexes the last holds."""
         raise NotImplementedError
 
-    def insert(self, records, given=None):
+    def insert(self, records: NDArray[np.void], given: Entering | None = None) -> None:
         """Stores ``records`` [n] over the oldest ones. ``given``, an ``Entering``, has their
         priorities; None: the largest so far. Of more than ``capacity`` the last are stored."""
         begin = max(0, len(records) - self.capacity)
@@ -87,7 +89,7 @@ class RowMemory(ReplayMemory):
         self.position = (self.position + len(rows)) % self.capacity
         self._fill = min(self._fill + len(rows), self.capacity)
 
-    def draw(self, count, beta) -> Drawn:
+    def draw(self, count: int, beta: int) -> Drawn:
         """Draws ``count`` experiences, at most the fill; the weights have the exponent ``beta``, as
         the card counts it: in units of 2**-15."""
         raise NotImplementedError

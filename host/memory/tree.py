@@ -54,14 +54,6 @@ class TreeMemory(RowMemory):
 
     ValueError for a bad option, and for a draw while all priorities are 0; what the same ``step``
     has updated and stored before the draw then stays.
-
-    >>> fields = {"obs": (np.float32, (4,)), "reward": (np.float32, ())}
-    >>> memory = rlfabric.TreeMemory(fields, capacity=1000)
-    >>> memory.add(obs=np.zeros((8, 4)), reward=np.arange(8))
-    >>> batch = memory.sample(4, beta=0.4)
-    >>> memory.update_priorities(batch["indexes"], td_errors=[0.1, 2.0, -0.3, 0.0])
-    >>> len(memory), sorted(batch)
-    (8, ['indexes', 'obs', 'reward', 'weights'])
     """
 
     def __init__(
@@ -95,12 +87,12 @@ class TreeMemory(RowMemory):
 
     # -- the parts of a step
 
-    def update(self, indexes, errors):
+    def update(self, indexes: NDArray[np.integer], errors: NDArray[np.float32]) -> None:
         items = _items(indexes)
         _, clipped = self._manager.update_items(items, len(self), *self._found(errors))
         self.saturations += clipped
 
-    def draw(self, count, beta):
+    def draw(self, count: int, beta: int) -> Drawn:
         manager = self._manager
         if not manager.total:
             raise UsageError("priorities must not all be 0 in a memory that is drawn from")

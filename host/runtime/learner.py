@@ -23,9 +23,9 @@ from host.runtime.learned import Learned, Sets, Trained
 from host.runtime.learner_checks import (
     check_actions,
     check_batch,
+    check_drawn,
     learner_fields,
     warn_of_clipped,
-    wrong_number,
 )
 from host.runtime.parameters import from_image, set_bits, to_image, zero_moments
 from host.runtime.program import CommandError, aligned
@@ -229,13 +229,15 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
 
     # -- arrays to programs
 
-    def records_of(self, experiences):
+    def records_of(self, experiences: Experiences) -> NDArray[np.void]:
         records = super().records_of(experiences)
         if self.dtype["action"].kind == "u":
             check_actions(self.learner, np.atleast_1d(experiences["action"]))
         return records
 
-    def checked_steps(self, steps, batch_size):
+    def checked_steps(
+        self, steps: NDArray[np.void], batch_size: int
+    ) -> tuple[NDArray[np.void], int]:
         """``(steps, iterations)`` of the argument ``steps`` of ``learn``. ValueError if the kernel
         refuses these steps or batches of this size, or if parameters are missing."""
         steps = checked_hyperparameters(steps)
@@ -267,11 +269,10 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
             if error.code == LearnError.NUMBER:
                 index = error.detail
                 raw = self._storage.read(np.uint8, self.dtype.itemsize, index * self._stride)
-                name, rule, value = wrong_number(self.learner, raw.view(self.dtype)[0])
-                raise UsageError(
-                    f"{name} of experience {index} must be {rule}, not {value}; nothing was "
-                    "learned from the batch that drew it"
-                ) from error
+                try:
+                    check_drawn(self.learner, raw.view(self.dtype), [index])
+                except UsageError as wrong:
+                    raise wrong from error
             if error.code == LearnError.DIVERGED:
                 raise Diverged(error.detail) from error
             raise

@@ -10,7 +10,7 @@ from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
-__all__ = ["check_actions", "check_batch", "check_experiences", "checked_inserts"]
+__all__ = ["check_actions", "check_batch", "check_drawn", "check_experiences", "checked_inserts"]
 __all__ += ["learner_fields", "warn_of_clipped", "wrong_number"]
 
 
@@ -72,14 +72,31 @@ def checked_inserts(inserts, given, count, *, capacity, granules):
 def check_experiences(learner, records):
     """ValueError if a record has a number that the kernel of ``learner``, a LearnerConfig, refuses;
     its text has the position of the first such record in ``records``."""
+    position = _first_wrong(learner, records)
+    if position is not None:
+        name, rule, value = wrong_number(learner, records[position])
+        raise UsageError(f"{name} must be {rule}, not {value} at position {position}")
+
+
+def check_drawn(learner, records, indexes):
+    """As ``check_experiences``, for ``records`` that were drawn from a replay memory, where they
+    have these ``indexes``; its text has the index of the first such record."""
+    position = _first_wrong(learner, records)
+    if position is not None:
+        name, rule, value = wrong_number(learner, records[position])
+        raise UsageError(
+            f"{name} of experience {indexes[position]} must be {rule}, not {value}; nothing was "
+            "learned from the batch that drew it"
+        )
+
+
+def _first_wrong(learner, records):
+    """Position of the first record with a number that the kernel refuses; None if there is none."""
     bad = np.zeros(len(records), bool)
     for name in records.dtype.names:
         right = _rule(learner, name, records.dtype[name].base)[1](records[name])
         bad |= ~right.all(axis=tuple(range(1, right.ndim)))
-    if bad.any():
-        position = int(np.argmax(bad))
-        name, rule, value = wrong_number(learner, records[position])
-        raise UsageError(f"{name} must be {rule}, not {value} at position {position}")
+    return int(np.argmax(bad)) if bad.any() else None
 
 
 def wrong_number(learner, record):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from host.runtime.experience import (
     Batch,
+    Entering,
     Experiences,
     Fields,
     checked_items,
@@ -204,13 +205,17 @@ class ReplayMemory:
         experiences of this memory."""
         return to_records(experiences, self.dtype)
 
-    def entering(self, count, priorities, td_errors):
+    def entering(
+        self, count: int, priorities: ArrayLike | None, td_errors: ArrayLike | None
+    ) -> Entering | None:
         """As ``host.runtime.experience.entering``, in this memory's format."""
         return entering(
             count, self._replay, priorities=priorities, td_errors=td_errors, **self._power
         )
 
-    def division(self, given, iterations, inserts, batch_size):
+    def division(
+        self, given: int, iterations: int, inserts: int | None, batch_size: int
+    ) -> tuple[int, int]:
         """``(rest, inserts)``: of ``given`` experiences, ``rest`` are stored before the first of
         the ``iterations``, and ``inserts`` in each of them after its draw of ``batch_size``.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from host.algorithms.config import AgentConfig
 from host.algorithms.registry import ALGORITHMS
 from host.learners.designs import learner_of
+from host.memory import MEMORIES
 from host.rules import (
     FINITE,
     FRACTION,
@@ -20,19 +21,12 @@ from host.rules import (
 from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
 
-__all__ = [
-    "CONFIGS",
-    "LEARNERS",
-    "OffPolicyConfig",
-    "OnPolicyConfig",
-    "RoundsConfig",
-    "RunConfig",
-]
+__all__ = ["CONFIGS", "LEARNERS", "OffPolicyConfig", "OnPolicyConfig", "RoundsConfig", "RunConfig"]
 
 #: name -> explanation
 LEARNERS = {
-    "cpu": "the CPU trains; the card draws batches (kernel replay), or for ppo estimates "
-    "advantages (kernel gae)",
+    "cpu": "the CPU trains; the card draws batches (kernel replay, if the replay memory is there), "
+    "or for ppo estimates advantages (kernel gae)",
     "card": "the card trains too, with the kernel of the algorithm's name, if there is one",
 }
 
@@ -160,6 +154,9 @@ class OffPolicyConfig(RunConfig):
     algo: str = "dqn"
     #: Learner card: the kernel that trains; own: the one of the algorithm's name.
     design: str = "own"
+    #: Replay memory: card and tree draw by priority, ring uniformly; tree and ring are on the CPU,
+    #: and with learner cpu no card is used then.
+    memory: Annotated[str, Choice(tuple(MEMORIES))] = "card"
     #: Steps of each environment for one launch.
     steps_per_launch: Annotated[int, Integer(1, 1 << 12)] = 1
     #: Learner cpu: device of the gradient steps, cpu or torch's name of another, such as cuda.
@@ -178,7 +175,8 @@ class OffPolicyConfig(RunConfig):
     weights_interval: Annotated[int, Integer(1, 1 << 31)] = 1
     #: Experiences that the replay buffer holds.
     capacity: Annotated[int, Integer(2, 1 << 30)] = 1 << 15
-    #: Exponent of the priorities.
+    #: Exponent of the priorities. With memory ring neither alpha nor priority_epsilon nor the
+    #: agent's beta has an effect.
     alpha: Annotated[float, FRACTION] = 0.6
     #: Number that is added to the magnitude of a TD error before it becomes a priority.
     priority_epsilon: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.01
@@ -188,9 +186,10 @@ class OffPolicyConfig(RunConfig):
     @property
     def kernel(self):
         """Name of the kernel's design: replay with learner cpu, else ``design`` or the algorithm's
-        name. It is never MODULE:NAME, as ``algo`` may be."""
+        name. It is never MODULE:NAME, as ``algo`` may be. None if neither memory nor learner is on
+        the card."""
         if self.learner == "cpu":
-            return "replay"
+            return "replay" if self.memory == "card" else None
         return self.algorithm.name if self.design == "own" else self.design
 
     def __post_init__(self):

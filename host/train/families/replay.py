@@ -1,4 +1,4 @@
-"""Runs that learn from a replay memory on the card."""
+"""Runs that learn from a replay memory, on the card or on the CPU."""
 
 from dataclasses import fields
 from functools import partial
@@ -7,6 +7,7 @@ from host.collect.collector import NStepCollector
 from host.collect.nstep import NStep
 from host.learners.card import kernel_settings
 from host.learners.designs import learner_of
+from host.memory import ON_CPU
 from host.runtime.experience import record_dtype
 from host.runtime.program import aligned
 from host.train.families.family import Family, spec_of
@@ -16,9 +17,9 @@ __all__ = ["Replay"]
 
 
 class Replay(Family):
-    """The family of runs that learn from a replay memory on the card. With learner cpu the card
-    draws batches (kernel ``replay``); with learner card it trains, too (kernel
-    ``config.kernel``)."""
+    """The family of runs that learn from a replay memory. With learner cpu the card draws batches
+    (kernel ``replay``); with learner card it trains, too (kernel ``config.kernel``). If the memory
+    is not the card's, the card trains on the batches that it is sent, or there is none."""
 
     called = {
         "learner.batch": "batch_size",
@@ -31,7 +32,7 @@ class Replay(Family):
         return config.kernel
 
     def kernel_values(self, config, spec=None):
-        values = {"capacity": config.capacity}
+        values = {"capacity": self._capacity(config)}
         if config.learner == "card":
             spec = spec or spec_of(config)
             learner = kernel_settings(config.algorithm, config.agent, spec, config.env)
@@ -42,12 +43,30 @@ class Replay(Family):
         return values
 
     def stored_bytes(self, config, spec, beat):
-        return config.capacity * aligned(record_dtype(spec.fields).itemsize, beat)
+        return self._capacity(config) * aligned(record_dtype(spec.fields).itemsize, beat)
+
+    def _capacity(self, config):
+        """Experiences in the card's replay memory. If it is not used, the kernel has the least,
+        which is a batch."""
+        return config.capacity if config.memory == "card" else max(2, config.agent.batch_size)
 
     def factory(self, config, kernel):
         """Returns a callable: ``made(fields, *, capacity, alpha, epsilon, seed)`` makes the replay
-        memory on ``kernel``. ``fields`` are those of an experience, as ``Spec.fields``."""
-        return partial(learner_of(self.design(config)).BUFFER, kernel)
+        memory, on ``kernel`` or in front of it. ``fields`` are those of an experience, as
+        ``Spec.fields``."""
+        learner = learner_of(config.kernel)
+        if config.memory == "card":
+            return partial(learner.BUFFER, kernel)
+        kind = ON_CPU[config.memory]
+        if kernel is None:
+            return kind
+
+        def made(fields, **options):
+            memory = kind(fields, **options)
+            trainer = learner.BUFFER(kernel, fields, capacity=2)  # which nobody fills
+            return learner.SENT(memory, trainer)
+
+        return made
 
     def join(self, parts, factory):
         config, agent, phases = parts.config, parts.config.agent, parts.phases
@@ -71,4 +90,4 @@ class Replay(Family):
         )
         updater = () if config.learner == "card" else (parts.updater(),)
         own = config, parts.policy, parts.clock, memory, *updater
-        return collector, learner_of(self.design(config))(*own, phases=phases)
+        return collector, learner_of(config.kernel)(*own, phases=phases)

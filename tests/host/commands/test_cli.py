@@ -69,7 +69,7 @@ def test_verilog_prints_where(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "what", ["designs", "boards", "algorithms", "presets", "learners", "cards"]
+    "what", ["designs", "boards", "algorithms", "presets", "learners", "memories", "cards"]
 )
 def test_list_of_one_kind(run, what):
     code, out, _ = run("list", what)

@@ -23,6 +23,7 @@ BAD = [
     ("learner", "gpu"), ("threshold", float("nan")), ("threshold", "475"),
     ("updates_per_launch", 0), ("updates_per_launch", 65), ("weights_interval", 2),
     ("launches_in_flight", 0), ("launches_in_flight", 65), ("launches_in_flight", 1.0),
+    ("memory", "cpu"), ("memory", None),
     ("agent", DDPGConfig()), ("agent", PPOConfig()), ("agent", {}), ("algo", None),
 ]  # fmt: skip
 
@@ -120,7 +121,7 @@ OWN = dict(
     algo="ddpg", env="X-v0", seed=3, env_count=4, evaluation_interval_steps=5,
     evaluation_episodes=6, steps_per_launch=8, device="cuda", launches_in_flight=2,
     updates_per_launch=3, capacity=5000, alpha=0.25, priority_epsilon=0.5, learning_starts=999,
-    agent=DQNConfig(gamma=0.5),
+    agent=DQNConfig(gamma=0.5), memory="tree",
 )  # fmt: skip
 #: of a run on the card alone
 ON_CARD = dict(learner="card", design="own", act="card", weights_interval=7)
@@ -139,6 +140,15 @@ def test_what_a_resumed_run_must_share():
     for name, value in OWN.items():
         agent = {"agent": None} if name == "algo" else {}
         assert replace(config, **{name: value} | agent).identity() != config.identity(), name
+
+
+@pytest.mark.parametrize("memory", ["card", "tree", "ring"])
+def test_the_kernel_of_a_memory(memory):
+    """None if nothing is left for a card to do."""
+    card = preset("dqn", "card")
+    assert replace(card, memory=memory).kernel == "dqn"
+    found = OffPolicyConfig(memory=memory).kernel
+    assert found == ("replay" if memory == "card" else None)
 
 
 CARD, PLAIN = dict(learner="card"), dict(max_gradient_norm=None)

@@ -1,5 +1,6 @@
 """host.train.families: what a run asks of its kernel, by hand; and its environments."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ from host.collect.spec import Spec
 from host.train.config import OffPolicyConfig, OnPolicyConfig, RoundsConfig
 from host.train.families import family_of
 from host.train.kernel import kernel_values, storage_bytes
+from host.train.preset import preset
 
 POLE = Spec(shape=(4,), dtype="float32", discrete=True, action_count=2)
 ARM = Spec(shape=(3,), dtype="float32", discrete=False, action_count=2)
@@ -65,6 +67,25 @@ def test_a_replay_memory():
     assert family_of(config).environments(config) == [5]
     assert kernel_values(config, POLE, {"fanout": 4}) == {"capacity": 3000, "fanout": 4}
     assert kernel_values(config, POLE, {"capacity": 7}) == {"capacity": 7}, "who asks, gets it"
+
+
+@pytest.mark.parametrize("memory", ["tree", "ring"])
+def test_a_memory_that_is_not_the_cards(memory):
+    """With learner cpu there is nothing on the card; with learner card its own replay memory is as
+    small as a batch allows."""
+    config = OffPolicyConfig(memory=memory)
+    assert family_of(config).design(config) is None
+    config = preset("dqn", "card").from_dict(
+        {**preset("dqn", "card").to_dict(), "memory": memory, "capacity": 3000}
+    )
+    assert family_of(config).design(config) == "dqn"
+    values = values_of(config, POLE)
+    assert values["capacity"] == values["learner.batch"] == config.agent.batch_size
+    kernel = SimpleNamespace(engine=SimpleNamespace(beat_bytes=64))
+    stored = storage_bytes(config, POLE, kernel, SimpleNamespace(joins=True))
+    assert stored == 64 * config.agent.batch_size
+    config = replace(config, agent=replace(config.agent, batch_size=1))
+    assert values_of(config, POLE)["capacity"] == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,161 @@
+"""A learner's kernel whose batches come from a replay memory elsewhere (CF'22 Fig. 10)."""
+
+import numpy as np
+
+from host.runtime.hyperparameters import Diverged
+from host.runtime.learned import Learned
+from host.runtime.learner_checks import check_drawn
+from hw.errors import UsageError
+
+__all__ = ["SentFixarReplay", "SentReplay"]
+
+
+class SentReplay:
+    """A learner's kernel that trains on batches of a replay memory on the CPU: the command TRAIN of
+    each batch in a launch of its own. It stands where a ``LearningReplay`` stands, whose ``learn``
+    is one launch.
+
+    With a ``TreeMemory`` of the same options, parameters, reports, TD errors and priorities are
+    those of ``LearningReplay`` byte for byte: weights are sent as they are drawn, and each
+    iteration draws, trains, updates priorities and inserts, in the order of the command LEARN.
+
+    Parameters
+    ----------
+    memory : RowMemory
+        Its fields must be the learner's; else UsageError.
+    trainer : LearningReplay
+        Has the kernel. Its own replay memory is not used, and may have the least capacity.
+
+    Attributes
+    ----------
+    learner : LearnerConfig
+        The config of the kernel's learner.
+    """
+
+    def __init__(self, memory, trainer):
+        if memory.dtype != trainer.dtype:
+            raise UsageError(f"fields must be the learner's ({trainer.dtype}), not {memory.dtype}")
+        self.memory, self.trainer = memory, trainer
+        self.learner, self.dtype, self.capacity = trainer.learner, memory.dtype, memory.capacity
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.memory!r}, {self.trainer!r})"
+
+    def __len__(self):
+        return len(self.memory)
+
+    def step(self, experiences=None, update=None, sample=None, **options):
+        """As ``ReplayMemory.step``, without the card; experiences must be ones that the kernel
+        takes."""
+        if experiences is not None:
+            experiences = self.trainer.records_of(experiences)
+        return self.memory.step(experiences, update, sample, **options)
+
+    def learn(
+        self,
+        steps,
+        *,
+        batch_size,
+        experiences=None,
+        inserts=None,
+        store=(),
+        priorities=None,
+        td_errors=None,
+    ):
+        """As ``LearningReplay.learn``, with a launch for each iteration."""
+        trainer, memory = self.trainer, self.memory
+        steps, count = trainer.checked_steps(steps, batch_size)
+        records = np.zeros(0, self.dtype)
+        if experiences is not None:
+            records = trainer.records_of(experiences)
+        rest, inserts = memory.division(len(records), count, inserts, batch_size)
+        given = memory.entering(len(records), priorities, td_errors)
+
+        def insert(begin, end):
+            memory.insert(records[begin:end], given and given.part(begin, end))
+
+        insert(0, rest)
+        reports = []
+        for k in range(count):
+            wanted = store if k == count - 1 else ()
+            trained = self._train(steps[k : k + 1], batch_size, wanted)
+            insert(rest + k * inserts, rest + (k + 1) * inserts)
+            trained.reports["position"] = memory.position
+            reports.append(trained.reports)
+        return Learned(np.concatenate(reports), trained.parameters)
+
+    def _train(self, step, batch_size, store):
+        """One iteration without its INSERT; the ``Trained``."""
+        drawn = self.memory.draw(batch_size, int(step["beta"][0]))
+        check_drawn(self.learner, drawn.records, drawn.indexes)
+        options = dict(batch_size=batch_size, weights=drawn.weights, store=store)
+        try:
+            trained = self.trainer.train(step, drawn.records, **options)
+        except Diverged as error:
+            raise Diverged(int(drawn.indexes[error.index])) from error
+        self.memory.update(drawn.indexes, trained.td_errors[0])
+        return trained
+
+    # -- the kernel's part
+
+    @property
+    def saturations(self):
+        """As ``LearningReplay.saturations``."""
+        return self.trainer.saturations
+
+    @property
+    def device_cycles(self):
+        """Clocks of all launches so far; None on a card that does not count."""
+        return self.trainer.device_cycles
+
+    def initialize(self, parameters):
+        """As ``LearningReplay.initialize``."""
+        self.trainer.initialize(parameters)
+
+    def load(self, parameters):
+        """As ``LearningReplay.load``."""
+        self.trainer.load(parameters)
+
+    def store(self, *sets):
+        """As ``LearningReplay.store``."""
+        return self.trainer.store(*sets)
+
+    def act(self, observations, **options):
+        """As the trainer's ``act``."""
+        return self.trainer.act(observations, **options)
+
+    def state_dict(self):
+        """The states of the memory and of the trainer."""
+        return {"memory": self.memory.state_dict(), "trainer": self.trainer.state_dict()}
+
+    def load_state_dict(self, state):
+        """Loads a ``state_dict``; ValueError if it is of another memory or kernel."""
+        self.trainer.load_state_dict(state["trainer"])
+        self.memory.load_state_dict(state["memory"])
+
+    def abort(self):
+        """Gives up the launch under way."""
+        self.trainer.abort()
+
+    def close(self):
+        """Releases the kernel."""
+        self.memory.close()
+        self.trainer.close()
+
+
+class SentFixarReplay(SentReplay):
+    """As ``SentReplay``, for a ``FixarReplay``, whose precision can be switched."""
+
+    @property
+    def precision(self):
+        """As ``FixarReplay.precision``."""
+        return self.trainer.precision
+
+    @property
+    def ranges(self):
+        """As ``FixarReplay.ranges``."""
+        return self.trainer.ranges
+
+    def set_precision(self, precision, *, clear=False):
+        """As ``FixarReplay.set_precision``."""
+        self.trainer.set_precision(precision, clear=clear)
