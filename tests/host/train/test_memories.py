@@ -41,7 +41,8 @@ def test_a_run_without_a_card(options, tmp_path, monkeypatch, run, memory, kind)
     code, out, _ = run("evaluate", tmp_path / "run", "--episodes", "1")
     assert code == 0 and "mean return" in out
     with pytest.raises(ValueError, match="^kernel.fanout must not be set in a run without a card$"):
-        start(**options | {"settings": options["settings"] | {"kernel.fanout": "4"}})
+        settings = options["settings"] | {"kernel.fanout": "4"}
+        start(**options | {"settings": settings, "out": tmp_path / "other"})
     other = {"tree": "ring", "ring": "tree"}[memory]
     with pytest.raises(ValueError, match=f"^memory must be '?{memory}'? as in the checkpoint"):
         start(**options | {"resume": True, "settings": SMALL | {"memory": other}})
