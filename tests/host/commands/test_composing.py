@@ -1,6 +1,8 @@
 """``rlfabric compose`` with times that are given: what it prints and writes, and its errors."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -148,3 +150,17 @@ def test_without_the_plotting_library_numbers_are_written(files, tmp_path, monke
 def test_a_folder_that_cannot_be_written(files, tmp_path, undrawn):
     (tmp_path / "out").write_text("")
     assert "must be writable" in invoke("dqn", *files, *SIZES, "--out", tmp_path / "out", code=7)
+
+
+def test_the_example_of_the_documents(tmp_path):
+    """The files of docs/composer.md, and the three choices that it names."""
+    page = (Path(__file__).parents[3] / "docs/composer.md").read_text()
+    texts = re.findall(r"```csv\n(.*?)```", page, re.S)
+    assert len(texts) == 3
+    paths = write_machine(tmp_path, *texts)
+    words = ["dqn", *(word for name in paths for word in (f"--{name.stem}", name)), *SIZES]
+    (choice,) = re.findall(r"^    (choice: .*\n)", page, re.M)
+    assert choice in invoke(*words)
+    assert "RM and learner on gpu0" in invoke(*words, "--transfers", "added")
+    efficient = invoke(*words, "--transfers", "added", "--metric", "efficiency")
+    assert "RM and learner on card0" in efficient

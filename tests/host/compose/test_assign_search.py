@@ -66,7 +66,7 @@ def plain(devices, links, rows, sizes, added, metric):
 
 @given(tables(), st.sampled_from(("included", "added")),
        st.sampled_from(("throughput", "efficiency")))  # fmt: skip
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_as_a_plain_search(table, transfers, metric):
     choice = tried(*table, transfers=transfers, metric=metric).choice
     rm, learner, storage, total, traffic = plain(*table, transfers == "added", metric)
