@@ -15,10 +15,10 @@ from host.generate import generate
 from host.measure.launches import launch_clocks
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.errors import Failure
-from hw.replay import command_clocks
 from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES
+from hw.shell import memory_clocks
 from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
@@ -157,7 +157,7 @@ def _by_formula(buffer, case, found):
     return [
         row("replay", case, f"kernel_{name.lower()}_cycles", found[name], "cycles",
             reference="worked out, hw.replay.command_clocks",
-            reference_value=command_clocks.launch_clocks(config, [clocks]),
+            reference_value=memory_clocks.launch_clocks(config.engine, [clocks]),
             source="RTL on the simulated card, default memory")
         for name, clocks in worked.items()
     ]  # fmt: skip

@@ -1,10 +1,10 @@
 """Clocks of whole iterations of LEARN and TRAIN, and of an ACT, with the memory around the kernel.
 
-With t = ``StepClocks.td`` of the last lane, a batch of B records in n beats and L, P, M the
-latencies of the replay manager, the priority unit and the batch memory, an iteration that waits for
-its draw takes ::
+With t = ``StepClocks.td`` of the last lane, a batch of B records in n beats and L, P, W, Q, M the
+latencies of the replay manager, the priority unit, the weight unit, an engine's queue and the batch
+memory, an iteration that waits for its draw takes ::
 
-    t + (B + L + P) + insert + (max(B, beats read, n) + L + memory + M) + 20
+    t + (B + L + P) + insert + (max(B, beats read, n) + L + max(read, W - 3) + Q + M) + 18
 
 because UPDATE, INSERT and the next SAMPLE follow the last TD error one after the other. Another one
 takes its gradient step and 2 clocks. These are the clocks that REPORT has, one less than there are
@@ -14,13 +14,21 @@ from the beginning of an iteration to that of the next. Tests compare all with t
 from hw.learner.records import action_granules, observation_granules, record_granules
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.step_clocks import acting_clocks, step_clocks
-from hw.replay.command_clocks import READ, WRITE, beats_of, stored_clocks, updated_clocks
+from hw.replay.command_clocks import (
+    beats_of,
+    gathered_clocks,
+    queue_clocks,
+    stored_clocks,
+    updated_clocks,
+)
 from hw.replay.tree.manager import ReplayManager
+from hw.shell.memory_clocks import latencies
+from hw.shell.program import COMMAND_BYTES
 
 __all__ = ["act_clocks", "clocks", "learn_clocks", "train_clocks"]
 
 #: Clocks of states, and of registers between units: from two simulated kernels, the same in others.
-_LEARN, _INSERT, _ACT = 20, 15, 16
+_LEARN, _INSERT, _ACT = 18, 13, 13
 
 
 def clocks(config):
@@ -33,7 +41,7 @@ def clocks(config):
     }
 
 
-def learn_clocks(config, batch, inserts=0, read=READ, write=WRITE):
+def learn_clocks(config, batch, inserts=0, read=None, write=None):
     """Clocks of a whole iteration of LEARN, as its REPORT counts them, in a LEARN of many
     iterations.
 
@@ -45,16 +53,18 @@ def learn_clocks(config, batch, inserts=0, read=READ, write=WRITE):
         clocks fewer, up to 1 % of the iteration.
     read, write : int
         Latencies of memory in clocks: from a read's request to its first beat, and from a write's
-        last beat to its answer. Memory moves a beat a clock.
+        last beat to its answer; None: that of ``hw.shell.memory_clocks.latencies``. Memory moves a
+        beat a clock.
     """
-    learner = config.learner
+    learner, (read, write) = config.learner, _latencies(config, read, write)
     manager, granules = ReplayManager.latency_of(config.replay), record_granules(learner)
     update, insert = updated_clocks(config, batch), 0
     if inserts:
-        insert = read + write + stored_clocks(config, inserts, granules) + _INSERT
+        stored = stored_clocks(config, inserts, granules)
+        insert = read + queue_clocks(config) + stored + write + _INSERT
     read_beats, beats = batch * beats_of(config, granules), beats_of(config, batch * (1 + granules))
     longest = max(batch, read_beats, beats)
-    sample = longest + manager + read + _loaded(config)
+    sample = longest + manager + gathered_clocks(config, read) + _loaded(config)
     # From the first lane's TD error to the REPORT, which is written a clock before the next step.
     report = learner.lanes - 1 + update + insert + sample + _LEARN
     clocks = step_clocks(learner, batch, report + 1)
@@ -68,14 +78,23 @@ def train_clocks(config, batch):
     return step_clocks(config.learner, batch).step + 2
 
 
-def act_clocks(config, count, read=READ, write=WRITE):
-    """Clocks of an ACT for ``count`` observations, in a launch with other commands. ``read`` and
-    ``write`` are the latencies of memory in clocks, as for ``learn_clocks``."""
-    learner = config.learner
-    moved = beats_of(config, count * observation_granules(learner))
-    moved += beats_of(config, count * action_granules(learner))
+def act_clocks(config, count, read=None, write=None):
+    """Clocks that an ACT for ``count`` observations adds to a launch, if its actions begin on a
+    burst. ``read`` and ``write`` are the latencies of memory in clocks, as for ``learn_clocks``."""
+    learner, (read, write) = config.learner, _latencies(config, read, write)
+    seen = beats_of(config, count * observation_granules(learner))
+    actions = beats_of(config, count * action_granules(learner))
+    last = (actions - 1) % config.engine.burst_beats + 1  # beats of the last burst
+    # The command is fetched as well.
+    moved = -(-COMMAND_BYTES // config.engine.beat_bytes) + seen + last
     acting = acting_clocks(learner, count)
-    return read + moved + _loaded(config) + acting + write + _ACT
+    return read + queue_clocks(config) + moved + _loaded(config) + acting + write + _ACT
+
+
+def _latencies(config, read, write):
+    """The pair ``read, write``, where None is replaced."""
+    usual = latencies(config.engine)
+    return (usual["read"] if read is None else read), (usual["write"] if write is None else write)
 
 
 def _loaded(config):

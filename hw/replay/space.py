@@ -1,7 +1,8 @@
 """The configs of ``replay`` among which a search chooses: fanouts of the sum tree (CF'22 4.2)."""
 
-from hw.replay.command_clocks import CARTPOLE_GRANULES, latencies, launch_clocks, sample_clocks
+from hw.replay.command_clocks import CARTPOLE_GRANULES, sample_clocks
 from hw.replay.tree.manager import ReplayManager
+from hw.shell.memory_clocks import latencies, launch_clocks
 from hw.space import Space
 
 __all__ = ["FANOUTS", "SPACE", "draw_latency"]
@@ -17,9 +18,9 @@ def draw_latency(config):
 
 def _clocks(config, batch):
     """With memory that answers within what the kernel's queues hold."""
-    memory = latencies(config)
+    memory = latencies(config.engine)
     sample = sample_clocks(config, batch, CARTPOLE_GRANULES, **memory)
-    return launch_clocks(config, [sample], read=memory["read"])
+    return launch_clocks(config.engine, [sample], memory["read"])
 
 
 SPACE = Space(

@@ -1,5 +1,7 @@
 """Clocks by formula against those of the simulated card."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from learner.learning import experiences, parameters, steps
@@ -7,6 +9,7 @@ from learner.modelled import kernel_config
 from learner.test_kernel import CASES, config_of
 from replay.kernels import opened
 
+import boards
 from bench.learner.cycles import acting_cycles
 from bench.learner.step_clocks import LEARNERS, case_of, measure
 from host.runtime.learner import LearningReplay
@@ -15,17 +18,24 @@ from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, train_clocks
 from hw.learner.step_clocks import acting_clocks, step_clocks
+from hw.shell.memory_clocks import READ, WRITE, latencies
+from sim.card.memory import MemoryConfig
 
 _FIXED = Arithmetic(kind="fixed")
 #: Kernels that other tests compile too.
 QUICK = [config_of(*case) for case in CASES]
 
 
-@pytest.mark.parametrize("config", QUICK, ids=lambda config: case_of(config.learner))
-def test_clocks_of_a_kernel(config):
+#: Of a board whose memory is block RAM: short queues, and a weight comes after its experience.
+SHORT = replace(QUICK[0], engine=DESIGNS["dqn"].default(boards.get("ulx3s").numbers).engine)
+
+
+def check(config):
     """The first iteration's batch hides behind nothing, and the last one's draws none."""
     learner, rng = config.learner, np.random.default_rng(0)
-    with opened("sim", config) as kernel:
+    memory = latencies(config.engine)
+    memory = MemoryConfig(read_latency=memory["read"], write_latency=memory["write"])
+    with opened("sim", config, memory=memory) as kernel:
         buffer = LearningReplay(kernel, capacity=30, seed=0)
         buffer.initialize(parameters(learner, rng))
         buffer.add(**experiences(learner, rng, 30))
@@ -35,12 +45,35 @@ def test_clocks_of_a_kernel(config):
                 learned = buffer.learn(steps(4, batch), batch_size=batch, experiences=new)
                 found = learned.reports["cycles"]
                 assert (found[:, 2] == step_clocks(learner, batch).step).all()
-                assert (found[1:-1, 3] == learn_clocks(config, batch, inserts)).all()
+                # Experiences that do not begin on a burst are stored a few clocks earlier.
+                assert found[1:-1, 3].max() == learn_clocks(config, batch, inserts)
+                assert inserts or (found[1:-1, 3] == found[1, 3]).all()
         sent = experiences(learner, rng, 4 * 16)
         trained = buffer.train(steps(4, 16), sent, batch_size=16).reports["cycles"]
         assert (trained[1:, 3] == train_clocks(config, 16)).all()
         for count, (_, command) in acting_cycles(buffer, (1, 2, 5, 16), rng).items():
             assert command == act_clocks(config, count)
+
+
+@pytest.mark.parametrize("config", QUICK, ids=lambda config: case_of(config.learner))
+def test_clocks_of_a_kernel(config):
+    assert latencies(config.engine) == dict(read=READ, write=WRITE)
+    check(config)
+
+
+@pytest.mark.long
+def test_clocks_of_a_kernel_with_short_queues():
+    assert latencies(SHORT.engine) == dict(read=4, write=4)
+    check(SHORT)
+
+
+def test_the_memory_of_a_kernel_with_short_queues():
+    """Clocks that the long test holds to the simulated kernel."""
+    found = [learn_clocks(SHORT, batch, inserts) for batch in (2, 16) for inserts in (0, 1)]
+    assert found == [190, 237, 458, 505]
+    assert [act_clocks(SHORT, count) for count in (1, 8, 16)] == [102, 172, 244]
+    assert learn_clocks(SHORT, 16, read=10) == 459, "now an experience comes after its weight"
+    assert learn_clocks(SHORT, 2, 1, read=4, write=10) == 243
 
 
 @pytest.mark.long

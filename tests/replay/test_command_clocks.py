@@ -8,17 +8,15 @@ from bench.replay.kernel import measure
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.designs import DESIGNS
 from hw.replay.command_clocks import (
-    READ,
-    WRITE,
     clocks,
     insert_clocks,
-    launch_clocks,
     sample_clocks,
     update_clocks,
 )
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.replay.records import GRANULE_BYTES
 from hw.shell.axi import EngineConfig
+from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
 from sim.card.memory import MemoryConfig
 
 #: Another memory; one that answers before a weight is there.
@@ -39,7 +37,7 @@ def worked_out(config, count, granules, read, write):
         "UPDATE": update_clocks(config, count, read=read),
         "SAMPLE": sample_clocks(config, count, granules, **memory),
     }
-    return {name: launch_clocks(config, [each], read=read) for name, each in commands.items()}
+    return {name: launch_clocks(config.engine, [each], read) for name, each in commands.items()}
 
 
 def check(config, counts, sizes, memory):
@@ -78,7 +76,8 @@ def test_clocks_of_other_kernels(fanout, width, memory):
 
 def test_short_queues():
     """Of memory that answers within what they hold, as ``clocks`` counts it."""
-    memory = dict(read=4, write=4)
+    memory = latencies(SHORT.engine)
+    assert memory == dict(read=4, write=4)
     check(SHORT, (1, 5, 64, 300), (1, 3), memory)
     found = worked_out(SHORT, 64, 3, **memory)
     assert sorted(clocks(SHORT).values()) == sorted(found.values())
@@ -100,7 +99,7 @@ def test_several_commands():
             insert_clocks(config, count, 3),
             *[sample_clocks(config, count, 3)] * 2,
         ]
-        assert buffer.device_cycles - before == launch_clocks(config, commands)
+        assert buffer.device_cycles - before == launch_clocks(config.engine, commands)
 
 
 def test_the_design_has_them():
