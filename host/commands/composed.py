@@ -110,7 +110,7 @@ def answered(asked, machine, *, metric="throughput", board=None, card="model", o
     seven = {}
     if task.family == "replay":
         seven = equation7(task, plans, machine, read["primitives"], sizes)
-    told = dict(metric=metric, equation7=seven, board=board)
+    told = dict(metric=metric, equation7=seven, board=board, profile=read["machine"])
     document = plan_document(task, machine, found, sizes, **told)
     return Answer(
         out=out,

@@ -2,6 +2,7 @@
 
 from host.commands.grid import figure_of, grid
 from host.commands.listing import console, table
+from host.compose.search import PROFILE
 
 __all__ = ["drawn", "drawn_plans", "show", "show_plans"]
 
@@ -72,8 +73,9 @@ def _drawn(title, rms, learners, alternatives, choice):
 def show_plans(task, found, document, seven):
     """Prints a Composition of a Task as a table, with the choice first, and the sentences that
     explain it. ``document`` is that of ``plan_document``; ``seven`` has PEARL's equation 7."""
-    heads = ("RM", "learner", "kernel", "iteration us", "updates/s", "EPS", "EPS/W", "bound by",
-             "eq. 7 us", "from")  # fmt: skip
+    watts = any(each.eps_per_watt for each in found.candidates)
+    heads = ("RM", "learner", "kernel", "us", "updates/s", "EPS", *(("EPS/W",) if watts else ()),
+             "bound by", "eq. 7 us")  # fmt: skip
     order = sorted(found.candidates, key=lambda each: (each is not found.choice, -(each.gps or 0)))
     rows = [
         [
@@ -83,10 +85,9 @@ def show_plans(task, found, document, seven):
             each.iteration and figure_of(each.iteration.whole / each.updates),
             figure_of(each.gps),
             figure_of(each.eps),
-            figure_of(each.eps_per_watt),
+            *((figure_of(each.eps_per_watt),) if watts else ()),
             each.iteration and each.iteration.bound_by,
             figure_of(seven.get((each.rm, each.learner))),
-            each.source,
         ]
         for each in order
     ]
@@ -116,9 +117,14 @@ def _plan_sentences(found, document):
         parts = choice.iteration
         busy = 100 * parts.card / parts.whole
         yield f"the card takes {choice.clocks:.0f} clocks a launch, and is busy {busy:.0f} % of it"
+    for each in found.candidates:
+        if each.source != PROFILE:
+            yield f"{each.plan.name}: {each.source}"
     for each in found.refused:
         rm = f"RM on {each.rm} with " if each.rm else ""
         yield f"not {rm}learner on {each.learner}: {each.reason}"
+    profile = document["profile"]
+    yield f"software: times on {profile['processor']}, {profile['cores']} cores"
     for device in document["machine"]["devices"]:
         yield f"{device['name']}: {device['source']}"
 

@@ -12,14 +12,9 @@ from hw.fixar.pass_clocks import iteration_cycles
 from hw.fixar.precision import Precision
 from hw.learner.iteration_clocks import learn_clocks, train_clocks
 from hw.learner.kernel_config import LearnerKernelConfig
-from hw.replay.command_clocks import (
-    insert_clocks,
-    latencies,
-    launch_clocks,
-    sample_clocks,
-    update_clocks,
-)
+from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
 from hw.replay.records import GRANULE_BYTES
+from hw.shell.memory_clocks import latencies, launch_clocks
 
 __all__ = ["PrimitiveClocks", "kernel_config", "own_settings", "plan_clocks", "primitive_clocks"]
 
@@ -75,20 +70,20 @@ def plan_clocks(task, plan, kernel, updates, inserts):
         whole = find_design(plan.design).space.clocks(kernel, agents)
         return whole if task.family == "rollouts" else whole * updates / agents
     found = primitive_clocks(task, plan, kernel, inserts)
-    memory = latencies(kernel)
+    memory = latencies(kernel.engine)
     if plan.learner != "card":
         commands = (updates * (found.sample + found.update), found.insert)
     elif plan.rm == "card":
         commands = (updates * _learn(task, kernel, inserts / updates), 0)
     else:
         commands = (updates * found.learn, 0)
-    return launch_clocks(kernel, commands, read=memory["read"])
+    return launch_clocks(kernel.engine, commands, read=memory["read"])
 
 
 def primitive_clocks(task, plan, kernel, inserts):
     """The PrimitiveClocks of a kernel with the config ``kernel`` that has a replay memory; a launch
     around them is not counted. ``inserts``: experiences of an INSERT."""
-    memory, batch = latencies(kernel), task.batch
+    memory, batch = latencies(kernel.engine), task.batch
     granules = -(-task.words * 4 // GRANULE_BYTES)
     inserts = max(1, round(inserts))
     return PrimitiveClocks(

@@ -12,7 +12,7 @@ PROFILE = "profile.json"
 _DIGITS = 3
 
 
-def plan_document(task, machine, found, sizes, *, metric, equation7, board):
+def plan_document(task, machine, found, sizes, *, metric, equation7, board, profile):
     """A Composition as a dict for JSON. It has no path and no date, so that equal inputs give equal
     bytes.
 
@@ -23,10 +23,13 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, board):
     equation7 : ``{(rm, learner): microseconds}`` by PEARL.
     board : str or None
         The board of the card; None: the card is the twin.
+    profile : dict
+        Of what machine the profile is (``host.compose.profile.here``): its processor does all that
+        is software, whatever the cpu of ``machine``.
 
     Keys: ``version``; ``hash`` of all other keys; ``config``, the RunConfig of the choice, and
     ``kernel``, its name and config or None, as in a run's summary.json; ``board``; ``machine``;
-    ``mapping`` with devices of the parts; ``metric``; ``predicted`` for the choice; ``sizes``;
+    ``profile``; ``mapping`` with devices of the parts; ``metric``; ``predicted`` for the choice; ``sizes``;
     ``alternatives`` with all plans whose devices exist, and ``refused`` with those that cannot run.
     All times are microseconds of a gradient step.
     """
@@ -37,6 +40,7 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, board):
         "kernel": _kernel(choice),
         "board": board,
         "machine": asdict(machine),
+        "profile": profile,
         "mapping": _mapping(machine, choice),
         "metric": metric,
         "predicted": {**_figures(choice), "parts": _parts(choice)},

@@ -9,8 +9,10 @@ from host.compose.plans import Plan
 from host.rules import check_choice
 from hw.errors import UsageError
 
-__all__ = ["Candidate", "Composition", "compose"]
+__all__ = ["PROFILE", "Candidate", "Composition", "compose"]
 
+#: The source of a plan whose own profile is known.
+PROFILE = "profile"
 _DIGITS = 9
 
 
@@ -180,10 +182,10 @@ def _devices(*devices):
 def _parts(plan, plans, profiles):
     """``(parts, source, updates)`` of a plan; parts are None where they are not known."""
     if plan.name in profiles:
-        return profiles[plan.name].parts, "profile", profiles[plan.name].updates
+        return profiles[plan.name].parts, PROFILE, profiles[plan.name].updates
     others = [profile.updates for profile in profiles.values()]
     found = borrowed(plan, plans, profiles)
-    source = "unknown" if found is None else "profiles of other plans"
+    source = "time unknown, no profile" if found is None else "profiles of other plans"
     return found, source, others[0] if others else 1.0
 
 
