@@ -104,6 +104,7 @@ def _train(kernel, batch):
 
 
 def _learn(task, kernel, inserts):
-    if isinstance(kernel, LearnerKernelConfig):
-        return learn_clocks(kernel, task.batch, max(1, round(inserts)))
-    return _train(kernel, task.batch)
+    """Clocks of an iteration of LEARN; fixar's insertions are hidden by its passes."""
+    if isinstance(kernel, FixarKernelConfig):
+        return _train(kernel, task.batch)
+    return learn_clocks(kernel, task.batch, max(1, round(inserts)))

@@ -29,8 +29,9 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, board, prof
 
     Keys: ``version``; ``hash`` of all other keys; ``config``, the RunConfig of the choice, and
     ``kernel``, its name and config or None, as in a run's summary.json; ``board``; ``machine``;
-    ``profile``; ``mapping`` with devices of the parts; ``metric``; ``predicted`` for the choice; ``sizes``;
-    ``alternatives`` with all plans whose devices exist, and ``refused`` with those that cannot run.
+    ``profile``; ``mapping`` with devices of the parts; ``metric``; ``predicted`` for the choice;
+    ``sizes``; ``alternatives`` with all plans whose devices exist, and ``refused`` with those that
+    cannot run.
     All times are microseconds of a gradient step.
     """
     choice = found.choice

@@ -1,0 +1,109 @@
+"""Clocks of plans on a card: the kernels' own formulas, put together as a launch has them."""
+
+import json
+
+import pytest
+
+import boards
+from host.compose.card_clocks import kernel_config, own_settings, plan_clocks, primitive_clocks
+from host.compose.plans import plan_of
+from host.compose.task import Task
+from host.compose.trial import trial
+from host.train.preset import preset
+from hw.errors import UsageError
+from hw.fixar.pass_clocks import iteration_cycles
+from hw.fixar.precision import Precision
+from hw.learner.iteration_clocks import learn_clocks, train_clocks
+from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
+
+DQN = Task(preset("dqn", "card", env="CartPole-v1"), False, {})
+#: Clocks of a launch around its commands: the program's fetch.
+AROUND = 100
+
+
+def clocks(task, rm, learner, updates=1.0, inserts=32):
+    plan = plan_of(task, rm, learner)
+    kernel = kernel_config(task, plan, "u200")
+    return kernel, plan_clocks(task, plan, kernel, updates, inserts)
+
+
+def test_replay_on_the_card():
+    kernel, found = clocks(DQN, "card", "cpu", updates=4.0)
+    each = sample_clocks(kernel, 32, 3) + update_clocks(kernel, 32)
+    inside = 4 * each + insert_clocks(kernel, 32, 3)
+    assert inside < found < inside + AROUND
+    assert kernel.replay.capacity >= DQN.config.capacity
+
+
+def test_all_on_the_card():
+    kernel, found = clocks(DQN, "card", "card", updates=4.0)
+    inside = 4 * learn_clocks(kernel, 32, 8)
+    assert inside < found < inside + AROUND
+    assert kernel.learner.batch == 32 and kernel.learner.hidden == (64, 64)
+
+
+def test_the_learner_alone_on_the_card():
+    kernel, found = clocks(DQN, "cpu", "card", updates=2.0)
+    assert 2 * train_clocks(kernel, 32) < found < 2 * train_clocks(kernel, 32) + AROUND
+
+
+def test_fixar():
+    config = preset("ddpg", "card", env="Pendulum-v1", design="fixar")
+    task = Task(config, False, {})
+    kernel, found = clocks(task, "card", "card")
+    one = iteration_cycles(kernel.learner, config.agent.batch_size, Precision())
+    assert one < found < one + AROUND
+
+
+def test_primitives_of_a_kernel_without_a_learner():
+    plan = plan_of(DQN, "card", "cpu")
+    found = primitive_clocks(DQN, plan, kernel_config(DQN, plan, "u50"), 0.25)
+    assert found.learn is None and min(found[:3]) > 0
+
+
+def test_rounds_are_a_part_of_a_period():
+    task = Task(preset("a3c", "card", env="CartPole-v1"), False, {})
+    agents = task.config.env_count
+    _, whole = clocks(task, None, "card", updates=agents)
+    _, part = clocks(task, None, "card", updates=agents / 4)
+    assert part == pytest.approx(whole / 4) and whole > 1000
+
+
+def test_advantages():
+    task = Task(preset("ppo", "cpu", env="CartPole-v1"), False, {})
+    kernel, found = clocks(task, None, "cpu", updates=12.0)
+    assert found >= kernel.gae.depth and kernel.gae.depth == 2 * task.config.steps_per_launch
+
+
+def test_only_fields_that_a_kernel_has_are_set():
+    task = Task(DQN.config, False, {"learner.lanes": "4", "replay.fanout": "8"})
+    alone, both = plan_of(task, "card", "cpu"), plan_of(task, "card", "card")
+    assert own_settings(task, alone) == {"replay.fanout": "8"}
+    assert own_settings(task, both) == task.kernel
+    assert own_settings(task, plan_of(task, "cpu", "cpu")) == {}
+    assert kernel_config(task, both, "u200").learner.lanes == 4
+
+
+def test_a_kernel_that_does_not_fit():
+    config = preset("dqn", "card", env="CartPole-v1")
+    task = Task(type(config)(**{**vars(config), "capacity": 1 << 23}), False, {})
+    with pytest.raises(boards.DoesNotFit):
+        kernel_config(task, plan_of(task, "card", "card"), "zcu106")
+    assert isinstance(boards.DoesNotFit("x"), UsageError)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rm, learner", [("card", "cpu"), ("card", "card"), ("cpu", "card")])
+def test_the_simulated_card_takes_these_clocks(rm, learner):
+    settings = {"learner.arithmetic.kind": "fixed", "learner.multipliers": 16}
+    task = Task(DQN.config, False, settings)
+    plan = plan_of(task, rm, learner)
+    kernel = kernel_config(task, plan, "u200")
+    with trial(plan.config, card="sim", kernel=own_settings(task, plan)) as short:
+        short.warm(5)
+        before, cycles = short.session.launches, short.session.device_cycles
+        short.run(40)
+        launches = short.session.launches - before
+        taken = (short.session.device_cycles - cycles) / launches
+    expected = plan_clocks(task, plan, kernel, 1.0, DQN.steps)
+    assert taken == pytest.approx(expected, rel=0.05), json.dumps([taken, expected])
