@@ -112,10 +112,9 @@ def _given(**values):
 
 def _write(out, algorithm, found, text):
     """Writes the files of an assignment to the folder ``out``; returns their paths."""
-    from host.checkpoint import atomic_write
     from host.commands.composition import drawn
     from host.compose.document import GRID, PLAN
-    from host.generate.folder import writable
+    from host.generate.folder import write_files
     from hw.errors import MissingTool
 
     files = {PLAN: text.encode()}
@@ -123,8 +122,5 @@ def _write(out, algorithm, found, text):
         files[GRID] = drawn(algorithm, found)
     except MissingTool as missing:
         print(f"rlfabric: {GRID} is not drawn: {missing}", file=sys.stderr)
-    with writable(out):
-        out.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            atomic_write(out / name, lambda opened, data=data: opened.write(data))
-    return [out / name for name in files]
+    folder = write_files(out, files)
+    return [folder / name for name in files]
