@@ -167,8 +167,7 @@ def _answer(out, texts, draw, show, as_json):
 
 def _write(out, texts, draw):
     """Writes the files; returns their paths."""
-    from host.checkpoint import atomic_write
-    from host.generate.folder import writable
+    from host.generate.folder import write_files
     from hw.errors import MissingTool
 
     files = {name: text.encode() for name, text in texts.items()}
@@ -176,8 +175,5 @@ def _write(out, texts, draw):
         files["grid.png"] = draw()
     except MissingTool as missing:
         print(f"rlfabric: grid.png is not drawn: {missing}", file=sys.stderr)
-    with writable(out):
-        out.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            atomic_write(out / name, lambda opened, data=data: opened.write(data))
-    return [out / name for name in files]
+    folder = write_files(out, files)
+    return [folder / name for name in files]

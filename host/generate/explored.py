@@ -8,9 +8,8 @@ import boards
 from boards.explore import explore
 from boards.memory import bank_of_largest
 from boards.regions import chosen_regions, regions_for
-from host.checkpoint import atomic_write
 from host.generate import find_design
-from host.generate.folder import writable
+from host.generate.folder import write_files
 from host.settings import override, resolve, values_of
 from hw.config import value_of
 from hw.errors import UsageError
@@ -138,9 +137,4 @@ def text_of(document):
 def save(out, document, files):
     """Writes ``files``, ``{name: bytes}``, to the folder of the design's kernel for the board,
     below ``out``, and returns that folder. ``Unwritable`` if the system refuses."""
-    folder = Path(out) / document["board"] / document["design"]
-    with writable(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            atomic_write(folder / name, lambda opened, data=data: opened.write(data))
-    return folder
+    return write_files(Path(out) / document["board"] / document["design"], files)

@@ -17,7 +17,7 @@ from host.checkpoint import atomic_write
 from hw.errors import UsageError
 from sim.cache import Unwritable, say
 
-__all__ = ["MANIFEST", "manifest", "take", "writable", "write"]
+__all__ = ["MANIFEST", "manifest", "take", "writable", "write", "write_files"]
 
 MANIFEST = "manifest.json"
 
@@ -77,6 +77,18 @@ def write(directory, identity, files, *, overwrite=False):
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists() or path.read_bytes() != data:
                 atomic_write(path, lambda opened, data=data: opened.write(data))
+    return directory
+
+
+def write_files(directory, files):
+    """Writes ``files``, ``{name: bytes}``, to ``directory``, which is made if it is not there, and
+    returns its Path. They replace others of these names; there is no manifest. ``Unwritable`` if
+    the system refuses."""
+    directory = Path(directory)
+    with writable(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            atomic_write(directory / name, lambda opened, data=data: opened.write(data))
     return directory
 
 
