@@ -1,24 +1,29 @@
 """Whether profiles predict runs: both are measured in turn, plan by plan, round by round.
 
-A profile is of launches that run one after the other, of which each part is timed. A run is that of
-``rlfabric train``: launches run in a thread beside the collections. Time is the processor's, of all
-threads, so that other programs of the machine count little.
+A run is that of ``rlfabric train``, from its first gradient step on, with rows and checkpoints but
+without evaluations. Time is the processor's, of all threads, so that other programs of the machine
+count little.
 """
 
+import io
 import sys
-from contextlib import ExitStack
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
 from statistics import median
 
 import numpy as np
+from rich.console import Console
 
 from bench import row
 from host.algorithms.autodiff import check_device
 from host.compose.iteration import iteration
 from host.compose.plans import plan_of
-from host.compose.profile import WARM, summed
+from host.compose.profile import WARM, profiling
 from host.compose.task import Task
-from host.compose.trial import trial
 from host.train.preset import preset
+from host.train.run import run
 from hw.errors import MissingTool, UsageError
 
 __all__ = ["ON_CUDA", "PLANS", "measured", "rows"]
@@ -51,28 +56,43 @@ def _plans():
     return PLANS | ON_CUDA
 
 
-def measured(rounds=ROUNDS, profiled=_PROFILED, run=_RUN):
+def measured(rounds=ROUNDS, profiled=_PROFILED, launches=_RUN):
     """``{plan: (predicted, run)}``: gradient steps a second of dqn on CartPole-v1, with ``rounds``
-    rounds of ``profiled`` launches of a profile and ``run`` launches of a run."""
-    config, found = preset("dqn", "card", env="CartPole-v1"), {}
-    with ExitStack() as stack:
-        pairs = {}
-        for name, (rm, learner, uniform) in _plans().items():
-            plan = plan_of(Task(config, uniform, {}), rm, learner)
-            pair = [stack.enter_context(trial(plan.config, inline=each)) for each in (True, False)]
-            for each in pair:
-                each.warm(WARM)
-            pairs[name] = pair
-        taken = {name: ([], []) for name in pairs}
+    rounds of ``profiled`` launches of a profile and ``launches`` launches of a run."""
+    config = replace(preset("dqn", "card", env="CartPole-v1"), evaluation_episodes=1,
+                     evaluation_interval_steps=1 << 40)  # fmt: skip
+    plans = {name: plan_of(Task(config, uniform, {}), rm, learner).config
+             for name, (rm, learner, uniform) in _plans().items()}  # fmt: skip
+    runs = {name: [] for name in plans}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        profiling({name: (each, {}) for name, each in plans.items()}) as profiler,
+    ):
         for _ in range(rounds):
-            for name, (apart, whole) in pairs.items():
-                taken[name][0].append(apart.run(profiled))
-                taken[name][1].append(whole.elapsed(run))
-    for name, (parts, runs) in taken.items():
-        profile = summed(parts)
-        predicted = 1e6 * profile.updates / iteration(profile.parts).whole
-        found[name] = predicted, median(1e6 * updates / us for us, updates in runs)
-    return found
+            profiler.round(profiled)
+            for name, each in plans.items():
+                runs[name].append(_run(each, launches, Path(folder) / "run"))
+        profiles = profiler.profiles()
+    return {
+        name: (1e6 * each.updates / iteration(each.parts, run=each.run).whole, median(runs[name]))
+        for name, each in profiles.items()
+    }
+
+
+def _run(config, launches, out):
+    """Gradient steps a second of processor time of a run by ``rlfabric train``'s code: of
+    ``launches`` launches, after the first gradient step and WARM further launches."""
+    marks = []
+
+    def ended(progress):
+        if progress.updates:
+            marks.append((time.process_time(), progress.updates))
+        return len(marks) <= WARM + launches
+
+    run(config, card="model", out=out, overwrite=True, callback=ended,
+        console=Console(file=io.StringIO()))  # fmt: skip
+    (begin, before), (end, after) = marks[WARM], marks[-1]
+    return (after - before) / (end - begin)
 
 
 def rows():
@@ -80,11 +100,11 @@ def rows():
     are within a quarter, the run of the chosen plan over the best one, and Spearman's rank
     correlation."""
     found, result = measured(), []
-    for name, (predicted, run) in found.items():
-        error = 100 * (predicted / run - 1)
+    for name, (predicted, gps) in found.items():
+        error = 100 * (predicted / gps - 1)
         result += [
             row("compose", name, "gps_predicted", round(predicted, 1), "1/s", source=_SOURCE,
-                reference="the run", reference_value=round(run, 1)),
+                reference="the run", reference_value=round(gps, 1)),
             row("compose", name, "prediction_error", round(error, 1), "%", source=_SOURCE,
                 reference="at most", reference_value=25),
         ]  # fmt: skip

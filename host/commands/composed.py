@@ -175,6 +175,8 @@ def _measure(task, plans, path, card, board):
             continue
         tried[plan.name] = plan.config, own_settings(task, plan)
         devices |= {plan.config.device}
+    if not tried:
+        raise UsageError("a profile must have a plan that runs here, not none")
     with power.measured_watts(power.meters()) as watts:
         found = profile.measured(tried, card=card, board=board)
     for name, each in found.items():

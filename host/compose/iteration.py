@@ -3,8 +3,9 @@
 PEARL adds primitives that run beside each other. In a Python program one interpreter acts, packs,
 begins launches and learns, one after the other, and only a card of silicon works beside it ::
 
-    T = max(card + launch, acting + memory + learning)    the card works beside the rest
-    T = card + launch + acting + memory + learning        it does not, or is the twin
+    T = max(card + launch, acting + memory + learning)      the card works beside the rest
+    T = card + launch + acting + memory + learning          it does not
+    T = card + acting + memory + learning + threads         the twin, a thread of the program
 """
 
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ class Iteration:
     learning : gradient steps off the card.
     card : what the card computes.
     launch : what starting it and transfers take.
+    threads : what threads take more, or less, beside each other than one after the other.
     beside : whether the card works beside the rest.
     """
 
@@ -31,6 +33,7 @@ class Iteration:
     learning: float
     card: float = 0.0
     launch: float = 0.0
+    threads: float = 0.0
     beside: bool = False
 
     @property
@@ -42,7 +45,9 @@ class Iteration:
     def whole(self):
         """Microseconds of the launch."""
         device = self.card + self.launch
-        return max(device, self.software) if self.beside else device + self.software
+        if self.beside:
+            return max(device, self.software)
+        return device + self.software + self.threads
 
     @property
     def bound_by(self):
@@ -56,10 +61,10 @@ class Iteration:
         return max(names, key=parts.get)
 
 
-def iteration(parts, *, card_us=None, launch_us=0.0, beside=False):
+def iteration(parts, *, run=None, card_us=None, launch_us=0.0, beside=False):
     """The Iteration of a plan.
 
-    parts : ``{part: microseconds}`` of a Profile.
+    parts, run : those of a Profile; ``run`` is None if it is not known.
     card_us : microseconds of the plan's launch on a card that is not the one of the profile, to
         which ``launch_us`` and ``beside`` belong; None: the card is that of the profile, which
         works in turn with the rest.
@@ -70,7 +75,8 @@ def iteration(parts, *, card_us=None, launch_us=0.0, beside=False):
         learning=parts["learning"],
     )
     if card_us is None:
-        return Iteration(**known, card=parts["device"])
+        threads = 0.0 if run is None else run - sum(parts.values())
+        return Iteration(**known, card=parts["device"], threads=threads)
     return Iteration(**known, card=card_us, launch=launch_us, beside=beside)
 
 

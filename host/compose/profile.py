@@ -7,7 +7,7 @@ does everything. So each plan that can run here is trained for some hundred laun
 import json
 import os
 import platform
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from host.train.summary import versions
 from hw.errors import UsageError
 from sim.cache import say
 
-__all__ = ["LAUNCHES", "ROUNDS", "WARM", "Profile", "here", "load", "measured", "save", "summed"]
+__all__ = ["LAUNCHES", "ROUNDS", "WARM", "Profile", "Profiler", "here", "load", "measured"]
+__all__ += ["profiling", "save"]
 
 #: Rounds in which all plans take turns; launches of a plan in all of them; launches before.
 ROUNDS, LAUNCHES, WARM = 5, 400, 20
@@ -33,27 +34,48 @@ class Profile:
     updates : float
         Gradient steps of a launch.
     parts : dict
-        Part (``host.compose.trial.PARTS``) -> microseconds: the median over rounds of the mean over
-        a round's launches.
+        Part (``host.compose.trial.PARTS``) -> microseconds, if parts run one after the other: the
+        median over rounds of the mean over a round's launches.
+    run : float
+        Microseconds as in a run, where launches are beside the collections. It is more than the sum
+        of parts where the twin of a card and the actors wait for each other's interpreter.
     p10, p50, p90 : float
-        Of whole launches; a launch in which episodes end takes longer than another.
+        Of whole launches, parts one after the other; a launch in which episodes end takes longer
+        than another.
     """
 
     updates: float
     parts: dict
+    run: float
     p10: float
     p50: float
     p90: float
 
-    @property
-    def whole(self):
-        """Microseconds of a launch, all parts one after the other."""
-        return sum(self.parts.values())
+
+class Profiler:
+    """Plans that are measured in turn; ``profiling`` makes it.
+
+    trials : ``{name: (Trial with launches in line, Trial as in a run)}``
+    """
+
+    def __init__(self, trials):
+        self._trials = trials
+        self._found = {name: [] for name in trials}
+
+    def round(self, launches):
+        """Runs ``launches`` launches of each plan, twice: part by part, and as in a run."""
+        for name, (apart, whole) in self._trials.items():
+            micros, updates = apart.run(launches)
+            self._found[name].append((micros, updates, whole.elapsed(launches)[0] / launches))
+
+    def profiles(self):
+        """``{name: Profile}`` of the rounds so far."""
+        return {name: _profile(rounds) for name, rounds in self._found.items()}
 
 
-def measured(plans, *, card="model", board="u200", launches=LAUNCHES, rounds=ROUNDS):
-    """``{name: Profile}`` of ``plans``, ``{name: (config, kernel)}``, with ``launches`` launches
-    each, in ``rounds`` rounds in which the plans take turns.
+@contextmanager
+def profiling(plans, *, card="model", board="u200"):
+    """A context manager whose value is a Profiler of ``plans``, ``{name: (config, kernel)}``.
 
     ``kernel`` is as for ``host.train.run.run``, as are ``card`` and ``board``. A plan that cannot
     be trained raises as its run would.
@@ -62,25 +84,36 @@ def measured(plans, *, card="model", board="u200", launches=LAUNCHES, rounds=ROU
         trials = {}
         for name, (config, kernel) in plans.items():
             say(f"profile: {name}")
-            made = trial(config, card=card, board=board, kernel=kernel)
-            trials[name] = stack.enter_context(made)
-            trials[name].warm(WARM)
-        found = {name: [] for name in trials}
+            told = dict(card=card, board=board, kernel=kernel)
+            trials[name] = [
+                stack.enter_context(trial(config, inline=inline, **told))
+                for inline in (True, False)
+            ]
+            for each in trials[name]:
+                each.warm(WARM)
+        yield Profiler(trials)
+
+
+def measured(plans, *, launches=LAUNCHES, rounds=ROUNDS, **options):
+    """``{name: Profile}`` of ``plans``, with ``launches`` launches each in ``rounds`` rounds, in
+    which the plans take turns. ``plans`` and ``options`` are as for ``profiling``."""
+    with profiling(plans, **options) as profiler:
         for _ in range(rounds):
-            for name, each in trials.items():
-                found[name].append(each.run(max(1, launches // rounds)))
-    return {name: summed(rows) for name, rows in found.items()}
+            profiler.round(max(1, launches // rounds))
+        return profiler.profiles()
 
 
-def summed(rows):
-    """The Profile of a plan's rounds, as ``Trial.run`` gives them."""
-    micros = [microseconds for microseconds, _ in rows]
+def _profile(rounds):
+    """The Profile of a plan, from ``(microseconds of parts, updates, microseconds of a run)`` of
+    each round."""
+    micros = [microseconds for microseconds, *_ in rounds]
     means = np.median([each.mean(axis=0) for each in micros], axis=0)
     whole = np.concatenate(micros).sum(axis=1)
     p10, p50, p90 = np.percentile(whole, (10, 50, 90))
     return Profile(
-        updates=sum(updates for _, updates in rows) / len(whole),
+        updates=sum(updates for _, updates, _ in rounds) / len(whole),
         parts={name: round(float(mean), 3) for name, mean in zip(PARTS, means, strict=True)},
+        run=round(float(np.median([run for *_, run in rounds])), 3),
         p10=round(float(p10), 3),
         p50=round(float(p50), 3),
         p90=round(float(p90), 3),

@@ -146,7 +146,7 @@ def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner):
         card = next((each for each in machine.devices if each.kind == "card"), None)
         if card is None:
             raise UsageError(f"a machine must have a card for kernel {plan.design}, not be without")
-    parts, source, updates = _parts(plan, plans, profiles)
+    parts, run, source, updates = _parts(plan, plans, profiles)
     kernel = clocks = found = None
     if card is not None:
         kernel = kernel_config(task, plan, card.board or "u200")
@@ -157,7 +157,7 @@ def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner):
         beside = task.family != "rollouts"
         found = iteration(parts, card_us=clocks / card.clock_mhz, launch_us=launch, beside=beside)
     elif parts is not None:
-        found = iteration(parts)
+        found = iteration(parts, run=run)
     storage = (None, None) if rm is None else storage_of(machine, sizes, rm.name, learner.name)
     return Candidate(
         rm=rm and rm.name,
@@ -180,13 +180,14 @@ def _devices(*devices):
 
 
 def _parts(plan, plans, profiles):
-    """``(parts, source, updates)`` of a plan; parts are None where they are not known."""
-    if plan.name in profiles:
-        return profiles[plan.name].parts, PROFILE, profiles[plan.name].updates
+    """``(parts, run, source, updates)`` of a plan; parts are None where they are not known, ``run``
+    where no profile of its own has it."""
+    if own := profiles.get(plan.name):
+        return own.parts, own.run, PROFILE, own.updates
     others = [profile.updates for profile in profiles.values()]
     found = borrowed(plan, plans, profiles)
     source = "time unknown, no profile" if found is None else "profiles of other plans"
-    return found, source, others[0] if others else 1.0
+    return found, None, source, others[0] if others else 1.0
 
 
 def _moved_us(task, plan, machine, card, updates, inserts):

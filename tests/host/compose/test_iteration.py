@@ -24,6 +24,12 @@ def test_the_card_of_the_profile_works_in_turn():
     assert found.bound_by == "card"
 
 
+def test_threads_cost_what_a_run_takes_more():
+    found = iteration(PARTS, run=1600.0)
+    assert (found.threads, found.whole, found.bound_by) == (93.0, 1600.0, "card")
+    assert iteration(PARTS, run=1600.0, card_us=12.0, beside=True).whole == 607.0
+
+
 @pytest.mark.parametrize(
     "card, launch, beside, whole, bound_by",
     [
@@ -48,7 +54,7 @@ def test_the_memory_binds():
 
 
 def profile(**parts):
-    return Profile(updates=1.0, parts=PARTS | parts, p10=1.0, p50=2.0, p90=3.0)
+    return Profile(updates=1.0, parts=PARTS | parts, run=1600.0, p10=1.0, p50=2.0, p90=3.0)
 
 
 PLANS = [

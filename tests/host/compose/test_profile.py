@@ -6,26 +6,26 @@ import numpy as np
 import pytest
 
 from host.compose import profile
-from host.compose.profile import Profile, load, measured, save, summed
+from host.compose.profile import Profile, load, measured, save
 from host.compose.trial import PARTS
 from hw.errors import UsageError
 
 TASK = {"config": {"algo": "dqn", "env": "CartPole-v1"}, "card": "model"}
-KNOWN = {"a plan": Profile(updates=1.5, parts={"device": 2.0}, p10=1.0, p50=2.0, p90=9.0)}
+KNOWN = {"a plan": Profile(updates=1.5, parts={"device": 2.0}, run=3.0, p10=1.0, p50=2.0, p90=9.0)}
 
 
-def rows(*means):
+def rounds(*means):
     """A round of four launches for each of ``means``; part k takes (k + 1) times as long."""
     shares = np.arange(1, len(PARTS) + 1)
     spread = np.array([0.5, 1.0, 1.0, 1.5])[:, None]
-    return [(mean * spread * shares, 6) for mean in means]
+    return [(mean * spread * shares, 6, 30 * mean) for mean in means]
 
 
 def test_medians_over_rounds_of_means_over_launches():
-    found = summed(rows(10.0, 1000.0, 20.0))
+    found = profile._profile(rounds(10.0, 1000.0, 20.0))
     assert list(found.parts) == list(PARTS)
     assert list(found.parts.values()) == [20.0 * (k + 1) for k in range(len(PARTS))]
-    assert found.updates == 1.5 and found.whole == 20 * 28
+    assert found.updates == 1.5 and found.run == 600.0
     whole = 28 * np.outer([10, 1000, 20], [0.5, 1, 1, 1.5]).ravel()
     assert [found.p10, found.p50, found.p90] == pytest.approx(np.percentile(whole, (10, 50, 90)))
 
@@ -47,14 +47,27 @@ def test_plans_take_turns(monkeypatch):
             calls.append((self.name, "warm", launches))
 
         def run(self, launches):
-            calls.append((self.name, launches))
+            calls.append((self.name, "parts", launches))
             return np.ones((launches, len(PARTS))), launches
 
-    monkeypatch.setattr(profile, "trial", lambda config, **options: Told(config))
-    found = measured({"one": ("1", {}), "two": ("2", {})}, launches=10, rounds=2)
-    assert calls == [("1", "warm", 20), ("2", "warm", 20), ("1", 5), ("2", 5), ("1", 5), ("2", 5),
-                     ("2", "closed"), ("1", "closed")]  # fmt: skip
-    assert found["one"].updates == 1 and found["one"].whole == len(PARTS)
+        def elapsed(self, launches):
+            calls.append((self.name, "whole", launches))
+            return 9.0 * launches, launches
+
+    def trial(config, *, inline, card, board, kernel):
+        assert (card, board, kernel) == ("sim", "u50", {"lanes": 2})
+        return Told(config + "-+"[inline])
+
+    monkeypatch.setattr(profile, "trial", trial)
+    plans = {name: (name, {"lanes": 2}) for name in "ab"}
+    found = measured(plans, launches=10, rounds=2, card="sim", board="u50")
+    warm = [(f"{name}{how}", "warm", 20) for name in "ab" for how in "+-"]
+    turn = [
+        (f"{name}{how}", what, 5) for name in "ab" for how, what in (("+", "parts"), ("-", "whole"))
+    ]
+    closed = [(f"{name}{how}", "closed") for name in "ba" for how in "-+"]
+    assert calls == [*warm, *turn, *turn, *closed]
+    assert found["a"].updates == 1 and found["a"].run == 9.0
 
 
 def test_the_file(tmp_path):

@@ -25,7 +25,7 @@ NO_RM = Plan("cuda", "cpu", "none", refused="a replay memory must be on a cpu or
 def profile(memory, device, learning, updates=2.0):
     parts = {"environments": 100.0, "policy": 0.0, "packing": 0.0, "other": 0.0}
     parts |= {"memory": memory, "device": device, "learning": learning}
-    return Profile(updates=updates, parts=parts, p10=1.0, p50=1.0, p90=1.0)
+    return Profile(updates=updates, parts=parts, run=sum(parts.values()), p10=1.0, p50=1.0, p90=1.0)
 
 
 PROFILES = {
