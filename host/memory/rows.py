@@ -36,7 +36,7 @@ class RowMemory(ReplayMemory):
     Attributes
     ----------
     position : int
-        Where the next experience goes: experiences stored so far, modulo the capacity.
+        Index where the next experience goes.
     device_cycles : None
         There is no card that counts clocks.
     """

@@ -243,14 +243,14 @@ def learned(session, updates):
 
 
 @pytest.mark.parametrize(
-    "algo, env, updates, act",
+    "algo, env, total, updates, act",
     [
-        ("dqn", "CartPole-v1", 1, "cpu"),
-        ("dqn", "CartPole-v1", 3, "card"),
-        ("ddpg", "Pendulum-v1", 3, "cpu"),
+        ("dqn", "CartPole-v1", 200, 1, "cpu"),
+        ("dqn", "CartPole-v1", 60, 3, "card"),
+        ("ddpg", "Pendulum-v1", 60, 2, "cpu"),
     ],
 )
-def test_200_updates_of_a_run(algo, env, updates, act):
+def test_updates_of_a_run(algo, env, total, updates, act):
     """Memory tree, learner card: all that memory card ends with, byte for byte."""
     run = CARTPOLE | dict(env=env, alpha=0.6, updates_per_launch=updates, env_count=4, act=act)
     found = []
@@ -258,7 +258,7 @@ def test_200_updates_of_a_run(algo, env, updates, act):
         config = configured(algo, memory=memory, **run)
         with opened(kernel_of(config, SPECS[env])) as kernel:
             session = session_of(kernel, config)
-            measured = learned(session, 200)
+            measured = learned(session, total)
             state, buffer = session.state_dict(), session.learner.buffer
             assert type(buffer) is {"card": LearningReplay, "tree": SentReplay}[memory]
             kept = buffer.state_dict() if memory == "card" else buffer.memory.state_dict()

@@ -65,7 +65,6 @@ def any_step(rng, fill, first):
         (4, dict(stratified=False)),
         (16, {}),
         (64, dict(alpha=1.0, epsilon=0.0)),
-        (2, dict(alpha=0.0)),
     ],
 )
 def test_a_thousand_steps_are_the_cards(fanout, options):
