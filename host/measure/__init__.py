@@ -29,7 +29,7 @@ _OPERATIONS = {
 
 def measure(name, board, out, config, batch):
     """The clocks of the operation of design ``name`` that its ``Space`` names, with ``batch``, as
-    the kernel's Verilog takes them on card ``sim`` with the default memory.
+    the kernel's Verilog takes them on card ``sim`` with the memory of ``memory_for``.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def measure(name, board, out, config, batch):
     if design.space is None or type(config) not in _OPERATIONS:
         raise UsageError(f"design must be one whose operation can be measured, not {name!r}")
     folder, _ = keep(name, board, out, verilog=True, **values_of(config))
-    memory = memory_for(design.space.clocks(config, batch))
+    memory = memory_for(config.engine, design.space.clocks(config, batch))
     with open_card("sim", memory=memory) as card:
         return measured_clocks(card.load(folder / "kernel.json"), config, batch)
 

@@ -1,5 +1,6 @@
 """Clocks of launches, and the limits of one that does not end."""
 
+from hw.shell.memory_clocks import latencies
 from sim.card.memory import MemoryConfig
 
 __all__ = ["LIMIT_S", "launch_clocks", "memory_for"]
@@ -11,11 +12,14 @@ LIMIT_S = 3600.0
 _IDLE = 1 << 31
 
 
-def memory_for(clocks):
-    """The MemoryConfig for an operation of ``clocks``: the default, but a launch stands still only
-    if it moves nothing for twice as many clocks. Large batches compute for so long between two
-    transfers."""
-    return MemoryConfig(max_idle=min(max(MemoryConfig().max_idle, 2 * round(clocks)), _IDLE))
+def memory_for(engine, clocks):
+    """The MemoryConfig for an operation of ``clocks`` of a kernel with an EngineConfig: it answers
+    as the formulas assume, which is the default except for a kernel with short queues, and a launch
+    stands still only if it moves nothing for twice as many clocks. Large batches compute for so
+    long between two transfers."""
+    answers = {f"{way}_latency": clocks_of for way, clocks_of in latencies(engine).items()}
+    idle = min(max(MemoryConfig().max_idle, 2 * round(clocks)), _IDLE)
+    return MemoryConfig(**answers, max_idle=idle)
 
 
 def launch_clocks(device, launch):

@@ -17,14 +17,14 @@ from hw.shell.stripes import StripedRead, StripedWrite
 from hw.shell.width_conversion import NarrowRead, NarrowWrite
 from hw.stream.ram import SHALLOW
 
-__all__ = ["AHEAD", "MASTERS", "Masters", "estimate"]
+__all__ = ["AHEAD", "MASTERS", "Masters", "estimate", "PORT_READ", "PORT_WRITE"]
 
 #: All masters; the last ones are the stripes of local memory.
 MASTERS = (HOST, "global", *(f"local{number}" for number in range(STRIPES)))
 
 #: Places for beats in the queue of a port: the depth of a memory of lookup tables, which is enough
 #: for a row a clock from two stripes together.
-_READ, _WRITE = SHALLOW, SHALLOW // 2
+PORT_READ, PORT_WRITE = SHALLOW, SHALLOW // 2
 #: Places for beats of a port that must read a row a clock by itself from a memory of 64 clocks'
 #: latency.
 AHEAD = 2 * SHALLOW
@@ -69,7 +69,7 @@ class Masters:
 
     def add_beats(self, master, direction, port, depth=None):
         """Adds a port whose beats have the width of the master; parameters as those of ``add``."""
-        depth = depth or {"read": _READ, "write": _WRITE}[direction]
+        depth = depth or {"read": PORT_READ, "write": PORT_WRITE}[direction]
         self.clients.setdefault((master, direction), []).append((port, depth))
 
     def add_striped(self, direction, name, port, bases):
@@ -120,9 +120,9 @@ def estimate(config):
     infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
     units = len(config.units)
     # Places in the queues of the ports that read and that write.
-    depths = dict.fromkeys(MASTERS, ([_READ] * (units + train), [_WRITE] * (1 + infer)))
-    depths[HOST] = [_READ] * (2 + units), [_WRITE] * (1 + infer)
-    depths["global"] = [AHEAD, _READ], [_WRITE] * 2
+    depths = dict.fromkeys(MASTERS, ([PORT_READ] * (units + train), [PORT_WRITE] * (1 + infer)))
+    depths[HOST] = [PORT_READ] * (2 + units), [PORT_WRITE] * (1 + infer)
+    depths["global"] = [AHEAD, PORT_READ], [PORT_WRITE] * 2
     parts = []
     for master, (reads, writes) in depths.items():
         parts += [

@@ -3,10 +3,15 @@
 from itertools import islice
 
 from hw.fa3c.records import Task
-from hw.fa3c.round_clocks import Work, round_clocks
+from hw.fa3c.round_clocks import round_clocks
 from hw.fa3c.schedule import Schedule
+from hw.fa3c.task_clocks import Work
+from hw.shell.memory_clocks import latencies, launch_clocks
 
 __all__ = ["clocks", "period_clocks", "works_of"]
+
+#: Clocks of a ROUND before and after those that its status counts.
+_COMMAND = 6
 
 
 def clocks(config):
@@ -19,9 +24,12 @@ def clocks(config):
 
 
 def period_clocks(config, schedule):
-    """Clocks of each round of a period of ``schedule``, once all of its groups have begun."""
+    """Clocks of the launch of each round of a period of ``schedule``, once all of its groups have
+    begun."""
     plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
-    return [round_clocks(config, works_of(config, plan)) for plan in plans]
+    rounds = (round_clocks(config, works_of(config, plan)) for plan in plans)
+    read = latencies(config.engine)["read"]
+    return [launch_clocks(config.engine, [clocks + _COMMAND], read) for clocks in rounds]
 
 
 def works_of(config, plan):

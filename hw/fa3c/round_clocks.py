@@ -1,91 +1,29 @@
 """Clocks of a ROUND, computed: units work side by side, RMSProp follows them in the order of the
 list.
 
-Passes are exact (``unit/pass_clocks.py``). The rest is counted in whole waits for memory, so that a
-round is right to half a percent. Tests compare it with the simulated card.
+Passes are exact where their rows are there (``unit/pass_clocks.py``), and rows come as memory moves
+beats (``unit/row_clocks.py``). A round is right to half a percent. Tests compare it with the
+simulated card.
 """
 
-from dataclasses import replace
-from functools import cache
-from typing import NamedTuple
-
-from hw.fa3c.memory.rms import Rms
-from hw.fa3c.memory.rms_command import RmsKind
-from hw.fa3c.pass_types import Kind
-from hw.fa3c.plan import forward_passes, training_passes
+from hw.fa3c.config import STRIPES
+from hw.fa3c.masters import AHEAD, PORT_WRITE
+from hw.fa3c.memory.run_walk import RunWalk
+from hw.fa3c.memory.update_clocks import update_clocks
 from hw.fa3c.records import Task
-from hw.fa3c.unit.pass_clocks import pass_clocks
-from hw.shell.interconnect import InterconnectConfig
-from hw.stream.ram import SHALLOW
+from hw.fa3c.rows import ROW
+from hw.fa3c.task_clocks import Work, task_clocks
+from hw.fa3c.unit.row_clocks import beats_of_row, first_beat
+from hw.shell.arbiter import Arbiter
+from hw.shell.memory_clocks import latencies
 
-__all__ = ["Work", "round_clocks", "task_clocks"]
+__all__ = ["Work", "round_clocks"]
 
-#: Clocks that an engine and an interconnect add to the latency of memory.
-_AROUND = 20
-#: Clocks from the last gradient row of a layer, through the RUs, to the answer of memory.
-_UPDATE_TAIL = 160
-
-
-class Work(NamedTuple):
-    """The parts of a task that its clocks depend on.
-
-    kind : Task
-    unit : its compute unit
-    count : agents of an INFER, steps of a TRAIN
-    waits : it is an INFER whose snapshot is made in the same round
-    """
-
-    kind: Task
-    unit: int = 0
-    count: int = 0
-    waits: bool = False
-
-
-def _passes(config, train):
-    return (training_passes if train else forward_passes)(config)
-
-
-@cache
-def _pass_clocks(config, train, count):
-    """``(kind, layer, clocks)`` of each pass of a task, of a ``_compute_unit``."""
-    passes = _passes(config, train)
-    return [
-        (p.kind, p.layer, clocks)
-        for p, clocks in zip(passes, pass_clocks(config, passes, count), strict=True)
-    ]
-
-
-@cache
-def _compute_unit(config):
-    """``config`` with the least of all that no clock of a pass depends on."""
-    return replace(config, units=("any",), agents=config.batch, snapshots=1, tasks=1, rms_units=1)
-
-
-def _host_rows(rows, latency, sharing):
-    """Clocks to read ``rows`` rows from the host's master while ``sharing`` units read from it; a
-    port of it holds ``SHALLOW`` rows."""
-    wait = latency + _AROUND
-    return wait + round(rows * max(sharing, wait / SHALLOW))
-
-
-def task_clocks(config, work, latency=64, sharing=1):
-    """``(clocks, gradients)`` of an INFER or TRAIN alone: all its clocks, and for a TRAIN
-    {layer: clocks until the gradient of the layer has left}.
-
-    work : Work
-    latency : clocks of memory from a request to its first beat
-    sharing : units that load observations at the same time
-    """
-    train = work.kind == Task.TRAIN
-    rows = work.count * config.map_rows[-1 if train else 0]
-    clocks, gradients = _host_rows(rows, latency, 1 if train else sharing), {}
-    if train:
-        clocks += latency + _AROUND + work.count * config.map_rows[-2]
-    for kind, layer, cycles in _pass_clocks(_compute_unit(config), train, work.count):
-        clocks += cycles
-        if kind == Kind.GC:
-            gradients[layer] = clocks
-    return clocks + (0 if train else latency), gradients
+#: Clocks of the checks of a task, besides one for each agent; of states before and after the tasks.
+_CHECK, _STATES = 8, 24
+#: Clocks from the end of one command of RMSProp to the taking of the next; those by which the last
+#: answer to a SYNC is earlier, because its last burst is on its way while it is read.
+_NEXT, _EARLY = 3, 10
 
 
 def _updates(config, tasks):
@@ -109,46 +47,79 @@ def _updates(config, tasks):
     yield from layers()
 
 
-def round_clocks(config, tasks, latency=64):
+class _RmsProp:
+    """Clocks of the commands of RMSProp, one after the other; ``now``: the end of the latest."""
+
+    def __init__(self, config, begin):
+        self.config, self.now = config, begin
+
+    def sync(self):
+        engine, rows = self.config.engine, self.config.theta_rows
+        wait = first_beat(engine, latencies(engine)["read"], AHEAD) + RunWalk.LATENCY
+        beats, burst = beats_of_row(engine), engine.burst_beats
+        block = beats * ROW
+        # Where a queue has no more room than a burst, a further burst of a block waits for the one
+        # before it.
+        stalls = Arbiter.LATENCY * (block // burst - 1) if burst >= PORT_WRITE else 0
+        end = 2 * min(burst, block) + latencies(engine)["write"]
+        self.now += _NEXT + wait + rows * beats + rows // ROW * max(0, stalls) + end - _EARLY
+        return self.now
+
+    def update(self, layer, start, gradient):
+        """Rows of ``gradient``, of a task that begins in clock ``start``, that come late delay all
+        that follow."""
+        alone, rows, late = update_clocks(self.config, layer), 0, 0
+        self.now += _NEXT
+        for clock, count in gradient:
+            first = start + clock - count + 1
+            late = max(late, first - self.now - alone.taken[rows])
+            rows += count
+        self.now += late + alone.done
+
+
+def _begin(config, tasks):
+    """Clocks until the tasks begin: their list and the errors are read, and checked."""
+    beats, wait = (
+        beats_of_row(config.engine),
+        first_beat(config.engine, latencies(config.engine)["read"]),
+    )
+    named = {Task.INFER: lambda work: work.count, Task.TRAIN: lambda _: 1, Task.SYNC: lambda _: 0}
+    checks = sum(_CHECK + named[work.kind](work) for work in tasks)
+    errors = sum(w.count * config.map_rows[-1] for w in tasks if w.kind == Task.TRAIN)
+    return wait + len(tasks) * beats + checks + (wait + errors * beats if errors else 0) + _STATES
+
+
+def round_clocks(config, tasks):
     """Clocks of a ROUND from its start to its end.
 
     tasks : list of ``Work``, in the order of the ROUND's list
-    latency : clocks of memory from a request to its first beat
     """
-    interconnect = InterconnectConfig(depth=SHALLOW)
-    begin = 2 * (latency + _AROUND) + 4 * len(tasks)
-    begin += (latency + _AROUND) * sum(work.kind == Task.TRAIN for work in tasks)
-    free, gradients, synced = {}, {}, begin
+    begin = _begin(config, tasks)
+    free, trained, synced, rows = {}, {}, begin, 0
     # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
     # commands in order.
+    training = len({work.unit for work in tasks if work.kind == Task.TRAIN})
     for position, work in enumerate(tasks):
         if work.kind == Task.TRAIN:
-            start = free.get(work.unit, begin)
-            clocks, layers = task_clocks(config, work, latency)
-            free[work.unit] = start + clocks
-            gradients[position] = {layer: start + clock for layer, clock in layers.items()}
-    now = begin
+            start, own = free.get(work.unit, begin), task_clocks(config, work, training)
+            free[work.unit] = start + own.end
+            trained[position] = start, own.gradients
+            rows += own.rows
+    rms = _RmsProp(config, begin)
     for layer, position in _updates(config, tasks):
-        kind = RmsKind.SYNC if layer is None else RmsKind.UPDATE
-        alone = Rms.estimate(
-            config,
-            kind,
-            layer or 0,
-            interconnect=interconnect,
-            memory_latency=latency,
-            snapshot_latency=latency,
-        ).cycles
-        now += alone
         if layer is None:
-            synced = now
+            synced = rms.sync()
         else:
-            now = max(now, gradients[position][layer] + _UPDATE_TAIL)
+            start, gradients = trained[position]
+            rms.update(layer, start, gradients[layer])
     # Units load observations at the same time, except those that wait.
     inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
     for work in tasks:
         if work.kind == Task.INFER:
             start = max(free.get(work.unit, begin), synced if work.waits else 0)
-            free[work.unit] = (
-                start + task_clocks(config, work, latency, len(inferring[work.waits]))[0]
-            )
-    return max([now, *free.values()])
+            own = task_clocks(config, work, len(inferring[work.waits]))
+            free[work.unit] = start + own.end
+            rows += own.rows
+    # All units together read at most a beat a clock from each local master.
+    least = begin + rows * beats_of_row(config.engine) // STRIPES
+    return max([rms.now, least, *free.values()])

@@ -3,16 +3,17 @@
 from dataclasses import replace
 
 import pytest
+from fa3c.test_kernel import NARROW, SMALL, WIDE
 
 from hw.designs import DESIGNS
-from hw.fa3c import round_clocks as clocks_of_rounds
+from hw.fa3c import task_clocks as clocks_of_tasks
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.period_clocks import period_clocks
-from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.records import Task
 from hw.fa3c.round_clocks import Work, round_clocks
 from hw.fa3c.schedule import Schedule
-from hw.fa3c.unit.pass_clocks import pass_clocks
+from hw.fa3c.task_clocks import task_clocks
+from hw.shell.axi import EngineConfig
 
 CONFIG = Fa3cConfig()
 SYNC = Work(Task.SYNC)
@@ -27,6 +28,60 @@ MEASURED = [
     ([TRAIN, SYNC, Work(Task.INFER, 0, 4)], 384_635),
     ([SYNC, Work(Task.INFER, 0, 4, waits=True), TRAIN], 341_353),
 ]
+
+
+INFERS = [Work(Task.INFER, 0, count) for count in (0, 1, 2, 3)]
+
+
+def waiting(count):
+    return Work(Task.INFER, 0, count, waits=True)
+
+
+#: Rounds of small kernels on card sim with the memory that is assumed for them. A row is four beats
+#: of SMALL, of NARROW and of CARTPOLE, whose bursts fill their queues, and one of WIDE.
+CARTPOLE = Fa3cConfig(
+    height=1, width=1, binary32=True, input_exponent=0, convolutions=(), hidden=(32,), outputs=3,
+    lanes=1, units=("any",), batch=1, agents=4, rms_units=1, drain_words=1, parameter_rows=64,
+    engine=EngineConfig(data_width=128, depth=128, burst_beats=64),
+)  # fmt: skip
+OTHERS = [
+    (SMALL, [INFERS[2], INFERS[1]], 6904),
+    (SMALL, [SYNC, INFERS[1], waiting(2)], 6914),
+    (SMALL, [Work(Task.TRAIN, 0, 3), INFERS[2]], 8071),
+    (SMALL, [Work(Task.TRAIN, 0, 3), Work(Task.TRAIN, 1, 3), INFERS[1]], 10_848),
+    (NARROW, [SYNC, INFERS[1], INFERS[1], waiting(1)], 4550),
+    (NARROW, [Work(Task.TRAIN, 0, 3), INFERS[1], INFERS[1]], 5634),
+    (NARROW, [SYNC, Work(Task.TRAIN, 0, 3), INFERS[1], waiting(1)], 6830),
+    (CARTPOLE, [SYNC, INFERS[1], INFERS[1], INFERS[1], waiting(1)], 2472),
+    (CARTPOLE, [SYNC, Work(Task.TRAIN, 0, 5), INFERS[1], INFERS[1], waiting(1)], 3046),
+    (WIDE, [INFERS[3], Work(Task.INFER, 2, 3)], 9695),
+    (WIDE, [Work(Task.TRAIN, 1, 3), INFERS[3], Work(Task.INFER, 2, 1)], 12_172),
+]
+
+
+@pytest.mark.parametrize("config, tasks, clocks", OTHERS)
+def test_other_kernels(config, tasks, clocks):
+    assert abs(round_clocks(config, tasks) - clocks) < 0.005 * clocks
+
+
+def test_narrower_masters_take_longer():
+    """Of parameters that are read once, and of RMSProp, in proportion."""
+    found = []
+    for width in (512, 256, 128):
+        config = replace(CONFIG, engine=EngineConfig(data_width=width, burst_beats=16))
+        found.append([round_clocks(config, [each]) for each in (SYNC, Work(Task.INFER, 0, 1))])
+    for beats, (sync, infer) in zip((1, 2, 4), found, strict=True):
+        assert beats * CONFIG.theta_rows < sync < beats * CONFIG.theta_rows + 300
+        assert infer > beats * CONFIG.layers[2].gradient_rows
+    assert found[2][1] > 1.8 * found[0][1] > 1.8 * found[0][0]
+
+
+def test_all_units_together_read_a_beat_a_clock_from_each_master():
+    four = replace(CARTPOLE, units=("any",) * 4, hidden=(512,), parameter_rows=4096)
+    tasks = [Work(Task.INFER, unit, 1) for unit in range(4)]
+    rows = sum(layer.gradient_rows for layer in four.layers)
+    assert round_clocks(four, tasks[:2]) < 2 * round_clocks(four, tasks[:1])
+    assert round_clocks(four, tasks) >= 4 * rows * 4 / 2
 
 
 @pytest.mark.parametrize("tasks, clocks", MEASURED)
@@ -49,15 +104,14 @@ def test_fewer_snapshots_than_agents_want():
     assert found == "period of 8 rounds with 8 agents"
 
 
-def test_what_no_pass_depends_on():
-    """Clocks of passes are kept for all kernels that differ in that alone, and are their own."""
+def test_what_no_task_depends_on():
+    """Clocks of tasks are kept for all kernels that differ in that alone, and are their own."""
     other = replace(
         CONFIG, units=("any",) * 3, agents=40, snapshots=10, tasks=7, rms_units=2, ultra_ram=False
     )
-    for train, count in ((0, 3), (1, 5)):
-        kept = clocks_of_rounds._pass_clocks(clocks_of_rounds._compute_unit(other), train, count)
-        passes = (training_passes if train else forward_passes)(other)
-        assert [clocks for *_, clocks in kept] == pass_clocks(other, passes, count)
+    for work in (Work(Task.INFER, 0, 3), TRAIN):
+        own = clocks_of_tasks._clocks.__wrapped__(other, work.kind == Task.TRAIN, work.count, 1)
+        assert task_clocks(other, work) == own
 
 
 def test_what_waits():

@@ -2,7 +2,8 @@
 
 A sweep begins when the sweep before it is over, its line and its rows are there and, if it ends
 sums, a half of the output line is free. Each of these clocks follows from earlier ones, so neither
-data nor a simulation is needed. Parameters and maps are assumed to be loaded before.
+data nor a simulation is needed. Where nothing is said of memory, parameters and maps are loaded
+before.
 """
 
 from collections import deque
@@ -11,19 +12,29 @@ from itertools import product
 from typing import NamedTuple
 
 from hw.fa3c.pass_types import Kind, Source
-from hw.fa3c.rows import ROW
 from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import READ
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.output_rows import OutputRows
-from hw.fa3c.unit.parameter_buffer import ParameterBuffer
-from hw.stream.transpose import Transpose
+from hw.fa3c.unit.taken_rows import Asked, TakenRows
 
-__all__ = ["Sweeps", "pass_clocks", "sweeps"]
+__all__ = ["PassClocks", "Sweeps", "pass_clocks", "run_passes", "sweeps"]
 
 #: Clocks from the last step of a group to the first reading of its sums by the drain.
 _TO_DRAIN = LineBuffer.LATENCY + PeArray.LATENCY + 1
+
+
+class PassClocks(NamedTuple):
+    """Clocks of a pass, counted from the beginning of its task.
+
+    start, end : the clock in which it begins, and that in which the next pass may begin
+    gradient : of GC, ``(clock, rows)`` of each run of gradient rows: the clock of its last row
+    """
+
+    start: int
+    end: int
+    gradient: list
 
 
 class Sweeps(NamedTuple):
@@ -91,66 +102,6 @@ def sweeps(config, p, batch):
         yield from block(turns, block_ends, bias)
 
 
-class _Asked:
-    """Requests of one port of the feature buffer: a row a clock, while the port has room.
-
-    ``clocks`` are the clocks in which a request goes out; a port of lower priority waits in them.
-    ``due`` are the clocks in which the requested rows come.
-    """
-
-    def __init__(self, start, total):
-        self.total, self.latest, self.clocks, self.due = total, start, set(), deque()
-        for _ in range(FeatureBuffer.AHEAD):
-            self._ask(0)
-
-    def _ask(self, earliest):
-        if self.total:
-            self.total -= 1
-            self.latest = max(self.latest + 1, earliest)
-            self.clocks.add(self.latest)
-            self.due.append(self.latest + FeatureBuffer.LATENCY)
-
-    def line(self, clock, rows):
-        """The clock of the last of ``rows`` requests for a line, which wait for this port's."""
-        if not self.clocks:
-            return clock + rows
-        for _ in range(rows):
-            clock += 1
-            while clock in self.clocks:
-                clock += 1
-        return clock
-
-    def take(self, clock):
-        """The next row is taken in ``clock``: there is room for one more request."""
-        self.due.popleft()
-        self._ask(clock + 1)
-
-
-class _Rows:
-    """Clocks in which the rows for the PEs are taken, one after the other."""
-
-    def __init__(self, p, start, asked):
-        self.asked = asked if p.source == Source.ERRORS else None
-        self.last = start  # the clock in which the latest row was taken
-        self.first = start + 1 + ParameterBuffer.LATENCY
-        if p.source == Source.TRANSPOSED:
-            self.first += ROW - 1 + Transpose.LATENCY
-
-    def take(self, earliest, count):
-        """The clock of the last of the next ``count`` rows, not before ``earliest``."""
-        if not self.asked:
-            self.last = max(earliest, self.last + 1, self.first) + count - 1
-            return self.last
-        for _ in range(count):
-            self.last = max(earliest, self.last + 1, self.asked.due[0])
-            self.asked.take(self.last)
-        return self.last
-
-    def pass_bias(self):
-        """A row of biases passes, in order with the other rows."""
-        self.last = max(self.last + 1, self.first)
-
-
 class _Drain:
     """Clocks in which the halves of the output line become free."""
 
@@ -162,6 +113,7 @@ class _Drain:
         self.ready, self.free = 0, deque([0, 0], maxlen=2)
         self.gradient = False  # the group before was a gradient
         self.written = 0  # the clock in which the last row of outputs is written
+        self.rows = []  # (clock of the last, rows) of each run of gradient rows
 
     def group(self, p, end, count, masks):
         """A group of ``count`` rows ends in clock ``end``; ``masks``: requests for masks."""
@@ -178,6 +130,8 @@ class _Drain:
         last_read = clock - 1
         if p.kind != Kind.GC:
             self.written = last_read + self.latency
+        else:
+            self.rows.append((last_read, count))
         self.ready = last_read + 1
         self.free.append(last_read + 2)
 
@@ -188,9 +142,23 @@ def pass_clocks(config, passes, batch):
     The last pass ends when its outputs are in the feature buffer, or its gradient was taken.
     ``batch``: agents of an INFER, steps of a TRAIN.
     """
-    clocks, start, drain = [], 0, _Drain(config)
+    return [each.end - each.start for each in run_passes(config, passes, batch)]
+
+
+def run_passes(config, passes, batch, loaded=None, parameters=None):
+    """List of the ``PassClocks`` of ``passes``, in order.
+
+    loaded : sequence of int, for each pass the clock from which on its maps are there; None: all
+        are there from clock 0 on
+    parameters : ParameterRows of the task; None: all rows are there
+    """
+    found, start, drain, number = [], 0, _Drain(config), 0
     for position, p in enumerate(passes):
-        last = _run(config, p, batch, start, drain)
+        if loaded:
+            start = max(start, loaded[position])
+        drain.rows = []
+        last, rows = _run(config, p, batch, start, drain, parameters, number)
+        number = rows.end
         follower = passes[position + 1] if position + 1 < len(passes) else None
         if p.kind == Kind.GC:
             following = last + 2 if follower else drain.ready + 1
@@ -198,18 +166,19 @@ def pass_clocks(config, passes, batch):
             following = drain.written + 2
             # The parameter buffer frees the rows of this pass before it begins the next pass.
             following += follower is not None and follower.segments is not None
-        clocks.append(following - start)
+        following = rows.close(following)
+        found.append(PassClocks(start, following, drain.rows))
         start = following
-    return clocks
+    return found
 
 
-def _run(config, p, batch, start, drain):
-    """The clock of the last step of pass ``p``."""
+def _run(config, p, batch, start, drain, parameters, number):
+    """The clock of the last step of pass ``p``, and its ``TakenRows``."""
     every = list(sweeps(config, p, batch))
     # Errors of GC, or masks of BW; both have priority over lines.
     total = {Kind.FW: 0, Kind.GC: len(every), Kind.BW: sum(sweep.outputs for sweep in every)}
-    asked = _Asked(start, total[p.kind])
-    rows = _Rows(p, start, asked)
+    asked = Asked(start, total[p.kind])
+    rows = TakenRows(config, p, start, asked, parameters, number)
     asks, releases = start, deque([start, start], maxlen=2)
     ends = line_ready = full = swap = start
     for sweep in every:
@@ -227,4 +196,4 @@ def _run(config, p, batch, start, drain):
             drain.group(p, last, sweep.outputs, asked)
             if p.kind == Kind.FW:
                 rows.pass_bias()
-    return last
+    return last, rows

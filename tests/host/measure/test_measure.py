@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fa3c.test_kernel import NARROW as NARROW_A3C
 from fa3c.test_kernel import WIDE as WIDE_A3C
 from kernels.whole_programs import EACH, PROGRAMS
 from replay.kernels import NARROW, opened
@@ -14,31 +15,34 @@ from host.measure.learner import report_clocks
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.learner.records import REPORT
+from hw.shell.axi import EngineConfig
 from sim.card.memory import Fault, MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
 #: Of the small kernels that other tests compile too. The trajectories are those of two whole arrays
 #: and of a part of one.
 BATCHES = {"replay": 20, "dqn": 16, "ddpg": 16, "gae": 12, "fixar": 16, "a3c": 3}
-#: The formula of a3c is of a memory whose beat has a whole row, and of large networks.
-SMALL_A3C = 0.07
+#: A round of a3c is worked out task by task, not clock by clock.
+A3C = 0.005
 
 
 def check(name, config, batch, tolerance=0.0):
     expected = DESIGNS[name].space.clocks(config, batch)
-    with opened("sim", config) as kernel:
+    with opened("sim", config, memory=memory_for(config.engine, expected)) as kernel:
         found = measured_clocks(kernel, config, batch)
     assert found == pytest.approx(expected, rel=tolerance, abs=0)
 
 
 @pytest.mark.parametrize("name", EACH)
 def test_small_kernels(name):
-    check(name, PROGRAMS[name].config, BATCHES[name], SMALL_A3C if name == "a3c" else 0.0)
+    check(name, PROGRAMS[name].config, BATCHES[name], A3C if name == "a3c" else 0.0)
 
 
 @pytest.mark.long
-def test_a_period_of_all_agents():
-    check("a3c", WIDE_A3C, WIDE_A3C.agents, 0.005)
+@pytest.mark.parametrize("config, agents", [(WIDE_A3C, WIDE_A3C.agents), (NARROW_A3C, 3)])
+def test_periods_of_other_kernels(config, agents):
+    """A row is a beat, or four; more units than local masters, and one."""
+    check("a3c", config, agents, A3C)
 
 
 def test_a_kernel_is_made_as_the_config_says():
@@ -54,10 +58,16 @@ def test_a_kernel_that_stands_still():
 
 
 def test_who_computes_for_long_does_not_stand_still():
-    default = MemoryConfig()
-    assert memory_for(default.max_idle / 2) == default
-    assert memory_for(3e6) == MemoryConfig(max_idle=6_000_000)
-    assert memory_for(1e10) == MemoryConfig(max_idle=1 << 31)
+    default, engine = MemoryConfig(), EngineConfig()
+    assert memory_for(engine, default.max_idle / 2) == default
+    assert memory_for(engine, 3e6) == MemoryConfig(max_idle=6_000_000)
+    assert memory_for(engine, 1e10) == MemoryConfig(max_idle=1 << 31)
+
+
+def test_memory_answers_within_short_queues():
+    """As the formulas assume it: 16 beats less a burst of 8 and those under way."""
+    short = EngineConfig(depth=16, burst_beats=8, bursts=4)
+    assert memory_for(short, 1) == MemoryConfig(read_latency=4, write_latency=4)
 
 
 def test_only_the_steady_state_counts():

@@ -1,0 +1,148 @@
+"""Clocks of an UPDATE of RMSProp on the master of theta and squares, burst by burst.
+
+Both images are read through one port of memory and written through another, a beat a clock; a row
+may be several beats. A burst is read when the queue of its port has room for all of it, and written
+when all of it stands in its queue. So where a queue has room for one or two bursts only, the rows
+wait for memory, besides their beats.
+"""
+
+from functools import cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from hw.fa3c.masters import AHEAD, PORT_READ, PORT_WRITE
+from hw.fa3c.memory.row_update import RowUpdate
+from hw.fa3c.memory.run_walk import RunWalk
+from hw.fa3c.rows import ROW
+from hw.fa3c.unit.row_clocks import beats_of_row, first_beat
+from hw.shell.arbiter import Arbiter
+from hw.shell.burst import BurstSplitter
+from hw.shell.memory_clocks import latencies
+
+__all__ = ["UpdateClocks", "update_clocks"]
+
+#: Clocks from the whole burst in the queue of a port to its first beat behind the interconnect, and
+#: from the last beat of a burst in the engine to ``done``, besides those of memory.
+_GRANT, _DONE = Arbiter.LATENCY, 7
+#: Clocks from a row that leaves a queue to a request in its place, less those of the cutting into
+#: bursts, which come before.
+_CREDIT = 1 - BurstSplitter.LATENCY
+
+
+class UpdateClocks(NamedTuple):
+    """Clocks of an UPDATE whose gradient is there, counted from the taking of the command.
+
+    taken : the clocks in which the RUs take each row
+    done : its end
+    """
+
+    taken: tuple
+    done: int
+
+
+def update_clocks(config, layer):
+    """``UpdateClocks`` of layer number ``layer`` of a Fa3cConfig."""
+    shape = config.layers[layer]
+    return _clocks(shape.groups, shape.depth + 1, config.rms_units, config.engine)
+
+
+@cache
+def _clocks(groups, group, rms_units, engine):
+    most = max(1, engine.burst_beats // beats_of_row(engine))
+    sizes = groups * [min(most, group - row) for row in range(0, group, most)]
+    interval, taken, latest = ROW // rms_units, [], -1
+    reads = _Reads(engine, sizes, taken, interval)
+    writes = _Writes(engine, interval)
+    for number, rows in enumerate(sizes):
+        reads.need(number)
+        for row in range(rows):
+            begin = max(latest + 1, reads.clock(number, row, latest), writes.room())
+            latest = begin + interval - 1
+            taken.append(latest)
+            writes.row(latest, ends=row == rows - 1)
+    return UpdateClocks(tuple(taken), writes.sent + latencies(engine)["write"] + _DONE)
+
+
+class _Reads:
+    """Clocks in which rows of theta and of squares come, in bursts of ``sizes`` rows. ``taken``
+    has the clocks in which rows are taken, so far."""
+
+    def __init__(self, engine, sizes, taken, interval):
+        self.sizes, self.taken, self.beats = sizes, taken, beats_of_row(engine)
+        depths = [max(depth, engine.burst_beats) for depth in (AHEAD, PORT_READ)]
+        latency = latencies(engine)["read"]
+        self.waits = [first_beat(engine, latency, depth) for depth in depths]
+        self.places = [depth // self.beats for depth in depths]
+        # If a row is several beats, the last of them leaves the queue before the row is taken.
+        self.credit = _CREDIT - (interval if self.beats > 1 else 0)
+        self.rows = list(accumulate(sizes))
+        self.asked, self.begins, self.busy = [RunWalk.LATENCY - 1] * 2, ([], []), 0
+
+    def _earliest(self, port):
+        """The clock in which the next burst of ``port`` is asked for; None if not yet known."""
+        number = len(self.begins[port])
+        if number == len(self.sizes):
+            return None
+        before = max(0, self.rows[number] - self.places[port])
+        if before > len(self.taken):
+            return None
+        freed = self.taken[before - 1] + self.credit if before else -1
+        return max(self.asked[port] + 1, freed)
+
+    def need(self, number):
+        """Burst ``number`` of both ports is read; and, before it, what is asked for earlier."""
+        while min(map(len, self.begins)) <= number:
+            clocks = [(self._earliest(port), port) for port in (0, 1)]
+            clock, port = min(each for each in clocks if each[0] is not None)
+            begin = max(clock + self.waits[port], self.busy)
+            self.busy = begin + self.sizes[len(self.begins[port])] * self.beats
+            self.begins[port].append(begin)
+            self.asked[port] = clock
+
+    def clock(self, number, row, latest):
+        """The clock from which on row ``row`` of burst ``number`` is there; the row before was
+        taken in ``latest``."""
+        there = max(begins[number] for begins in self.begins) + row * self.beats
+        if self.beats == 1:
+            return there
+        return max(there + self.beats, latest + self.beats)
+
+
+class _Writes:
+    """Clocks in which new rows of squares and of theta leave, burst by burst: the interconnect, and
+    then the engine, where a burst waits again until it is whole. ``busy``, ``sent``: the clocks
+    behind the last beats that leave them."""
+
+    def __init__(self, engine, interval):
+        self.beats, self.busy, self.sent = beats_of_row(engine), 0, 0
+        self.places = max(PORT_WRITE, engine.burst_beats) // self.beats  # rows
+        self.latencies = RowUpdate.SQUARES_LATENCY, RowUpdate.LATENCY
+        #: Rows that may have begun and not left the RUs.
+        self.depths = [(interval + latency - 1) // interval + 1 for latency in self.latencies]
+        self.accepted, self.entered, self.left = ([], []), ([], []), ([], [])
+
+    def room(self):
+        """The clock from which on a further row may begin."""
+        rows = zip(self.accepted, self.depths, strict=True)
+        return max(own[-depth] + 1 if len(own) >= depth else 0 for own, depth in rows)
+
+    def row(self, clock, ends):
+        """A row was taken in ``clock``; ``ends``: it is the last of its burst."""
+        for port, latency in enumerate(self.latencies):
+            accepted, entered, left = (x[port] for x in (self.accepted, self.entered, self.left))
+            before = entered[-1] if entered else -1
+            accept = max(clock + latency, before + (self.beats == 1))
+            number = len(entered)
+            room = left[number - self.places] + 1 if number >= self.places else 0
+            if self.beats == 1:
+                accept = max(accept, room)
+                entered.append(accept)
+            else:
+                entered.append(max(accept + self.beats, room))
+            accepted.append(accept)
+            if ends:
+                begin = max(entered[-1] + _GRANT, self.busy)
+                rows = number + 1 - len(left)
+                left += [begin + (k + 1) * self.beats - 1 for k in range(rows)]
+                self.busy = begin + rows * self.beats
+                self.sent = max(self.busy, self.sent) + rows * self.beats
