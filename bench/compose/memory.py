@@ -150,8 +150,13 @@ def _torchrl(inputs):
     from torchrl.data import LazyTensorStorage, PrioritizedSampler, ReplayBuffer
 
     def batch(experiences):
-        tensors = {name: from_numpy(each) for name, each in experiences.items()}
-        return TensorDict(tensors, [len(tensors["reward"])])
+        """As a TensorDict, whose tensors cannot be of uint32."""
+        signed = {
+            name: each.astype(np.int32) if each.dtype == np.uint32 else each
+            for name, each in experiences.items()
+        }
+        tensors = {name: from_numpy(each) for name, each in signed.items()}
+        return TensorDict(tensors, [len(signed["reward"])])
 
     # RuntimeError if torchrl's C++ cannot be loaded.
     sampler = PrioritizedSampler(CAPACITY, _OPTIONS["alpha"], _BETA, eps=_OPTIONS["epsilon"])
