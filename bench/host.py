@@ -1,16 +1,14 @@
 """The host's time for a launch on card ``model``, and for a replay buffer in a user's own loop,
 beside cpprb in the same run."""
 
-import itertools
 import sys
 import time
 from functools import partial
-from statistics import median
 
 import gymnasium
 import numpy as np
 
-from bench import row
+from bench import medians, row
 from host.card import open_card
 from host.generate import keep
 from host.runtime.program import aligned
@@ -79,16 +77,8 @@ def _agents():
 
 
 def _medians(functions, calls=_CALLS):
-    """``{name: seconds of process time a call}``: medians over rounds that take turns."""
-    times = {name: [] for name in functions}
-    for function in functions.values():
-        function()
-    for _, (name, function) in itertools.product(range(_ROUNDS), functions.items()):
-        start = time.process_time()
-        for _ in range(calls):
-            function()
-        times[name].append((time.process_time() - start) / calls)
-    return {name: median(each) for name, each in times.items()}
+    """``medians`` of process time."""
+    return medians(functions, rounds=_ROUNDS, calls=calls, clock=time.process_time)
 
 
 def _commands(buffer, records):
@@ -132,9 +122,9 @@ def _launches(ours):
     one = {name: np.zeros((1, *shape), kind) for name, (kind, shape) in _FIELDS.items()}
     many = {name: np.repeat(array, BATCH, axis=0) for name, array in one.items()}
     buffer.add(**many)
-    record, indexes = buffer._records(one), np.arange(BATCH)
+    record, indexes = buffer.records_of(one), np.arange(BATCH)
     errors = np.linspace(0, 1, BATCH)
-    commands = _commands(buffer, buffer._records(many))
+    commands = _commands(buffer, buffer.records_of(many))
     programs = {name: partial(run, *program) for name, program in commands.items()}
     # SETUP empties the buffer; the first INSERT of the next round fills it.
     return {
