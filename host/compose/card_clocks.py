@@ -10,8 +10,9 @@ from hw.errors import UsageError
 from hw.fixar.config import FixarKernelConfig
 from hw.fixar.pass_clocks import iteration_cycles
 from hw.fixar.precision import Precision
-from hw.learner.iteration_clocks import learn_clocks, train_clocks
+from hw.learner.iteration_clocks import learn_clocks, store_clocks, train_clocks
 from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.parameters.parameter_image import set_bytes
 from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
 from hw.replay.records import GRANULE_BYTES
 from hw.shell.memory_clocks import latencies, launch_clocks
@@ -62,22 +63,34 @@ def plan_clocks(task, plan, kernel, updates, inserts):
 
     With the replay memory on the card a launch inserts, and updates priorities and draws for each
     gradient step; if the card learns too, these are in the iterations of LEARN. Without it the card
-    does iterations of TRAIN. A launch of ``a3c`` is the part of a period of rounds in which that
-    many agents are trained; one of ``gae`` estimates a full stack for each environment.
+    does iterations of TRAIN. Weights come back by a STORE, if the card does not act. A launch of
+    ``a3c`` is the part of a period of rounds in which that many agents are trained; one of ``gae``
+    estimates a full stack for each environment.
     """
     if task.family != "replay":
         agents = plan.config.env_count
         whole = find_design(plan.design).space.clocks(kernel, agents)
         return whole if task.family == "rollouts" else whole * updates / agents
-    found = primitive_clocks(task, plan, kernel, inserts)
-    memory = latencies(kernel.engine)
+    found, memory = primitive_clocks(task, plan, kernel, inserts), latencies(kernel.engine)
     if plan.learner != "card":
-        commands = (updates * (found.sample + found.update), found.insert)
-    elif plan.rm == "card":
-        commands = (updates * _learn(task, kernel, inserts / updates), 0)
+        commands = [updates * (found.sample + found.update), found.insert]
     else:
-        commands = (updates * found.learn, 0)
+        one = _learn(task, kernel, inserts / updates) if plan.rm == "card" else found.learn
+        # Nothing hides the first batch of a launch, nor the hyperparameters.
+        commands = [found.sample + memory["read"] + updates * one, *_stored(plan.config, kernel)]
     return launch_clocks(kernel.engine, commands, read=memory["read"])
+
+
+def _stored(config, kernel):
+    """Clocks of the STORE of the weights that act, as a list without or with one number: a share of
+    one where not every launch has it."""
+    if config.act == "card":
+        return []
+    if isinstance(kernel, FixarKernelConfig):
+        clocks = set_bytes(kernel.learner) / kernel.engine.beat_bytes  # a beat a clock
+    else:
+        clocks = store_clocks(kernel)
+    return [clocks / config.weights_interval]
 
 
 def primitive_clocks(task, plan, kernel, inserts):

@@ -11,8 +11,9 @@ takes its gradient step and 2 clocks. These are the clocks that REPORT has, one 
 from the beginning of an iteration to that of the next. Tests compare all with the simulation.
 """
 
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import action_granules, observation_granules, record_granules
-from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.step_clocks import acting_clocks, step_clocks
 from hw.replay.command_clocks import (
     beats_of,
@@ -25,10 +26,12 @@ from hw.replay.tree.manager import ReplayManager
 from hw.shell.memory_clocks import latencies
 from hw.shell.program import COMMAND_BYTES
 
-__all__ = ["act_clocks", "clocks", "learn_clocks", "train_clocks"]
+__all__ = ["act_clocks", "clocks", "learn_clocks", "store_clocks", "train_clocks"]
 
 #: Clocks of states, and of registers between units: from two simulated kernels, the same in others.
-_LEARN, _INSERT, _ACT = 18, 13, 13
+_LEARN, _INSERT, _ACT, _STORE = 18, 13, 13, 8
+#: Clocks of a section that is stored, besides its words, and of one that is passed over.
+_SECTION, _PASSED = 9, 2
 
 
 def clocks(config):
@@ -97,6 +100,17 @@ def _latencies(config, read, write):
     return (usual["read"] if read is None else read), (usual["write"] if write is None else write)
 
 
-def _loaded(config):
-    """Clocks from the last beat of a batch to ``loaded``."""
-    return BatchMemory.latency_of(config.engine.data_width)
+def store_clocks(config, sets=PARAMETER_SETS[:1], write=None):
+    """Clocks of a STORE of ``sets``, in a launch with other commands: one for each word of a layer,
+    two more for each beat, and some for each section (``ImageTransfer``); sections behind the last
+    one pass while memory takes the last burst. ``write`` is the latency of memory, as for
+    ``learn_clocks``."""
+    _, write = _latencies(config, None, write)
+    whole = sections(config.learner, PARAMETER_SETS)
+    asked = [section for section in whole if section.parameter_set in sets]
+    words = sum(section.size // (4 * section.layer.vector) for section in asked)
+    beats = sum(section.size for section in asked) // config.engine.beat_bytes
+    passed = whole.index(asked[-1]) + 1 - len(asked)
+    burst = (beats - 1) % config.engine.burst_beats + 1
+    sections_clocks = _SECTION * len(asked) + _PASSED * passed
+    return words + 2 * beats + sections_clocks + burst + write + _STORE

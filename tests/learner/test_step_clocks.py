@@ -16,9 +16,10 @@ from host.runtime.learner import LearningReplay
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps
-from hw.learner.iteration_clocks import act_clocks, learn_clocks, train_clocks
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.iteration_clocks import act_clocks, learn_clocks, store_clocks, train_clocks
 from hw.learner.step_clocks import acting_clocks, step_clocks
-from hw.shell.memory_clocks import READ, WRITE, latencies
+from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
 from sim.card.memory import MemoryConfig
 
 _FIXED = Arithmetic(kind="fixed")
@@ -53,6 +54,12 @@ def check(config):
         assert (trained[1:, 3] == train_clocks(config, 16)).all()
         for count, (_, command) in acting_cycles(buffer, (1, 2, 5, 16), rng).items():
             assert command == act_clocks(config, count)
+        for sets in (PARAMETER_SETS[:1], PARAMETER_SETS[1:3], PARAMETER_SETS):
+            before = buffer.device_cycles
+            buffer.store(sets)
+            inside = store_clocks(config, sets)
+            whole = launch_clocks(config.engine, [inside], latencies(config.engine)["read"])
+            assert buffer.device_cycles - before == whole, sets
 
 
 @pytest.mark.parametrize("config", QUICK, ids=lambda config: case_of(config.learner))

@@ -1,6 +1,7 @@
 """Clocks of plans on a card: the kernels' own formulas, put together as a launch has them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,12 +14,12 @@ from host.train.preset import preset
 from hw.errors import UsageError
 from hw.fixar.pass_clocks import iteration_cycles
 from hw.fixar.precision import Precision
-from hw.learner.iteration_clocks import learn_clocks, train_clocks
+from hw.learner.iteration_clocks import learn_clocks, store_clocks, train_clocks
 from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
 
 DQN = Task(preset("dqn", "card", env="CartPole-v1"), False, {})
-#: Clocks of a launch around its commands: the program's fetch.
-AROUND = 100
+#: Clocks of a launch around its commands: the program's fetch, the first batch.
+AROUND = 400
 
 
 def clocks(task, rm, learner, updates=1.0, inserts=32):
@@ -37,14 +38,26 @@ def test_replay_on_the_card():
 
 def test_all_on_the_card():
     kernel, found = clocks(DQN, "card", "card", updates=4.0)
-    inside = 4 * learn_clocks(kernel, 32, 8)
+    inside = 4 * learn_clocks(kernel, 32, 8) + store_clocks(kernel)
     assert inside < found < inside + AROUND
     assert kernel.learner.batch == 32 and kernel.learner.hidden == (64, 64)
 
 
 def test_the_learner_alone_on_the_card():
     kernel, found = clocks(DQN, "cpu", "card", updates=2.0)
-    assert 2 * train_clocks(kernel, 32) < found < 2 * train_clocks(kernel, 32) + AROUND
+    inside = 2 * train_clocks(kernel, 32) + store_clocks(kernel)
+    assert inside < found < inside + AROUND
+
+
+def test_weights_come_back_as_often_as_the_run_says():
+    _, always = clocks(DQN, "card", "card")
+    config = DQN.config
+    rarely = Task(replace(config, weights_interval=4), False, {})
+    kernel, found = clocks(rarely, "card", "card")
+    assert always - found == pytest.approx(0.75 * store_clocks(kernel))
+    never = Task(replace(config, act="card"), False, {})
+    _, least = clocks(never, "card", "card")
+    assert found - least == pytest.approx(0.25 * store_clocks(kernel), abs=1)
 
 
 def test_fixar():
@@ -52,7 +65,7 @@ def test_fixar():
     task = Task(config, False, {})
     kernel, found = clocks(task, "card", "card")
     one = iteration_cycles(kernel.learner, config.agent.batch_size, Precision())
-    assert one < found < one + AROUND
+    assert one < found < one + AROUND + 1000  # and its weights
 
 
 def test_primitives_of_a_kernel_without_a_learner():
@@ -86,7 +99,7 @@ def test_only_fields_that_a_kernel_has_are_set():
 
 def test_a_kernel_that_does_not_fit():
     config = preset("dqn", "card", env="CartPole-v1")
-    task = Task(type(config)(**{**vars(config), "capacity": 1 << 23}), False, {})
+    task = Task(replace(config, capacity=1 << 23), False, {})
     with pytest.raises(boards.DoesNotFit):
         kernel_config(task, plan_of(task, "card", "card"), "zcu106")
     assert isinstance(boards.DoesNotFit("x"), UsageError)
@@ -106,4 +119,4 @@ def test_the_simulated_card_takes_these_clocks(rm, learner):
         launches = short.session.launches - before
         taken = (short.session.device_cycles - cycles) / launches
     expected = plan_clocks(task, plan, kernel, 1.0, DQN.steps)
-    assert taken == pytest.approx(expected, rel=0.05), json.dumps([taken, expected])
+    assert taken == pytest.approx(expected, rel=0.01), json.dumps([taken, expected])
