@@ -1,6 +1,7 @@
 """bench.compose.memory, with small memories: its rows, and that all memories get the same."""
 
 import sys
+import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from bench.compose import memory
+from host.memory.tree import TreeMemory
 
 OPERATIONS = {"INSERT of 32", "UPDATE of 64", "UPDATE of 512", "SAMPLE of 64", "SAMPLE of 512"}
 DRAWN = {name for name in OPERATIONS if "UPDATE" not in name}
@@ -95,12 +97,18 @@ def test_rows_beside_peers(peers, monkeypatch):
     """A peer's time stands over that of our memory that draws alike."""
     seconds = {"TreeMemory, K=16": 2e-6, "RingMemory": 5e-6}
 
+    threads = []
+
     def medians(functions, **options):
+        assert options["clock"] is time.process_time
         return {key: seconds.get(key[0], 20e-6) for key in functions}
 
     monkeypatch.setattr(memory, "medians", medians)
-    monkeypatch.setattr(memory, "single_threaded", lambda with_torch: nullcontext())
+    monkeypatch.setattr(
+        memory, "single_threaded", lambda with_torch: threads.append(with_torch) or nullcontext()
+    )
     found = split(memory.rows())
+    assert threads == [True]
     for name, operations, ratio in (
         ("cpprb 11", OPERATIONS, 10), ("torchrl", OPERATIONS, 10), ("cpprb 11, uniform", DRAWN, 4)
     ):  # fmt: skip
@@ -117,6 +125,7 @@ def test_all_memories_get_the_same(peers):
     assert cpprb.arguments[0] == uniform.arguments[0] == memory.CAPACITY
     assert torchrl.options["storage"] == memory.CAPACITY
     assert torchrl.options["sampler"] == (memory.CAPACITY, 0.6, 0.4, 0.01)
+    assert all((errors > 0).all() for errors in cpprb.errors[:-1])
     assert (cpprb.options["alpha"], cpprb.options["eps"]) == (0.6, 0.01)
     *filled, new = (len(each["reward"]) for each in cpprb.stored)
     assert (sum(filled), new) == (memory.CAPACITY, 32)
@@ -134,15 +143,22 @@ def test_all_memories_get_the_same(peers):
     assert not uniform.updates and {errors is None for errors in uniform.errors} == {True}
 
 
-def test_our_memories_are_full_of_what_the_others_have(peers):
-    inputs = memory._inputs()
+def test_our_memories_are_full_of_what_the_others_have(monkeypatch):
+    inputs, options = memory._inputs(), {}
+
+    def tree(*arguments, **given):
+        options.update(given)
+        return TreeMemory(*arguments, **given)
+
+    monkeypatch.setattr(memory, "TreeMemory", tree)
     stored = np.concatenate([experiences["reward"] for experiences, _ in inputs.parts])
     for make in (memory._tree, memory._ring):
         calls = make(inputs)
         batch = calls.sample(64)
         assert len(batch["indexes"]) == 64 and (batch["reward"] == stored[batch["indexes"]]).all()
+        assert (batch["weights"].min() < 1) == (make is memory._tree)
         calls.insert()
-    assert batch["weights"].min() == 1  # of the ring
+    assert options == dict(fanout=16, alpha=0.6, epsilon=0.01)
 
 
 def test_a_peer_whose_library_cannot_be_loaded(peers, monkeypatch, capsys):
