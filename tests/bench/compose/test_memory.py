@@ -54,16 +54,33 @@ class Buffer:
     update_priority = update_priorities
 
 
+class Sampler:
+    """torchrl's sampler, with the calls that it got."""
+
+    made = []
+
+    def __init__(self, *arguments, eps):
+        self.arguments, self.calls = (*arguments, eps), []
+        Sampler.made.append(self)
+
+    def sample(self, storage, count):
+        assert storage == memory.CAPACITY
+        self.calls.append(count)
+
+    def update_priority(self, indexes, errors):
+        self.calls.append((indexes, errors))
+
+
 @pytest.fixture
 def peers(monkeypatch):
-    Buffer.made = []
+    Buffer.made, Sampler.made = [], []
     modules = {
         "cpprb": dict(PrioritizedReplayBuffer=Buffer, ReplayBuffer=Buffer),
         "tensordict": dict(TensorDict=lambda tensors, shape: tensors),
         "torch": dict(from_numpy=np.asarray),
         "torchrl.data": dict(
             LazyTensorStorage=lambda capacity: capacity,
-            PrioritizedSampler=lambda *arguments, eps: (*arguments, eps),
+            PrioritizedSampler=Sampler,
             ReplayBuffer=Buffer,
         ),
     }
@@ -90,7 +107,7 @@ def test_rows_without_a_peer(absent, capsys):
     assert found["card, K=16", "card_clocks"].keys() == OPERATIONS
     assert all(row["value"] > 0 and row["source"] and row["bench"] == "compose" for row in rows)
     error = capsys.readouterr().err
-    assert all(f"{name} is left out" in error for name in ("cpprb 11", "torchrl"))
+    assert all(f"{name} is left out" in error for name in memory.PEERS)
 
 
 def test_rows_beside_peers(peers, monkeypatch):
@@ -110,7 +127,8 @@ def test_rows_beside_peers(peers, monkeypatch):
     found = split(memory.rows())
     assert threads == [True]
     for name, operations, ratio in (
-        ("cpprb 11", OPERATIONS, 10), ("torchrl", OPERATIONS, 10), ("cpprb 11, uniform", DRAWN, 4)
+        ("cpprb 11", OPERATIONS, 10), ("torchrl", OPERATIONS, 10), ("cpprb 11, uniform", DRAWN, 4),
+        ("torchrl, sampler alone", OPERATIONS - {"INSERT of 32"}, 10),
     ):  # fmt: skip
         assert found[name, "memory_us"] == dict.fromkeys(operations, 20)
         assert found[name, "peer_over_ours"] == dict.fromkeys(operations, ratio)
@@ -121,10 +139,14 @@ def test_all_memories_get_the_same(peers):
     for calls in memory._made(inputs).values():
         for function in memory._functions(calls, inputs).values():
             function()
-    cpprb, torchrl, uniform = Buffer.made
+    cpprb, torchrl, other, uniform = Buffer.made
     assert cpprb.arguments[0] == uniform.arguments[0] == memory.CAPACITY
     assert torchrl.options["storage"] == memory.CAPACITY
-    assert torchrl.options["sampler"] == (memory.CAPACITY, 0.6, 0.4, 0.01)
+    for each in Sampler.made:
+        assert each.arguments == (memory.CAPACITY, 0.6, 0.4, 0.01)
+    assert torchrl.options["sampler"] is Sampler.made[0] and not Sampler.made[0].calls
+    assert [len(errors) for _, errors in Sampler.made[1].calls[::2]] == [64, 512]
+    assert Sampler.made[1].calls[1::2] == [64, 512] and not other.draws
     assert all((errors > 0).all() for errors in cpprb.errors[:-1])
     assert (cpprb.options["alpha"], cpprb.options["eps"]) == (0.6, 0.01)
     *filled, new = (len(each["reward"]) for each in cpprb.stored)
@@ -167,7 +189,9 @@ def test_a_peer_whose_library_cannot_be_loaded(peers, monkeypatch, capsys):
 
     monkeypatch.setattr(sys.modules["torchrl.data"], "PrioritizedSampler", fails)
     assert "torchrl" not in memory._made(memory._inputs())
-    assert "torchrl is left out: SumSegmentTreeFp32" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "torchrl is left out: SumSegmentTreeFp32 is not available (pip install torchrl)" in error
+    assert "torchrl, sampler alone is left out: " in error and "install torchrl,)" not in error
 
 
 def test_clocks_of_the_card(monkeypatch):
