@@ -48,6 +48,7 @@ class Buffer:
         self.updates.append((indexes, errors))
 
     def extend(self, experiences):
+        assert all(each.dtype != np.uint32 for each in experiences.values())
         self.stored.append(experiences)
         return np.arange(len(experiences["reward"]))
 
@@ -149,6 +150,11 @@ def test_all_memories_get_the_same(peers):
     assert Sampler.made[1].calls[1::2] == [64, 512] and not other.draws
     assert all((errors > 0).all() for errors in cpprb.errors[:-1])
     assert (cpprb.options["alpha"], cpprb.options["eps"]) == (0.6, 0.01)
+    for name, (dtype, _) in inputs.fields.items():
+        described = cpprb.arguments[1][name]
+        stored = np.zeros((len(inputs.new[name]), *np.atleast_1d(described["shape"])), dtype)
+        assert cpprb.stored[-1][name].shape == stored.shape and described["dtype"] == dtype
+    assert uniform.arguments[1] == cpprb.arguments[1]
     *filled, new = (len(each["reward"]) for each in cpprb.stored)
     assert (sum(filled), new) == (memory.CAPACITY, 32)
     for each in (torchrl, uniform):
