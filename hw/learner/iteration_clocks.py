@@ -114,3 +114,8 @@ def store_clocks(config, sets=PARAMETER_SETS[:1], write=None):
     burst = (beats - 1) % config.engine.burst_beats + 1
     sections_clocks = _SECTION * len(asked) + _PASSED * passed
     return words + 2 * beats + sections_clocks + burst + write + _STORE
+
+
+def _loaded(config):
+    """Clocks from the last beat of a batch to ``loaded``."""
+    return BatchMemory.latency_of(config.engine.data_width)
