@@ -18,6 +18,7 @@ from learner.modelled import (
     weights,
 )
 
+from host.card.kernel import GivenUp
 from host.memory import RingMemory, SentFixarReplay, SentReplay, TreeMemory
 from host.runtime.fixar import FixarReplay
 from host.runtime.learner import Diverged, LearningReplay
@@ -224,6 +225,15 @@ def test_fields_must_be_the_learners():
         assert sent.device_cycles is None and sent.capacity == 9
         sent.close()
         LearningReplay(kernel, capacity=2), "the kernel is free again"
+
+
+def test_a_launch_under_way_is_given_up():
+    """That of the kernel, also behind a memory."""
+    with Pair(DQN) as pair:
+        for each, owner in zip(pair.both, (pair.whole, pair.sent.trainer), strict=True):
+            each.abort()
+            with pytest.raises(GivenUp):
+                owner.launcher.kernel.flight.check()
 
 
 # -- sessions
