@@ -6,6 +6,8 @@ is a search in their running sum.
 
 import numpy as np
 
+from host.card.kernel import Flight
+
 
 class FakeReplay:
     """``P(i) = p_i / sum p``, ``p = (abs(td) + epsilon)^alpha``, stratified draws; weights
@@ -21,6 +23,7 @@ class FakeReplay:
         self.priorities = np.zeros(capacity)
         self.rng = np.random.default_rng(seed)
         self.inserted, self.highest, self.closed = 0, 1.0, False
+        self.flight = Flight()
 
     def __len__(self):
         return min(self.inserted, self.capacity)
@@ -82,7 +85,7 @@ class FakeReplay:
         self.inserted, self.highest = int(state["inserted"]), float(state["highest"])
 
     def abort(self):
-        """Nothing takes long here."""
+        self.flight.abort()
 
     def close(self):
         self.closed = True

@@ -18,19 +18,12 @@ from learner.modelled import (
     weights,
 )
 
+from host.card.kernel import GivenUp
 from host.memory import RingMemory, SentFixarReplay, SentReplay, TreeMemory
 from host.runtime.fixar import FixarReplay
 from host.runtime.learner import Diverged, LearningReplay
-from host.train.build import build
-from host.train.families import family_of
 from hw.fixar.precision import Precision
 from hw.learner.config import PARAMETER_SETS
-from tests.host.learners.test_card_learner import (
-    CARTPOLE,
-    SPECS,
-    configured,
-    kernel_of,
-)
 
 BATCH, CAPACITY = 16, 40
 KERNELS = {
@@ -173,6 +166,9 @@ def test_bad_calls_change_nothing():
         pair.sent.memory.clear()
         with pytest.raises(ValueError, match=r"^batch_size must be at most the fill \(4\)"):
             pair.sent.learn(adam(1, 0.01), batch_size=BATCH, experiences=data, inserts=0)
+        data = experiences(DQN, 20)
+        with pytest.raises(ValueError, match=r"^batch_size must be at most the fill \(10\)"):
+            pair.sent.learn(adam(2, 0.01), batch_size=BATCH, experiences=data, inserts=5)
         assert len(pair.sent) == 0
 
 
@@ -226,70 +222,10 @@ def test_fields_must_be_the_learners():
         LearningReplay(kernel, capacity=2), "the kernel is free again"
 
 
-# -- sessions
-
-
-def session_of(kernel, config):
-    return build(config, family_of(config).factory(config, kernel))
-
-
-def learned(session, updates):
-    """What was measured up to so many updates."""
-    measured = []
-    while session.clock.updates < updates:
-        measured.append(session.iterate().measured)
-    session.learner.fetch()
-    return measured
-
-
-@pytest.mark.parametrize(
-    "algo, env, total, updates, act",
-    [
-        ("dqn", "CartPole-v1", 200, 1, "cpu"),
-        ("dqn", "CartPole-v1", 60, 3, "card"),
-        ("ddpg", "Pendulum-v1", 60, 2, "cpu"),
-    ],
-)
-def test_updates_of_a_run(algo, env, total, updates, act):
-    """Memory tree, learner card: all that memory card ends with, byte for byte."""
-    run = CARTPOLE | dict(env=env, alpha=0.6, updates_per_launch=updates, env_count=4, act=act)
-    found = []
-    for memory in ("card", "tree"):
-        config = configured(algo, memory=memory, **run)
-        with opened(kernel_of(config, SPECS[env])) as kernel:
-            session = session_of(kernel, config)
-            measured = learned(session, total)
-            state, buffer = session.state_dict(), session.learner.buffer
-            assert type(buffer) is {"card": LearningReplay, "tree": SentReplay}[memory]
-            kept = buffer.state_dict() if memory == "card" else buffer.memory.state_dict()
-            progress = session.progress()
-            found.append((measured, buffer.store(), state["policy"], progress, kept))
-            session.close()
-    (card, tree), kept = (each[:4] for each in found), [each[4] for each in found]
-    equal(card, tree)
-    for name in ("experiences", "priorities", "random", "position", "maximum"):
-        np.testing.assert_array_equal(*(each[name] for each in kept))
-
-
-@pytest.mark.parametrize("memory", ["tree", "ring"])
-@pytest.mark.parametrize("learner", ["card", "cpu"])
-def test_a_resumed_session_learns_the_same(memory, learner):
-    run = CARTPOLE | dict(env_count=4, memory=memory, updates_per_launch=2)
-    config = configured("dqn", **run)
-    if learner == "cpu":
-        agent = config.agent.to_dict()
-        config = type(config).from_dict({**config.to_dict(), "learner": "cpu", "agent": agent})
-    with ExitStack() as stack:
-        kernel = None
-        if learner == "card":
-            kernel = stack.enter_context(opened(kernel_of(config, SPECS[config.env])))
-        session = session_of(kernel, config)
-        learned(session, 20)
-        state = session.state_dict()
-        wanted = session.iterate().measured
-        session.close()
-        assert wanted["td_error"] > 0
-        session = session_of(kernel, config)
-        session.load_state_dict(state)
-        assert session.iterate().measured == wanted
-        session.close()
+def test_a_launch_under_way_is_given_up():
+    """That of the kernel, also behind a memory."""
+    with Pair(DQN) as pair:
+        for each, owner in zip(pair.both, (pair.whole, pair.sent.trainer), strict=True):
+            each.abort()
+            with pytest.raises(GivenUp):
+                owner.launcher.kernel.flight.check()

@@ -12,6 +12,7 @@ from host.runtime.learner import learner_fields
 from host.train.families import family_of
 from host.train.log import read_progress
 from tests.host.short_runs import *
+from tests.host.strokes import NAME as STROKES
 
 MEMORIES = pytest.mark.parametrize("memory, kind", [("tree", TreeMemory), ("ring", RingMemory)])
 
@@ -48,8 +49,10 @@ def test_a_run_without_a_card(options, tmp_path, monkeypatch, run, memory, kind)
         start(**options | {"resume": True, "settings": SMALL | {"memory": other}})
 
 
-def test_the_tree_trains_as_the_card(options, tmp_path):
-    """Learner cpu: the same rows, byte for byte."""
+@pytest.mark.parametrize("env, steps", [("CartPole-v1", 200), (STROKES, 100)])
+def test_the_tree_trains_as_the_card(options, tmp_path, env, steps):
+    """Learner cpu: the same rows, byte for byte, from vectors and from images."""
+    options |= dict(env=env, steps=steps)
     for memory in ("card", "tree"):
         start(**options | {"out": tmp_path / memory, "settings": SMALL | {"memory": memory}})
     card, tree = (rows(tmp_path / memory) for memory in ("card", "tree"))

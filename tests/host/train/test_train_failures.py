@@ -166,7 +166,7 @@ def test_n_second_signal_does_not_wait_for_the_launch(tmp_path, obedient):
     def stand_still():
         for delay in (0.2, 0.6):
             threading.Timer(delay, sigint).start()
-        flight, deadline = recorder.buffer.launcher.kernel.flight, time.monotonic() + 20
+        flight, deadline = recorder.buffer.flight, time.monotonic() + 20
         while not ends.wait(0.05) and time.monotonic() < deadline:
             if obedient:
                 flight.check()
