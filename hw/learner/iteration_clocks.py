@@ -14,6 +14,7 @@ from the beginning of an iteration to that of the next. Tests compare all with t
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import action_granules, observation_granules, record_granules
+from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.step_clocks import acting_clocks, step_clocks
 from hw.replay.command_clocks import (
     beats_of,
