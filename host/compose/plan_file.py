@@ -73,7 +73,8 @@ def _kernel(choice):
 
 def _mapping(machine, choice):
     """Devices by name. A run has its experiences where its replay memory is, whatever place
-    Algorithm 1 finds for them; setting 2 is PEARL's, with both parts on one device."""
+    Algorithm 1 finds for them; setting 2 is PEARL's, with both parts on one device;
+    rm, storage and setting are None without a replay memory."""
     config = choice.plan.config
     acts = choice.learner if getattr(config, "act", "cpu") == "card" else machine.cpu.name
     return {
@@ -82,7 +83,7 @@ def _mapping(machine, choice):
         "act": acts,
         "storage": choice.storage,
         "storage_run": choice.rm,
-        "setting": 2 if choice.rm == choice.learner else 1,
+        "setting": choice.rm and (2 if choice.rm == choice.learner else 1),
     }
 
 

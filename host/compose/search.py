@@ -8,6 +8,7 @@ from host.compose.iteration import Iteration, borrowed, iteration
 from host.compose.plans import Plan
 from host.rules import check_choice
 from hw.errors import UsageError
+from hw.learner.parameters.parameter_image import set_bytes
 
 __all__ = ["PROFILE", "Candidate", "Composition", "compose"]
 
@@ -153,7 +154,9 @@ def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner):
     if parts is not None and card is not None and card.clock_mhz is not None:
         inserts = sizes.inserts * updates
         clocks = plan_clocks(task, plan, kernel, updates, inserts)
-        launch = (card.launch_us or 0.0) + _moved_us(task, plan, machine, card, updates, inserts)
+        launch = (card.launch_us or 0.0) + _moved_us(
+            task, plan, machine, card, kernel, updates, inserts
+        )
         beside = task.family != "rollouts"
         found = iteration(parts, card_us=clocks / card.clock_mhz, launch_us=launch, beside=beside)
     elif parts is not None:
@@ -190,11 +193,12 @@ def _parts(plan, plans, profiles):
     return found, None, source, others[0] if others else 1.0
 
 
-def _moved_us(task, plan, machine, card, updates, inserts):
+def _moved_us(task, plan, machine, card, kernel, updates, inserts):
     """Microseconds of a launch's transfers between the cpu and a card, in one transfer each way.
 
     To the card: new experiences if the replay memory is there, batches if only the learner is.
-    Back: batches, or TD errors, with a word each.
+    Back: batches, or TD errors, with a word each, and weights. What ``a3c`` and ``gae`` move is not
+    counted.
     """
     if task.family != "replay":
         return 0.0
@@ -205,6 +209,8 @@ def _moved_us(task, plan, machine, card, updates, inserts):
     if plan.learner != "card":
         back = updates * batch * (experience + word)
         there += updates * batch * word
+    elif plan.config.act != "card":
+        back += set_bytes(kernel.learner) / plan.config.weights_interval
     cpu = machine.cpu.name
     return machine.transfer_us(cpu, card.name, there) + machine.transfer_us(card.name, cpu, back)
 

@@ -16,9 +16,9 @@ SIZES = Sizes(batch=32, inserts=32, words=12)
 TREE, CARD, BOTH = (
     Plan("cpu", "cpu", "none", config="tree"),
     Plan("card", "cpu", "replay", config="card"),
-    Plan("card", "card", "dqn", config="both"),
+    Plan("card", "card", "dqn", config=SimpleNamespace(act="card")),
 )
-SENT = Plan("cpu", "card", "dqn", config="sent")
+SENT = Plan("cpu", "card", "dqn", config=SimpleNamespace(act="card"))
 NO_RM = Plan("cuda", "cpu", "none", refused="a replay memory must be on a cpu or a card, not cuda")
 
 
