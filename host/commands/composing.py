@@ -15,6 +15,9 @@ __all__ = ["composing"]
 
 composing = typer.Typer()
 
+#: The files of a composition, besides its profile.
+PLAN, GRID = "plan.json", "grid.png"
+
 
 def _size(text):
     return typer.Option(parser=count, metavar="INTEGER", help=text)
@@ -92,6 +95,9 @@ def compose(
             "runs/compose-ALGO-ENV; with `--times` none]"
         ),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace another plan in the folder of `--out`.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
     verbose: Verbose = False,
 ):  # fmt: skip
@@ -132,7 +138,8 @@ def compose(
         sizes = dict(batch=batch, inserts=inserts, words=words)
         told = dict(transfers=transfers or "included", metric=metric)
         text, draw, show = by_times(algorithm, chosen, times, **told, **sizes)
-        _answer(out, {"plan.json": text}, draw, show, as_json)
+        _write(out, text, draw, overwrite)
+        _answer(out, text, show, as_json)
         return
     from host.commands.composed import Asked, answered
 
@@ -140,7 +147,8 @@ def compose(
         algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or ()
     )
     found = answered(asked, chosen, metric=metric, board=board, card=card, out=out, measure=profile)
-    _answer(found.out, {"plan.json": found.text}, found.draw, found.show, as_json)
+    _write(found.out, found.text, found.draw, overwrite or out is None)
+    _answer(found.out, found.text, found.show, as_json)
     if run:
         raise typer.Exit(found.train(card))
 
@@ -153,27 +161,30 @@ def _absent(values, word):
             raise UsageError(f"{name} must be given {word} times, not {other} them")
 
 
-def _answer(out, texts, draw, show, as_json):
-    """Writes ``texts``, by name, and the picture to the folder ``out``, unless it is None; prints
-    the text, or what ``show`` prints and the files' paths."""
-    written = [] if out is None else _write(out, texts, draw)
+def _answer(out, text, show, as_json):
+    """Prints ``text``, or what ``show`` prints and the paths of the files in ``out``, if any."""
     if as_json:
-        print(*texts.values(), end="")
+        print(text, end="")
         return
     show()
-    for path in written:
-        print(os.path.relpath(path))
+    for name in (PLAN, GRID) if out is not None else ():
+        if (Path(out) / name).exists():
+            print(os.path.relpath(Path(out) / name))
 
 
-def _write(out, texts, draw):
-    """Writes the files; returns their paths."""
+def _write(out, text, draw, overwrite):
+    """Writes the plan and its picture to the folder ``out``, unless it is None. UsageError if
+    another plan is there and ``overwrite`` is False."""
     from host.generate.folder import write_files
     from hw.errors import MissingTool
 
-    files = {name: text.encode() for name, text in texts.items()}
+    if out is None:
+        return
+    files, plan = {PLAN: text.encode()}, Path(out) / PLAN
+    if not overwrite and plan.is_file() and plan.read_bytes() != files[PLAN]:
+        raise UsageError(f"out must have no other plan, not {plan} (--overwrite replaces it)")
     try:
-        files["grid.png"] = draw()
+        files[GRID] = draw()
     except MissingTool as missing:
-        print(f"rlfabric: grid.png is not drawn: {missing}", file=sys.stderr)
-    folder = write_files(out, files)
-    return [folder / name for name in files]
+        print(f"rlfabric: {GRID} is not drawn: {missing}", file=sys.stderr)
+    write_files(out, files)

@@ -279,3 +279,31 @@ def test_from_python(measured, monkeypatch):
     assert asked[0].memory == "tree"
     with pytest.raises(UsageError, match="must be of this task"):
         rlfabric.compose("dqn", "CartPole-v1")
+
+
+def test_a_gpu_by_a_stand_in(measured, monkeypatch):
+    """Plans with a GPU are measured where torch sees one; the GPU here is a name."""
+    monkeypatch.setattr("host.compose.shipped._gpu", lambda: "a stand-in")
+    monkeypatch.setattr(composed, "check_device", lambda name: None)
+    found = json.loads(invoke(*DQN, "--profile", "--json"))
+    assert {"rm cpu, learner cuda", "rm card, learner cuda, kernel replay"} <= set(measured)
+    gpu = found["machine"]["devices"][-1]
+    assert (gpu["name"], gpu["kind"], gpu["source"]) == ("gpu0", "cuda", "detected: a stand-in")
+    pairs = {(each["rm"], each["learner"]): each for each in found["alternatives"]}
+    assert pairs["cpu0", "gpu0"]["source"] == "profile"
+    assert pairs["cpu0", "gpu0"]["equation7_us"] == pytest.approx(
+        20 + 300 + 10 + 2 * (10 + 128 / 12e3), abs=1e-3
+    )  # and PCIe, twice
+    assert {(each["rm"], each["learner"]) for each in found["refused"]} == {
+        ("gpu0", each) for each in ("cpu0", "card0", "gpu0")
+    }
+
+
+def test_another_plan_in_a_folder_of_the_users(measured):
+    invoke(*DQN, "--profile", "--out", "mine")
+    invoke(*DQN, "--out", "mine")
+    text = invoke(*DQN, "--out", "mine", "--board", "u200", code=2)
+    assert text.startswith("out must have no other plan, not mine/plan.json")
+    invoke(*DQN, "--out", "mine", "--board", "u200", "--overwrite")
+    invoke(*DQN, "--profile")
+    invoke(*DQN, "--board", "u200")  # a folder of rlfabric's own

@@ -76,9 +76,20 @@ def test_equal_inputs_give_equal_bytes(files, tmp_path):
     assert (out[0] / "grid.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_another_plan_stays_unless_it_may_be_replaced(files, tmp_path, undrawn):
+    first = ["dqn", *files, *SIZES, "--out", tmp_path / "out"]
+    invoke(*first)
+    invoke(*first)  # the same plan
+    before = (tmp_path / "out/plan.json").read_bytes()
+    text = invoke(*first, "--metric", "efficiency", code=2)
+    assert text.startswith("out must have no other plan, not ") and "--overwrite replaces" in text
+    assert (tmp_path / "out/plan.json").read_bytes() == before
+
+
 def test_files_are_replaced(files, tmp_path, undrawn):
     for metric in ("throughput", "efficiency"):
-        invoke("dqn", *files, *SIZES, "--out", tmp_path / "out", "--metric", metric)
+        words = ["--out", tmp_path / "out", "--metric", metric, "--overwrite"]
+        invoke("dqn", *files, *SIZES, *words)
         assert json.loads((tmp_path / "out/plan.json").read_text())["metric"] == metric
     assert (tmp_path / "out/grid.png").read_bytes() == b"picture"
 
