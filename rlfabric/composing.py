@@ -9,6 +9,7 @@ from typing import cast
 from rich.console import Console
 
 from host.commands.composed import Answer, Asked, answered
+from host.compose.profile import LAUNCHES
 from host.compose.shipped import machine_of
 from host.train.run import run
 from rlfabric.kernels import Setting
@@ -81,6 +82,7 @@ def compose(
     ratio: int | None = None,
     uniform: bool = False,
     profile: bool = False,
+    launches: int = LAUNCHES,
     card: str = "model",
     out: str | PathLike[str] | None = None,
     config: Mapping[str, Setting] | None = None,
@@ -105,8 +107,10 @@ def compose(
     uniform : bool
         Draw uniformly from the replay memory, without priorities.
     profile : bool
-        Whether to train each plan for some hundred launches, a minute or two, and to write the
-        profile to ``out``. If not, an earlier profile is read from there.
+        Whether to train each plan for some ``launches``, a minute or two, and to write the profile
+        to ``out``. If not, an earlier profile is read from there.
+    launches : int
+        At least 5; of few the times mean little.
     card : str
         The card of the profile, as for ``open_card``.
     out : path, optional
@@ -114,6 +118,11 @@ def compose(
 
     UsageError for a wrong argument, without a profile of this task and machine, and if no plan's
     time is known.
+
+    >>> small = {"hidden": (8,), "batch_size": 8, "capacity": 1024}
+    >>> found = rlfabric.compose("dqn", "CartPole-v1", profile=True, launches=5, config=small)
+    >>> found.plan["mapping"]["act"], found.updates_per_second > 0
+    ('cpu0', True)
     """
     settings = dict(config or {}) | {f"kernel.{name}": x for name, x in (kernel or {}).items()}
     asked = Asked(algorithm, env, ratio, uniform, settings)

@@ -19,6 +19,7 @@ from host.compose.plans import plan_of, plans_of
 from host.compose.search import Candidate, compose
 from host.compose.task import Task, with_ratio
 from host.train.folder import plain_name
+from hw.config import check_range
 from hw.errors import MissingTool, UsageError
 from sim.cache import say
 
@@ -79,7 +80,7 @@ class Answer:
 
 
 def answered(asked, machine, *, metric="throughput", board=None, card="model", out=None,
-             measure=False):  # fmt: skip
+             measure=False, launches=profile.LAUNCHES):  # fmt: skip
     """The Answer for Asked on a Machine.
 
     Parameters
@@ -91,16 +92,19 @@ def answered(asked, machine, *, metric="throughput", board=None, card="model", o
         Folder of the profile; None: ``runs/compose-ALGO-ENV``.
     measure : bool
         Whether the profile is measured now, and written. If not, it is read.
+    launches : int
+        Launches of each plan that are measured, of each kind; at least one a round.
 
     UsageError for whatever is wrong.
     """
+    check_range("launches", launches, profile.ROUNDS, 1 << 20)
     task, plans = task_of(asked)
     config = task.config
     out = (
         Path("runs") / plain_name("compose", config.algo, config.env) if out is None else Path(out)
     )
     if measure:
-        _measure(task, plans, out / PROFILE, card, board or "u200")
+        _measure(task, plans, out / PROFILE, card, board or "u200", launches)
     again = f"rlfabric compose {config.algo} --env {config.env} --profile"
     read = profile.load(out / PROFILE, _identity(task, card), again)
     machine = _powered(machine, read["watts"])
@@ -161,7 +165,7 @@ def _identity(task, card):
     return {"config": config, "uniform": task.uniform, "kernel": task.kernel, "card": card}
 
 
-def _measure(task, plans, path, card, board):
+def _measure(task, plans, path, card, board, launches):
     """Measures every plan that runs here, and writes the profile to ``path``."""
     tried, devices = {}, {"cpu"}
     for plan in plans:
@@ -178,7 +182,7 @@ def _measure(task, plans, path, card, board):
     if not tried:
         raise UsageError("a profile must have a plan that runs here, not none")
     with power.measured_watts(power.meters()) as watts:
-        found = profile.measured(tried, card=card, board=board)
+        found = profile.measured(tried, launches=launches, card=card, board=board)
     for name, each in found.items():
         if each.p90 > 2 * each.p50:
             say(

@@ -65,6 +65,9 @@ def compose(
         bool,
         typer.Option("--profile", help="Train each plan for some hundred launches, to measure it."),
     ] = False,
+    launches: Annotated[
+        int | None, _size("Of `--profile`: launches of each plan. [default: 400]")
+    ] = None,
     run: Annotated[bool, typer.Option("--run", help="Train by the chosen plan.")] = False,
     card: Annotated[
         str, typer.Option(help="Of `--profile` and `--run`: a card of `rlfabric list cards`.")
@@ -128,8 +131,9 @@ def compose(
     from host.compose.shipped import machine_of
 
     whole = dict(inserts=inserts, words=words, transfers=transfers)
-    ours = dict(env=env, ratio=ratio, uniform=uniform or None, profile=profile or None,
-                run=run or None, settings=settings or None, config=file)  # fmt: skip
+    flags = dict(uniform=uniform or None, profile=profile or None, run=run or None)
+    ours = dict(env=env, ratio=ratio, launches=launches, settings=settings or None, config=file)
+    ours |= flags
     _absent(*((whole, "with") if times is None else (ours, "without")))
     chosen = machine_of(machine, board=board, devices=devices, links=links)
     if times is not None:
@@ -146,7 +150,10 @@ def compose(
     asked = Asked(
         algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or ()
     )
-    found = answered(asked, chosen, metric=metric, board=board, card=card, out=out, measure=profile)
+    told = dict(metric=metric, board=board, card=card, out=out, measure=profile)
+    if launches is not None:
+        told["launches"] = launches
+    found = answered(asked, chosen, **told)
     _write(found.out, found.text, found.draw, overwrite or out is None)
     _answer(found.out, found.text, found.show, as_json)
     if run:

@@ -25,7 +25,7 @@ def invoke(*words, code=0):
     return found.stdout
 
 
-def fast(plans, card="model", board="u200"):
+def fast(plans, card="model", board="u200", launches=400):
     """Profiles in which each further plan takes 100 us longer."""
     parts = {"environments": 100.0, "policy": 0.0, "packing": 0.0, "other": 0.0, "memory": 50.0}
     return {
@@ -45,6 +45,7 @@ def measured(monkeypatch, tmp_path):
 
     def told(plans, **options):
         names.extend(plans)
+        assert options["launches"] in (400, 7)
         return fast(plans, **options)
 
     alone = {"sample_us": 20.0, "insert_us": 5.0, "update_us": 10.0}
@@ -232,6 +233,7 @@ def test_a_machine_without_torch_and_without_a_learner_on_the_card(measured, mon
         (["--transfers", "added"], "transfers must be given with times, not without them"),
         (["--set", "learner=cpu"], "learner must be left to compose, not be set"),
         (["--set", "memory=ring"], "memory must be left to compose, not be set"),
+        (["--profile", "--launches", 4], "launches must be an integer in 5..1048576, not 4"),
         (["--ratio", 12], "ratio must divide the 32 steps of a launch"),
         (["--machine", "mine"], "machine must be one of this, "),
         (["--board", "ulx3s"], "board must be one of u200, u50, zcu106, not 'ulx3s'"),
@@ -300,7 +302,7 @@ def test_a_gpu_by_a_stand_in(measured, monkeypatch):
 
 
 def test_another_plan_in_a_folder_of_the_users(measured):
-    invoke(*DQN, "--profile", "--out", "mine")
+    invoke(*DQN, "--profile", "--launches", 7, "--out", "mine")
     invoke(*DQN, "--out", "mine")
     text = invoke(*DQN, "--out", "mine", "--board", "u200", code=2)
     assert text.startswith("out must have no other plan, not mine/plan.json")
