@@ -22,7 +22,7 @@ from bench.compose.libraries import LIBRARIES
 from bench.compose.prediction import PLANS
 from host.compose.assign import Sizes
 from host.compose.plans import plan_of
-from host.compose.profile import WARM, summed
+from host.compose.profile import WARM, profile_of
 from host.compose.search import compose
 from host.compose.shipped import shipped
 from host.compose.task import Task
@@ -79,12 +79,13 @@ def measured(batch, *, rounds=ROUNDS, run=_RUN, profiled=_PROFILED):
     launches more in a round, for its profile. A library that is not installed is left out, and a
     line on stderr says so."""
     task = task_of(batch)
+    config = task.config
     plans = {
         name: plan_of(task, rm, learner)
         for name, (rm, learner, _) in PLANS.items()
         if name[0] in ("1", "3", _ON_CARD)
     }
-    on_card = next(plan for name, plan in plans.items() if name[0] == _ON_CARD)
+    name_on_card, on_card = next(each for each in plans.items() if each[0][0] == _ON_CARD)
     with ExitStack() as stack:
         stack.enter_context(single_threaded(with_torch=True))
         runs = {
@@ -98,12 +99,13 @@ def measured(batch, *, rounds=ROUNDS, run=_RUN, profiled=_PROFILED):
         for _ in range(rounds):
             for name, each in runs.items():
                 taken[name].append(each.elapsed(min(run, _LIBRARY_RUN.get(name, run))))
-            profile.append(apart.run(profiled))
+            us, updates = taken[name_on_card][-1]
+            profile.append((*apart.run(profiled), us / updates * config.updates_per_launch))
     eps = {
         name: batch * median(1e6 * updates / us for us, updates in found)
         for name, found in taken.items()
     }
-    return Measured(eps, _predicted(task, on_card, summed(profile)))
+    return Measured(eps, _predicted(task, on_card, profile_of(profile)))
 
 
 def _libraries(task, stack):

@@ -23,10 +23,10 @@ from host.train.threads import single_threaded
 from hw.replay.command_clocks import (
     CARTPOLE_GRANULES,
     insert_clocks,
-    latencies,
     sample_clocks,
     update_clocks,
 )
+from hw.shell.memory_clocks import latencies
 
 __all__ = ["rows"]
 
@@ -141,7 +141,7 @@ def _card():
     """The rows of the card's clocks, for a U200."""
     values = {"capacity": CAPACITY, "fanout": FANOUT}
     kernel = configure(find_design("replay"), boards.get("u200"), values)
-    memory, granules = latencies(kernel), CARTPOLE_GRANULES
+    memory, granules = latencies(kernel.engine), CARTPOLE_GRANULES
     clocks = {f"INSERT of {_INSERTS}": insert_clocks(kernel, _INSERTS, granules, **memory)}
     for count in _BATCHES:
         clocks[f"UPDATE of {count}"] = update_clocks(kernel, count, read=memory["read"])

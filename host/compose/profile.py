@@ -20,7 +20,7 @@ from hw.errors import UsageError
 from sim.cache import say
 
 __all__ = ["LAUNCHES", "ROUNDS", "WARM", "Profile", "Profiler", "here", "load", "measured"]
-__all__ += ["profiling", "save"]
+__all__ += ["profile_of", "profiling", "save"]
 
 #: Rounds in which all plans take turns; launches of a plan in all of them; launches before.
 ROUNDS, LAUNCHES, WARM = 5, 400, 20
@@ -70,7 +70,7 @@ class Profiler:
 
     def profiles(self):
         """``{name: Profile}`` of the rounds so far."""
-        return {name: _profile(rounds) for name, rounds in self._found.items()}
+        return {name: profile_of(rounds) for name, rounds in self._found.items()}
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def measured(plans, *, launches=LAUNCHES, rounds=ROUNDS, **options):
         return profiler.profiles()
 
 
-def _profile(rounds):
+def profile_of(rounds):
     """The Profile of a plan, from ``(microseconds of parts, updates, microseconds of a run)`` of
     each round."""
     micros = [microseconds for microseconds, *_ in rounds]

@@ -9,6 +9,7 @@ import pytest
 from bench.compose import eps
 from bench.learning.peers import dqn
 from host.compose.trial import PARTS
+from hw.learner.parameters.parameter_image import set_bytes
 
 PLAN_1, PLAN_3, PLAN_4 = [name for name in eps.PLANS if name[0] in "134"]
 #: Microseconds of a gradient step of what is measured, plan by (memory, learner).
@@ -116,7 +117,9 @@ def test_a_card_works_beside_the_software(stood_in):
     assert parts.software == 100 * (len(PARTS) - 1)
     # That of u200_host, a transfer each way, and their bytes at 12 GB/s.
     task = eps.task_of(512)
-    moved = 4 * (task.steps * task.words + 512)
+    weights = set_bytes(found.kernel.learner)
+    assert weights >= 4 * (5 * 64 + 65 * 64 + 65 * 2)
+    moved = 4 * (task.steps * task.words + 512) + weights
     assert parts.launch == pytest.approx(60 + 2 * 10 + moved / 12e3)
 
 

@@ -22,7 +22,7 @@ def rounds(*means):
 
 
 def test_medians_over_rounds_of_means_over_launches():
-    found = profile._profile(rounds(10.0, 1000.0, 20.0))
+    found = profile.profile_of(rounds(10.0, 1000.0, 20.0))
     assert list(found.parts) == list(PARTS)
     assert list(found.parts.values()) == [20.0 * (k + 1) for k in range(len(PARTS))]
     assert found.updates == 1.5 and found.run == 600.0
