@@ -105,8 +105,7 @@ def answered(asked, machine, *, metric="throughput", board=None, card="model", o
     )
     if measure:
         _measure(task, plans, out / PROFILE, card, board or "u200", launches)
-    again = f"rlfabric compose {config.algo} --env {config.env} --profile"
-    read = profile.load(out / PROFILE, _identity(task, card), again)
+    read = profile.load(out / PROFILE, _identity(task, card))
     machine = _powered(machine, read["watts"])
     updates = next(iter(read["plans"].values())).updates
     sizes = Sizes(batch=task.batch, inserts=task.steps / updates, words=task.words)

@@ -25,6 +25,7 @@ __all__ += ["profile_of", "profiling", "save"]
 #: Rounds in which all plans take turns; launches of a plan in all of them; launches before.
 ROUNDS, LAUNCHES, WARM = 5, 400, 20
 _VERSION = 1
+_AGAIN = "measure one: the same command with --profile"
 
 
 @dataclass(frozen=True)
@@ -155,10 +156,9 @@ def save(path, task, profiles, **more):
     write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
-def load(path, task, command):
+def load(path, task):
     """The content of a profile's file, with ``plans`` as ``{name: Profile}``. UsageError if it is
-    damaged, or of another machine or task; its text ends with ``command``, which makes a new one.
-    """
+    damaged, or of another machine or task."""
     path = Path(path)
     try:
         found = json.loads(path.read_text())
@@ -167,13 +167,13 @@ def load(path, task, command):
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UsageError(
             f"{path.name} must be a profile, not damaged or absent "
-            f"({type(error).__name__}: {error}); make one with: {command}"
+            f"({type(error).__name__}: {error}); {_AGAIN}"
         ) from error
     for name, wanted in (("version", _VERSION), ("machine", here()), ("task", task)):
         if whose[name] != wanted:
             raise UsageError(
                 f"{path.name} must be of this {name}, not of another one "
-                f"({_difference(whose[name], wanted)}); make one with: {command}"
+                f"({_difference(whose[name], wanted)}); {_AGAIN}"
             )
     return {**found, "plans": plans}
 

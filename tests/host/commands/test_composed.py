@@ -261,7 +261,7 @@ def test_another_task_needs_another_profile(measured):
     invoke(*DQN, "--profile")
     text = invoke(*DQN, "--batch", 64, code=2)
     assert "profile.json must be of this task" in text and "batch_size 32, not 64" in text
-    assert text.endswith("make one with: rlfabric compose dqn --env CartPole-v1 --profile")
+    assert text.endswith("; measure one: the same command with --profile")
 
 
 def test_the_metric(measured):

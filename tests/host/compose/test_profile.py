@@ -74,7 +74,7 @@ def test_the_file(tmp_path):
     path = tmp_path / "profile.json"
     save(path, TASK, KNOWN, watts={"cpu": 12.5})
     before = path.read_bytes()
-    found = load(path, TASK, "again")
+    found = load(path, TASK)
     assert found["plans"] == KNOWN and found["watts"] == {"cpu": 12.5}
     assert found["machine"] == profile.here() and found["machine"]["cores"] >= 1
     assert found["machine"]["versions"]["numpy"] == np.__version__
@@ -88,8 +88,8 @@ def test_damaged(tmp_path, text):
     if text is not None:
         path.write_text(text)
     with pytest.raises(UsageError, match="profile.json must be a profile, not damaged or absent .*"
-                       "make one with: rlfabric compose"):  # fmt: skip
-        load(path, TASK, "rlfabric compose dqn --profile")
+                       "measure one: the same command with --profile"):  # fmt: skip
+        load(path, TASK)
 
 
 @pytest.mark.parametrize(
@@ -117,5 +117,5 @@ def test_of_another_machine_or_task(tmp_path, change, told):
     found = json.loads(path.read_text())
     change(found)
     path.write_text(json.dumps(found))
-    with pytest.raises(UsageError, match=f"profile.json must be of {told}.*; make one with: again"):
-        load(path, TASK, "again")
+    with pytest.raises(UsageError, match=f"profile.json must be of {told}.*; measure one"):
+        load(path, TASK)
