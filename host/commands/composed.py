@@ -178,10 +178,10 @@ def _measure(task, plans, path, card, board, launches):
             continue
         tried[plan.name] = plan.config, own_settings(task, plan)
         devices |= {plan.config.device}
-    if not tried:
-        raise UsageError("a profile must have a plan that runs here, not none")
     with power.measured_watts(power.meters()) as watts:
         found = profile.measured(tried, launches=launches, card=card, board=board)
+    if not found:
+        raise UsageError("a profile must have a plan that runs here, not none")
     for name, each in found.items():
         if each.p90 > 2 * each.p50:
             say(

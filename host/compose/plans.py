@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from host.compose.task import Task
 from host.train.config import RunConfig
+from host.train.families import family_of
 from hw.errors import UsageError
 
 __all__ = ["Plan", "plan_of", "plans_of"]
@@ -50,15 +51,13 @@ def plan_of(task: Task, rm, learner):
     of kind ``learner``; it is ``refused`` if it cannot run."""
     try:
         config = _FAMILIES[task.family](task, rm, learner)
+        family = family_of(config)
+        design = family.design(config)
+        if design is not None:
+            family.kernel_values(config, task.spec)  # not for every environment there are some
     except UsageError as error:
         return Plan(rm, learner, "none", refused=str(error))
-    return Plan(rm, learner, _design(config), config)
-
-
-def _design(config):
-    from host.train.families import family_of
-
-    return family_of(config).design(config) or "none"
+    return Plan(rm, learner, design or "none", config)
 
 
 def _replay(task, rm, learner):

@@ -78,20 +78,25 @@ class Profiler:
 def profiling(plans, *, card="model", board="u200"):
     """A context manager whose value is a Profiler of ``plans``, ``{name: (config, kernel)}``.
 
-    ``kernel`` is as for ``host.train.run.run``, as are ``card`` and ``board``. A plan that cannot
-    be trained raises as its run would.
+    ``kernel`` is as for ``host.train.run.run``, as are ``card`` and ``board``. A plan whose run
+    raises UsageError is left out, and a line says so.
     """
     with ExitStack() as stack:
         trials = {}
         for name, (config, kernel) in plans.items():
             say(f"profile: {name}")
             told = dict(card=card, board=board, kernel=kernel)
-            trials[name] = [
-                stack.enter_context(trial(config, inline=inline, **told))
-                for inline in (True, False)
-            ]
-            for each in trials[name]:
+            try:
+                found = [
+                    stack.enter_context(trial(config, inline=inline, **told))
+                    for inline in (True, False)
+                ]
+            except UsageError as error:
+                say(f"profile: not {name}: {error}")
+                continue
+            for each in found:
                 each.warm(WARM)
+            trials[name] = found
         yield Profiler(trials)
 
 

@@ -83,3 +83,13 @@ def test_rollouts_have_advantages_on_the_card():
     assert plans["cpu"].design == plans["cuda"].design == "gae"
     assert plans["cuda"].config.device == "cuda"
     assert plans["card"].refused.startswith("the gradient steps of ppo must be on a cpu or cuda")
+
+
+def test_images_are_learned_off_the_card():
+    task = Task(preset("dqn", "cpu", env="MinAtar/Breakout-v1"), False, {})
+    plans = {(each.rm, each.learner): each for each in plans_of(task)}
+    for rm in ("cpu", "card"):
+        assert plans[rm, "cpu"].config and plans[rm, "cuda"].config
+        assert plans[rm, "card"].refused.startswith(
+            "env must have observations that are not images"
+        )

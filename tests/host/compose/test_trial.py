@@ -98,6 +98,13 @@ def test_a_profile():
     assert 0 < found.p10 <= found.p50 <= found.p90 and found.run > 0
 
 
+def test_a_plan_that_has_no_run_is_left_out(capsys):
+    odd = replace(SMALL, agent=replace(SMALL.agent, batch_size=7))
+    found = measured({"odd": (odd, {}), "tree": (ON_CPU, {})}, launches=2, rounds=1)
+    assert list(found) == ["tree"]
+    assert "profile: not odd: batch" in capsys.readouterr().err
+
+
 def test_primitives():
     for uniform in (False, True):
         task = Task(SMALL, uniform, {})
