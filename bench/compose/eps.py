@@ -130,7 +130,7 @@ def _predicted(task, plan, profile):
         replace(each, clock_mhz=CLOCK_MHZ) if each.kind == "card" else each
         for each in machine.devices
     ]
-    sizes = Sizes(batch=task.batch, inserts=task.steps / profile.updates, words=task.words)
+    sizes = Sizes(batch=task.batch, inserts=task.steps_of_update(profile.updates), words=task.words)
     machine = replace(machine, devices=tuple(devices))
     return compose(task, [plan], machine, {plan.name: profile}, sizes).choice
 

@@ -108,7 +108,7 @@ def answered(asked, machine, *, metric="throughput", board=None, card="model", o
     read = profile.load(out / PROFILE, _identity(task, card))
     machine = _powered(machine, read["watts"])
     updates = next(iter(read["plans"].values())).updates
-    sizes = Sizes(batch=task.batch, inserts=task.steps / updates, words=task.words)
+    sizes = Sizes(batch=task.batch, inserts=task.steps_of_update(updates), words=task.words)
     found = compose(task, plans, machine, read["plans"], sizes, metric=metric)
     seven = {}
     if task.family == "replay":
@@ -195,7 +195,7 @@ def _measure(task, plans, path, card, board, launches):
 
 def _primitives(task, devices):
     """Times of PEARL's primitives alone: kind of device -> microseconds."""
-    inserts = max(1, round(task.steps / task.config.updates_per_launch))
+    inserts = max(1, round(task.steps_of_update(task.config.updates_per_launch)))
     found = {"cpu": primitives.memory_us(task, inserts)}
     for device in sorted(devices):
         try:

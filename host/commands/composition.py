@@ -94,7 +94,7 @@ def show_plans(task, found, document, seven):
     config, updates = task.config, found.choice.updates
     table(
         f"{config.algo} on {config.env}, batch {task.batch}, an experience of {task.words} words: "
-        f"one gradient step with {task.steps / updates:.4g} environment steps; metric "
+        f"one gradient step with {task.steps_of_update(updates):.4g} environment steps; metric "
         f"{document['metric']}",
         heads,
         rows,

@@ -46,7 +46,7 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, board, prof
         "metric": metric,
         "predicted": {**_figures(choice), "parts": _parts(choice)},
         "sizes": asdict(sizes),
-        "task": {"uniform": task.uniform, "steps_per_update": task.steps / choice.updates},
+        "task": {"uniform": task.uniform, "steps_per_update": task.steps_of_update(choice.updates)},
         "alternatives": [
             {
                 "rm": each.rm,

@@ -49,10 +49,12 @@ class Task:
         """Experiences from which a gradient step learns; with a3c the steps of an agent."""
         return self.config.agent.batch_size
 
-    @property
-    def steps(self):
-        """Environment steps of a launch, all actors together."""
-        return self.config.env_count * getattr(self.config, "steps_per_launch", 1)
+    def steps_of_update(self, updates):
+        """Environment steps, of all actors together, for each gradient step, if a launch has
+        ``updates`` gradient steps."""
+        if self.family == "rounds":  # an agent is trained on its last steps
+            return self.config.agent.batch_size
+        return self.config.env_count * self.config.steps_per_launch / updates
 
     @property
     def words(self):

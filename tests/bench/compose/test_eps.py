@@ -119,7 +119,7 @@ def test_a_card_works_beside_the_software(stood_in):
     task = eps.task_of(512)
     weights = set_bytes(found.kernel.learner)
     assert weights >= 4 * (5 * 64 + 65 * 64 + 65 * 2)
-    moved = 4 * (task.steps * task.words + 512) + weights
+    moved = 4 * (32 * task.words + 512) + weights
     assert parts.launch == pytest.approx(60 + 2 * 10 + moved / 12e3)
 
 

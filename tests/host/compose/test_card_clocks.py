@@ -118,5 +118,5 @@ def test_the_simulated_card_takes_these_clocks(rm, learner):
         short.run(40)
         launches = short.session.launches - before
         taken = (short.session.device_cycles - cycles) / launches
-    expected = plan_clocks(task, plan, kernel, 1.0, DQN.steps)
+    expected = plan_clocks(task, plan, kernel, 1.0, 32)
     assert taken == pytest.approx(expected, rel=0.01), json.dumps([taken, expected])

@@ -55,15 +55,17 @@ def test_no_ratio(ratio):
 def test_sizes():
     task = Task(DQN, False, {})
     # Two observations of 4 numbers, action, reward, discount.
-    assert (task.family, task.batch, task.steps, task.words) == ("replay", 32, 32, 11)
+    assert (task.family, task.batch, task.words) == ("replay", 32, 11)
+    assert task.steps_of_update(1) == 32 and task.steps_of_update(4.0) == 8
     pendulum = Task(preset("ddpg", "card", env="Pendulum-v1"), False, {})
     assert pendulum.words == 3 + 3 + 1 + 2
 
 
 def test_rounds_and_rollouts():
     rounds = Task(preset("a3c", "card", env="CartPole-v1"), False, {})
-    assert rounds.family == "rounds" and rounds.batch == rounds.config.agent.batch_size
+    assert rounds.family == "rounds"
+    assert rounds.batch == rounds.config.agent.batch_size == rounds.steps_of_update(2.0)
     rollouts = Task(preset("ppo", "cpu", env="CartPole-v1"), False, {})
     config = rollouts.config
     assert rollouts.family == "rollouts"
-    assert rollouts.steps == config.env_count * config.steps_per_launch
+    assert rollouts.steps_of_update(2) == config.env_count * config.steps_per_launch / 2
