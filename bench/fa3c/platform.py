@@ -8,7 +8,6 @@ measured with an executor that answers at once.
 
 import sys
 import time
-from concurrent.futures import Future
 from statistics import median
 
 import numpy as np
@@ -58,19 +57,6 @@ class _Answers:
         pass
 
 
-class InTurn:
-    """Stands for ``host.learners.learner.Background``, but has no thread: ``submit`` calls the
-    function at once, and returns a Future that is done."""
-
-    def submit(self, function, *arguments):
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
-
-    def close(self, abort):
-        pass
-
-
 def _host(session):
     """Leaves only the host's work: environments, actions, errors, rounds in the card's form."""
     session.learner.executor = _Answers(session.policy)
@@ -79,7 +65,7 @@ def _host(session):
 
 def _torch(session):
     """Lets the whole session run on one thread."""
-    session.learner._card = InTurn()
+    session.learner.inline()
     return session
 
 
