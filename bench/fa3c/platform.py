@@ -23,7 +23,7 @@ from host.train.threads import single_threaded
 from hw.fa3c.period_clocks import period_clocks
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["InTurn", "rows"]
+__all__ = ["rows"]
 
 _ENV = "ALE/Pong-v5"
 #: Periods of 8 rounds for each population: before the timing begins, and in a turn. Then: turns.

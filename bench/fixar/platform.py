@@ -9,7 +9,6 @@ import time
 from dataclasses import replace
 
 from bench import row
-from bench.fa3c.platform import InTurn
 from bench.fixar.card import precision_of
 from bench.fixar.cycles import BATCHES, CLOCK, case_of, config_of
 from host.card import open_card
@@ -65,7 +64,8 @@ def measure(batch, env=_ENV, warm=_WARM, steps=_STEPS):
     with single_threaded(), open_card("model") as card:
         kernel = card.load(folder / "kernel.json")
         session = build(config, family.factory(config, kernel))
-        session.learner._card, timed = InTurn(), _Timed(kernel)
+        session.learner.inline()
+        timed = _Timed(kernel)
         while session.clock.updates < warm:
             session.iterate()
         session.phases.restart()
