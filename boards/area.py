@@ -66,6 +66,10 @@ FAMILIES = {
 #: are kept): about ``_PART`` modules are mapped at a time, while the others are black boxes.
 _IN_PARTS, _PART = ("ecp5",), 40
 
+#: Bytes of Verilog from which the UltraScale+ passes of each part have a process of their own: in
+#: one process the WebAssembly build of yosys would run out of its 4 GiB.
+_LARGE = 4 << 20
+
 #: Cells that count in a path between registers, memories and multipliers. Carry chains are left
 #: out: a cell of several bits would look like a loop if one bit depends on another.
 _LOGIC = "w:* t:LUT? t:MUXF? t:INV t:PFUMX t:L6MUX21"
@@ -131,22 +135,55 @@ def count(cells):
 def _yosys(verilog, top, passes, work, progress, names=()):
     """Runs ``passes`` on ``top`` and returns the folder with ``stat<k>.json`` and ``depth<k>.txt``
     of each of ``_parts(names)``."""
-    script = f"read_verilog {top}.v; hierarchy -top {top} -check; {passes}"
-    known = "tee -q -o stat{0}.json stat -json; tee -q -o depth{0}.txt ltp -noff " + _LOGIC
-    if len(_parts(names)) == 1:
-        script += f"; {known.format(0)}"
-    else:
-        script, _, mapper = script.rpartition("; ")
-        # If no module is the topmost, none is removed as unused; those inside a box would be.
-        script += f"; setattr -mod -unset top {top}; design -save unmapped"
-        for number, part in enumerate(_parts(names)):
-            # Modules that yosys made of parameters, and named itself, are mapped in part 0.
-            chosen = part if number else sorted(set(names) - set(part))
-            aside = "* @named %d" if number else "@named"
-            script += (
-                f"; design -load unmapped; select -set named {' '.join(chosen)}; blackbox {aside}; "
-                f"{mapper}; {known.format(number)}"
-            )
+    begin, parts = f"read_verilog {top}.v; hierarchy -top {top} -check; ", _parts(names)
+    if len(parts) == 1:
+        return _run(verilog, top, f"{begin}{passes}; {_KNOWN.format(0)}", work, progress)
+    # If no module is the topmost, none is removed as unused; those inside a box would be.
+    loose = f"setattr -mod -unset top {top}"
+    if passes.endswith(_XCUP_LUTS):
+        before = begin + passes.removesuffix(_XCUP_LUTS)
+        return _in_processes(verilog, top, f"{before}{loose}", names, work, progress)
+    passes, _, mapper = passes.rpartition("; ")
+    script = f"{begin}{passes}; {loose}; design -save unmapped"
+    for number in range(len(parts)):
+        boxed, known = _boxed(names, number), _KNOWN.format(number)
+        script += f"; design -load unmapped; {boxed}; {mapper}; {known}"
+    return _run(verilog, top, script, work, progress)
+
+
+def _in_processes(verilog, top, script, names, work, progress):
+    """As ``_yosys``, with a process of yosys for each part. What has ended before is not run
+    again."""
+    unmapped = _run(verilog, top, f"{script}; write_rtlil unmapped.il", work, progress)
+    for number in range(len(_parts(names))):
+        folder = unmapped / f"part{number}"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "done").exists():
+            boxed, known = _boxed(names, number), _KNOWN.format(number)
+            progress(f"yosys: part {number + 1} of {len(_parts(names))}")
+            part = f"read_rtlil ../unmapped.il; {boxed}; {_XCUP_LUTS}; {known}"
+            yosys(top, part, folder, progress)
+            (folder / "done").touch()
+        for file in (f"stat{number}.json", f"depth{number}.txt"):
+            (unmapped / file).write_bytes((folder / file).read_bytes())
+    return unmapped
+
+
+#: Writes what is known of the mapped modules of part {0}.
+_KNOWN = "tee -q -o stat{0}.json stat -json; tee -q -o depth{0}.txt ltp -noff " + _LOGIC
+
+
+def _boxed(names, number):
+    """Commands that make black boxes of all modules but those of part ``number``. Modules that
+    yosys made of parameters, and named itself, are in part 0."""
+    part = _parts(names)[number]
+    chosen = part if number else sorted(set(names) - set(part))
+    aside = "* @named %d" if number else "@named"
+    return f"select -set named {' '.join(chosen)}; blackbox {aside}"
+
+
+def _run(verilog, top, script, work, progress):
+    """Runs yosys with ``script`` on ``top``, unless it has done so before; returns its folder."""
     key = hashlib.sha256(f"{script}{verilog}".encode()).hexdigest()[:16]
     folder = Path(work) / f"{top}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -188,7 +225,7 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
     passes = FAMILIES[family][0 if flatten else 1]
     alike = Alike("" if flatten else verilog)
     text = verilog if flatten else alike.verilog
-    split = family in _IN_PARTS and not flatten
+    split = not flatten and (family in _IN_PARTS or len(text) > _LARGE)
     names = re.findall(r"^module \\?(\S+?)[ (]", text, re.M) if split else []
     folder = _yosys(text, top, passes, work, progress, names)
     found, depths = {}, {}
