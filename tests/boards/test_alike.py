@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from boards.alike import Alike
-from boards.area import Module, count, grouped, modules, total
+from boards.area import Module, SynthesisError, count, grouped, modules, total
 from hw.verilog import to_verilog
 
 
@@ -86,12 +86,38 @@ def test_modules_have_their_own_names(verilog, tmp_path):
     assert registers["top.pair_2.second"] == 3 and registers["top.pair_2.first"] == 8
 
 
-def test_modules_that_are_mapped_apart_are_the_same(verilog, tmp_path, monkeypatch):
-    """A few at a time, the others boxes, the topmost one among them."""
-    whole = modules(verilog, "top", work=tmp_path, family="ecp5")
-    monkeypatch.setattr("boards.area._PART", 2)
-    assert modules(verilog, "top", work=tmp_path, family="ecp5") == whole
+@pytest.mark.parametrize("family", ["ecp5", "xcup"])
+def test_modules_that_are_mapped_apart_are_the_same(family, verilog, tmp_path, monkeypatch):
+    """A few at a time, the others boxes, the topmost one among them; of a large design for
+    UltraScale+ in a process for each part."""
+    whole = modules(verilog, "top", work=tmp_path, family=family)
+    monkeypatch.setattr("boards.mapping._PART", 2)
+    monkeypatch.setattr("boards.mapping._LARGE", 0)
+    assert modules(verilog, "top", work=tmp_path, family=family) == whole
+    parts = sorted(path.name for path in tmp_path.rglob("part*"))
+    assert parts == ([] if family == "ecp5" else ["part0", "part1"])
     assert count(total(whole, "top"))["ff"] == 3 * 8 + 8 + 3 + 3 and len(whole) == 10
+
+
+def test_parts_that_were_mapped_are_not_mapped_again(verilog, tmp_path, monkeypatch):
+    monkeypatch.setattr("boards.mapping._PART", 2)
+    monkeypatch.setattr("boards.mapping._LARGE", 0)
+    ran, broken = [], [True]
+
+    def yosys(top, script, folder, progress):
+        ran.append(folder.name if folder.name.startswith("part") else "whole")
+        if broken and ran[-1] == "part1":
+            raise SynthesisError("yosys must accept top, not fail")
+        number = folder.name.removeprefix("part")
+        for file in (f"stat{number}.json", f"depth{number}.txt"):
+            (folder / file).write_text('{"modules": {}}')
+
+    monkeypatch.setattr("boards.mapping.yosys", yosys)
+    with pytest.raises(SynthesisError):
+        modules(verilog, "top", work=tmp_path)
+    broken.clear()
+    modules(verilog, "top", work=tmp_path)
+    assert ran == ["whole", "part0", "part1", "part1"]
 
 
 def test_what_drives_nothing_is_not_restored(verilog):

@@ -35,7 +35,7 @@ endmodule
 
 @pytest.mark.parametrize("family, part", [("xcup", 40), ("ecp5", 40), ("ecp5", 1)])
 def test_modules_are_mapped_once_and_counted(family, part, tmp_path, monkeypatch):
-    monkeypatch.setattr("boards.area._PART", part)
+    monkeypatch.setattr("boards.mapping._PART", part)
     found = modules(_NESTED, "top", work=tmp_path, family=family)
     (leaf,) = (name for name in found if name != "top")
     assert found["top"].inside == {leaf: 2} and not found["top"].cells
