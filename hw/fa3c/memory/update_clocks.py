@@ -76,7 +76,8 @@ class _Reads:
         # If a row is several beats, the last of them leaves the queue before the row is taken.
         self.credit = _CREDIT - (interval if self.beats > 1 else 0)
         self.rows = list(accumulate(sizes))
-        self.asked, self.begins, self.busy = [RunWalk.LATENCY - 1] * 2, ([], []), 0
+        self.begins, self.busy = ([], []), 0
+        self.asked, self.latest = RunWalk.LATENCY - 1, 1  # the last request: its clock and port
 
     def _earliest(self, port):
         """The clock in which the next burst of ``port`` is asked for; None if not yet known."""
@@ -87,17 +88,18 @@ class _Reads:
         if before > len(self.taken):
             return None
         freed = self.taken[before - 1] + self.credit if before else -1
-        return max(self.asked[port] + 1, freed)
+        return max(self.asked + 1, freed)
 
     def need(self, number):
-        """Burst ``number`` of both ports is read; and, before it, what is asked for earlier."""
+        """Burst ``number`` of both ports is read; and, before it, what is asked for earlier. If
+        both may be asked for, the port goes first that did not have the last turn."""
         while min(map(len, self.begins)) <= number:
-            clocks = [(self._earliest(port), port) for port in (0, 1)]
-            clock, port = min(each for each in clocks if each[0] is not None)
+            clocks = [(self._earliest(port), port == self.latest, port) for port in (0, 1)]
+            clock, _, port = min(each for each in clocks if each[0] is not None)
             begin = max(clock + self.waits[port], self.busy)
             self.busy = begin + self.sizes[len(self.begins[port])] * self.beats
             self.begins[port].append(begin)
-            self.asked[port] = clock
+            self.asked, self.latest = clock, port
 
     def clock(self, number, row, latest):
         """The clock from which on row ``row`` of burst ``number`` is there; the row before was
