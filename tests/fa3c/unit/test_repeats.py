@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hw.fa3c import task_clocks
@@ -95,6 +95,7 @@ def test_the_network_of_the_paper(lanes, rows, width, train):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 8), st.integers(1, 400), powers, engines)
+@example(2, 900, 1, EngineConfig(data_width=128, depth=256, burst_beats=64))
 def test_updates(groups, group, rms_units, engine):
     found = update_clocks._clocks.__wrapped__(groups, group, rms_units, engine)
     with walked():
