@@ -61,7 +61,7 @@ def periods(network, agents):
     parameters, observations and errors; in the first all groups of agents begin.
 
     A generator without an end: each ``next`` runs a period, and gives a list with the design's
-    status block after each of its rounds.
+    status block after each of its rounds. A round without a task is left out.
     """
     rng, schedule = np.random.default_rng(0), Schedule(network.config, agents)
     network.load(random_parameters(network.config, rng))
@@ -69,8 +69,9 @@ def periods(network, agents):
     while True:
         statuses = []
         for plan in islice(plans, schedule.period):
-            network.run(tasks_of(network.config, plan, rng))
-            statuses.append(network.status.copy())
+            if tasks := tasks_of(network.config, plan, rng):
+                network.run(tasks)
+                statuses.append(network.status.copy())
         yield statuses
 
 

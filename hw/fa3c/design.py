@@ -9,7 +9,7 @@ from hw.fa3c.core import A3cCore
 from hw.fa3c.estimate import estimate, suggest
 from hw.fa3c.period_clocks import clocks
 from hw.fa3c.records import A3C_ERRORS, TASK, Task
-from hw.fa3c.rows import ROW_BYTES
+from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH
 from hw.fa3c.space import SPACE
 from hw.shell.command import round_up
 from hw.shell.design import Design, Training, default_engine
@@ -32,10 +32,11 @@ _MINATAR = dict(
 )
 #: Largest first: FA3C's network on two pairs of units with 64 PEs; a network for MinAtar (Young and
 #: Tian, 2019) on one pair with 64 PEs, and with 32; a network for CartPole on one unit of 16 PEs.
+#: Where a row is several beats, memory binds the second, whose PEs would wait.
 _SIZES = (
     dict(),
     _MINATAR,
-    _MINATAR | dict(lanes=2),
+    _MINATAR | dict(lanes=2, drain_words=1),
     dict(
         height=1,
         width=1,
@@ -56,12 +57,13 @@ _SIZES = (
 
 
 def _default(numbers):
-    """The largest of ``_SIZES`` that fits within ``_SHARE`` of the board; the smallest if none
-    does."""
+    """The largest of ``_SIZES`` that fits within ``_SHARE`` of the board, and whose PEs its masters
+    can keep at work; the smallest if none does."""
     names = ("lut", "ff", "bram36", "uram", "dsp")
     limits = {name: _SHARE * numbers[name] for name in names if numbers.get(name) is not None}
-    for sizes in _SIZES:
-        config = Fa3cConfig(engine=default_engine(numbers), ultra_ram=numbers["ultra_ram"], **sizes)
+    engine = default_engine(numbers)
+    for sizes in _SIZES if engine.data_width == ROW_WIDTH else _SIZES[2:]:
+        config = Fa3cConfig(engine=engine, ultra_ram=numbers["ultra_ram"], **sizes)
         if not any(exceeded(estimate(config).resources, limits)):
             break
     return config

@@ -5,6 +5,7 @@ tables and registers are counted by kinds of parts, each fitted to what yosys ma
 """
 
 from dataclasses import replace
+from functools import cache
 
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate, together
@@ -30,8 +31,14 @@ __all__ = ["estimate", "suggest"]
 def estimate(config):
     """Resources of the whole kernel of a Fa3cConfig."""
     parts = [part for role in config.units for part in _unit(config, role)]
-    parts += [RowUpdate.estimate(config), masters(config), *_rounds(config)]
-    return together(parts)
+    around = _around(replace(config, lanes=1, rms_units=1, drain_words=1))
+    return together([*parts, RowUpdate.estimate(config), *around])
+
+
+@cache
+def _around(config):
+    """What is around the units and RMSProp, for all kernels that differ in the sizes of these."""
+    return [masters(config), *_rounds(config)]
 
 
 def _unit(config, role):

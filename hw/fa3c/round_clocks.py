@@ -6,6 +6,9 @@ beats (``unit/row_clocks.py``). A round is right to half a percent. Tests compar
 simulated card.
 """
 
+from functools import cache
+from itertools import accumulate
+
 from hw.fa3c.config import STRIPES
 from hw.fa3c.masters import AHEAD, PORT_WRITE
 from hw.fa3c.memory.run_walk import RunWalk
@@ -65,16 +68,25 @@ class _RmsProp:
         self.now += _NEXT + wait + rows * beats + rows // ROW * max(0, stalls) + end - _EARLY
         return self.now
 
-    def update(self, layer, start, gradient):
-        """Rows of ``gradient``, of a task that begins in clock ``start``, that come late delay all
-        that follow."""
-        alone, rows, late = update_clocks(self.config, layer), 0, 0
+    def update(self, layer, start, task):
+        """Rows of the gradient of ``layer`` that come late delay all that follow; TaskClocks
+        ``task`` begins in clock ``start``."""
+        alone = update_clocks(self.config, layer)
         self.now += _NEXT
-        for clock, count in gradient:
-            first = start + clock - count + 1
-            late = max(late, first - self.now - alone.taken[rows])
-            rows += count
-        self.now += late + alone.done
+        late = start + _behind(task, layer, alone) - self.now
+        self.now += max(0, late) + alone.done
+
+
+@cache
+def _behind(task, layer, alone):
+    """The most clocks by which a row of the gradient comes after UpdateClocks ``alone`` take it, if
+    both begin in one clock."""
+    clocks, counts = zip(*task.gradients[layer], strict=True)
+    rows = accumulate(counts, initial=0)
+    return max(
+        clock - count + 1 - alone.taken[row]
+        for clock, count, row in zip(clocks, counts, rows, strict=False)
+    )
 
 
 def _begin(config, tasks):
@@ -103,15 +115,14 @@ def round_clocks(config, tasks):
         if work.kind == Task.TRAIN:
             start, own = free.get(work.unit, begin), task_clocks(config, work, training)
             free[work.unit] = start + own.end
-            trained[position] = start, own.gradients
+            trained[position] = start, own
             rows += own.rows
     rms = _RmsProp(config, begin)
     for layer, position in _updates(config, tasks):
         if layer is None:
             synced = rms.sync()
         else:
-            start, gradients = trained[position]
-            rms.update(layer, start, gradients[layer])
+            rms.update(layer, *trained[position])
     # Units load observations at the same time, except those that wait.
     inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
     for work in tasks:

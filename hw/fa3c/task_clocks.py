@@ -1,14 +1,15 @@
 """Clocks of one task of a compute unit: rows to load, passes, rows to store."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
 from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.records import Task
+from hw.fa3c.unit.parameter_rows import ParameterRows
 from hw.fa3c.unit.pass_clocks import run_passes
-from hw.fa3c.unit.row_clocks import ParameterRows, Reads, beats_of_row
+from hw.fa3c.unit.row_clocks import Reads, beats_of_row
 from hw.shell.memory_clocks import latencies
 
 __all__ = ["TaskClocks", "Work", "task_clocks", "written_clocks"]
@@ -35,7 +36,8 @@ class Work(NamedTuple):
     waits: bool = False
 
 
-class TaskClocks(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class TaskClocks:
     """Clocks of a task, counted from its beginning.
 
     end : until it is done

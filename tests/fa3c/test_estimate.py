@@ -59,4 +59,6 @@ def test_multipliers_by_hand():
 def test_says_what_would_fit():
     with pytest.raises(boards.DoesNotFit) as caught:
         configure(DESIGN, boards.get("zcu106"), {"units": ("infer", "train") * 2})
-    assert re.search(r"; lanes 1 fits; units infer,train fits$", str(caught.value))
+    assert re.search(
+        r"; lanes 1 fits; units infer,train fits; rms_units 4 fits$", str(caught.value)
+    )

@@ -6,14 +6,15 @@ when all of it stands in its queue. So where a queue has room for one or two bur
 wait for memory, besides their beats.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
-from typing import NamedTuple
 
 from hw.fa3c.masters import AHEAD, PORT_READ, PORT_WRITE
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.memory.run_walk import RunWalk
 from hw.fa3c.rows import ROW
+from hw.fa3c.unit.repeats import Repeats
 from hw.fa3c.unit.row_clocks import beats_of_row, first_beat
 from hw.shell.arbiter import Arbiter
 from hw.shell.burst import BurstSplitter
@@ -29,7 +30,8 @@ _GRANT, _DONE = Arbiter.LATENCY, 7
 _CREDIT = 1 - BurstSplitter.LATENCY
 
 
-class UpdateClocks(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class UpdateClocks:
     """Clocks of an UPDATE whose gradient is there, counted from the taking of the command.
 
     taken : the clocks in which the RUs take each row
@@ -50,17 +52,54 @@ def update_clocks(config, layer):
 def _clocks(groups, group, rms_units, engine):
     most = max(1, engine.burst_beats // beats_of_row(engine))
     sizes = groups * [min(most, group - row) for row in range(0, group, most)]
-    interval, taken, latest = ROW // rms_units, [], -1
-    reads = _Reads(engine, sizes, taken, interval)
-    writes = _Writes(engine, interval)
-    for number, rows in enumerate(sizes):
-        reads.need(number)
+    walk = _Walk(engine, Repeats(sizes, int), ROW // rms_units)
+    return UpdateClocks(tuple(walk.taken), walk.writes.sent + latencies(engine)["write"] + _DONE)
+
+
+class _Walk:
+    """Walks through bursts of ``sizes`` rows, a Repeats, and multiplies what repeats; ``interval``
+    clocks are those of a row in the RUs. ``taken``: the clocks in which rows are taken."""
+
+    def __init__(self, engine, sizes, interval):
+        self.taken, self.interval, self.latest = [], interval, -1
+        self.sizes, self.seen, number = sizes, {}, 0
+        self.reads = _Reads(engine, sizes.items, self.taken, interval)
+        self.writes = _Writes(engine, interval)
+        while number < len(sizes.items):
+            self._burst(number)
+            number = self._skip(number + 1)
+
+    def _burst(self, number):
+        self.reads.need(number)
+        rows = self.sizes.items[number]
         for row in range(rows):
-            begin = max(latest + 1, reads.clock(number, row, latest), writes.room())
-            latest = begin + interval - 1
-            taken.append(latest)
-            writes.row(latest, ends=row == rows - 1)
-    return UpdateClocks(tuple(taken), writes.sent + latencies(engine)["write"] + _DONE)
+            there = self.reads.clock(number, row, self.latest)
+            self.latest = max(self.latest + 1, there, self.writes.room()) + self.interval - 1
+            self.taken.append(self.latest)
+            self.writes.row(self.latest, ends=row == rows - 1)
+
+    def _skip(self, number):
+        """The next burst, ``number`` or a later one: bursts in between are as before."""
+        base, lists = self.latest, [self.taken, *self.reads.begins, *self.writes.lists]
+        state = self.reads.state(number, base), self.writes.state(base)
+        now = number, base, [len(own) for own in lists]
+        before = self.seen.get(state, now)
+        self.seen[state] = now
+        period, clocks = number - before[0], base - before[1]
+        times = self.sizes.times(before[0], number)
+        # Bursts that are read ahead must be as before, too, and that which is asked for next.
+        ahead = max(map(len, self.reads.begins)) - number + 1
+        times -= times and -(-ahead // period)
+        if times <= 0:
+            return number
+        for own, begin, end in zip(lists, before[2], now[2], strict=True):
+            span = own[begin:end]
+            for shift in range(clocks, (times + 1) * clocks, clocks):
+                own += [clock + shift for clock in span]
+        self.latest += times * clocks
+        self.reads.shift(times * clocks)
+        self.writes.shift(times * clocks)
+        return number + times * period
 
 
 class _Reads:
@@ -76,7 +115,8 @@ class _Reads:
         # If a row is several beats, the last of them leaves the queue before the row is taken.
         self.credit = _CREDIT - (interval if self.beats > 1 else 0)
         self.rows = list(accumulate(sizes))
-        self.asked, self.begins, self.busy = [RunWalk.LATENCY - 1] * 2, ([], []), 0
+        self.begins, self.busy = ([], []), 0
+        self.asked, self.latest = RunWalk.LATENCY - 1, 1  # the last request: its clock and port
 
     def _earliest(self, port):
         """The clock in which the next burst of ``port`` is asked for; None if not yet known."""
@@ -87,17 +127,29 @@ class _Reads:
         if before > len(self.taken):
             return None
         freed = self.taken[before - 1] + self.credit if before else -1
-        return max(self.asked[port] + 1, freed)
+        return max(self.asked + 1, freed)
+
+    def state(self, number, base):
+        """All that the clocks of burst ``number`` and later ones depend on, counted from ``base``,
+        the clock in which the row before was taken."""
+        after = [[clock - base for clock in own[number:]] for own in self.begins]
+        before = [clock - base for clock in self.taken[-max(self.places) - 1 :]]
+        return *map(tuple, after), tuple(before), self.busy - base, self.asked - base, self.latest
+
+    def shift(self, clocks):
+        """All that has happened is so many ``clocks`` later."""
+        self.busy, self.asked = self.busy + clocks, self.asked + clocks
 
     def need(self, number):
-        """Burst ``number`` of both ports is read; and, before it, what is asked for earlier."""
+        """Burst ``number`` of both ports is read; and, before it, what is asked for earlier. If
+        both may be asked for, the port goes first that did not have the last turn."""
         while min(map(len, self.begins)) <= number:
-            clocks = [(self._earliest(port), port) for port in (0, 1)]
-            clock, port = min(each for each in clocks if each[0] is not None)
+            clocks = [(self._earliest(port), port == self.latest, port) for port in (0, 1)]
+            clock, _, port = min(each for each in clocks if each[0] is not None)
             begin = max(clock + self.waits[port], self.busy)
             self.busy = begin + self.sizes[len(self.begins[port])] * self.beats
             self.begins[port].append(begin)
-            self.asked[port] = clock
+            self.asked, self.latest = clock, port
 
     def clock(self, number, row, latest):
         """The clock from which on row ``row`` of burst ``number`` is there; the row before was
@@ -120,6 +172,21 @@ class _Writes:
         #: Rows that may have begun and not left the RUs.
         self.depths = [(interval + latency - 1) // interval + 1 for latency in self.latencies]
         self.accepted, self.entered, self.left = ([], []), ([], []), ([], [])
+
+    @property
+    def lists(self):
+        """All lists of clocks."""
+        return *self.accepted, *self.entered, *self.left
+
+    def state(self, base):
+        """All that the clocks of further bursts depend on, counted from ``base``."""
+        most = max(self.places, *self.depths)
+        lists = tuple(tuple([clock - base for clock in own[-most:]]) for own in self.lists)
+        return lists, self.busy - base, self.sent - base
+
+    def shift(self, clocks):
+        """All that has happened is so many ``clocks`` later."""
+        self.busy, self.sent = self.busy + clocks, self.sent + clocks
 
     def room(self):
         """The clock from which on a further row may begin."""

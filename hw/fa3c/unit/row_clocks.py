@@ -1,4 +1,4 @@
-"""Clocks in which rows come from memory: to the feature buffer, and to the ring of parameters.
+"""Clocks in which a port brings rows from memory.
 
 Memory moves a beat a clock, and a row may be several beats. A burst is asked for when the queue of
 its port has room for all its beats. Rows of a striped port come block by block, from the masters in
@@ -6,9 +6,11 @@ turn; each part of the port joins the beats of one row after the other.
 """
 
 from collections import deque
+from math import lcm
 
 from hw.fa3c.config import STRIPES
 from hw.fa3c.rows import ROW, ROW_WIDTH
+from hw.fa3c.unit.repeats import since
 from hw.shell.arbiter import Arbiter
 from hw.shell.burst import BurstSplitter
 from hw.shell.read_engine import ReadEngine
@@ -16,13 +18,10 @@ from hw.shell.width_conversion import Upsizer
 from hw.stream.queue import Queue
 from hw.stream.ram import SHALLOW
 
-__all__ = ["ParameterRows", "Reads", "beats_of_row", "first_beat"]
+__all__ = ["Reads", "beats_of_row", "first_beat"]
 
-#: Pieces of requests of a striped port, and of a feature buffer's runs, that may be under way.
-_PIECES = 16
-#: Clocks from the beginning of a task to its first request for parameters; clocks of a request in
-#: the cutting into stripes; clocks from a row on the port to its place in the ring.
-_BEGIN, _STRIPE, _RING = 3, 2, 1
+#: Clocks of a request in the cutting into stripes.
+_STRIPE = 2
 
 
 def beats_of_row(engine):
@@ -56,7 +55,9 @@ class Reads:
         cut = _STRIPE if stripes > 1 else 0
         self.wait, self.ready = first_beat(engine, latency) + cut, BurstSplitter.LATENCY + cut
         self.depth = max(SHALLOW, engine.burst_beats)
-        self.burst = max(1, engine.burst_beats // self.beats)  # rows
+        burst = max(1, engine.burst_beats // self.beats)
+        #: Rows at whose multiples a burst ends.
+        self.limit = burst if stripes == 1 else min(burst, ROW)
         self.sharing = sharing
         self.turn = 0  # the clock of the latest row
         self.asked, self.busy, self.joined = [0] * stripes, [0] * stripes, [0] * stripes
@@ -72,8 +73,7 @@ class Reads:
         on."""
         found, end = [], row + rows
         while row < end:
-            limit = self.burst if self.stripes == 1 else min(self.burst, ROW)
-            count = min(end, (row // limit + 1) * limit) - row
+            count = min(end, (row // self.limit + 1) * self.limit) - row
             found += self._burst(clock, row // ROW % self.stripes, count)
             row += count
         return found
@@ -104,6 +104,34 @@ class Reads:
         self.waiting[master].append(range(first - join, self.turn - join + 1, step))
         return clocks
 
+    @property
+    def alike(self):
+        """A request is as one for rows that lie this number of rows, or a multiple, behind."""
+        return lcm(self.limit, self.stripes * ROW)
+
+    def alone(self, base):
+        """Whether no burst of another port is on its way after clock ``base``."""
+        return not self.before or all(
+            not others or others[-1][1] + later <= base
+            for others, later in zip(self.before, self.later, strict=True)
+        )
+
+    def state(self, base):
+        """All that the clocks of a request after clock ``base`` depend on, counted from it, if the
+        port is ``alone``."""
+        clocks = since([*self.asked, *self.busy, *self.joined, self.turn], base)
+        waiting = [[(each.start - base, len(each)) for each in own] for own in self.waiting]
+        return clocks, tuple(self.free), tuple(map(tuple, waiting))
+
+    def shift(self, clocks):
+        """All that has happened is so many ``clocks`` later."""
+        for own in (self.asked, self.busy, self.joined):
+            own[:] = [clock + clocks for clock in own]
+        self.turn += clocks
+        for own in self.waiting:
+            for place, each in enumerate(own):
+                own[place] = range(each.start + clocks, each.stop + clocks, each.step)
+
     def _after_another(self, master, begin, clocks):
         """The first of ``clocks`` clocks, from ``begin`` on, if bursts of ``before`` take turns
         with those of this port: at most one goes first, and the next ones wait for this one."""
@@ -114,47 +142,3 @@ class Reads:
             begin = others.popleft()[1] + self.later[master]
             self.later[master] += clocks
         return begin
-
-
-class ParameterRows:
-    """The rows of parameters of a task, as they come into the ring of a unit that begins the task
-    in clock 0. They are asked for in the order of ``passes``, as far ahead as the ring has room.
-
-    config : Fa3cConfig
-    passes : sequence of pass_types.Pass, those of the task
-    reads : Reads
-    """
-
-    def __init__(self, config, passes, reads):
-        self.reads, self.pieces = reads, self._pieces(passes)
-        self.room, self.freed = config.parameter_rows, deque()
-        self.clocks, self.latest = [], _BEGIN
-        self.under_way = deque([0] * _PIECES, maxlen=_PIECES)
-
-    @staticmethod
-    def _pieces(passes):
-        """``(row, rows)`` of each request."""
-        for part in (p.segments for p in passes if p.segments is not None):
-            for a in range(part.counts[0]):
-                for b in range(part.counts[1]):
-                    row = part.base + a * part.strides[0] + b * part.strides[1]
-                    for first in range(0, part.rows, ROW):
-                        yield row + first, min(ROW, part.rows - first)
-
-    def clock(self, number):
-        """The clock from which on row ``number`` of the task can be fetched."""
-        while len(self.clocks) <= number:
-            row, rows = next(self.pieces)
-            clock = max(self.latest + 1, self.under_way[0] + 1)
-            while self.room < rows:
-                freed, places = self.freed.popleft()
-                clock, self.room = max(clock, freed + 1), self.room + places
-            self.room -= rows
-            self.latest = clock
-            self.clocks += [each + _RING for each in self.reads.ask(clock, row, rows)]
-            self.under_way.append(self.clocks[-1])
-        return self.clocks[number]
-
-    def release(self, clock, rows):
-        """``rows`` rows, in order, are free from ``clock`` on."""
-        self.freed.append((clock, rows))

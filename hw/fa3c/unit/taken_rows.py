@@ -1,11 +1,13 @@
 """Clocks in which a pass asks the feature buffer for rows, and takes the rows that the PEs hold."""
 
 from collections import deque
+from sys import maxsize
 
 from hw.fa3c.pass_types import Source
 from hw.fa3c.rows import ROW
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
+from hw.fa3c.unit.repeats import since
 from hw.stream.transpose import Transpose
 
 __all__ = ["Asked", "TakenRows"]
@@ -45,6 +47,21 @@ class Asked:
         self.due.popleft()
         self._ask(clock + 1)
 
+    def state(self, base, line):
+        """All that its clocks after ``base`` depend on, besides ``total``, counted from it; the
+        latest line was asked for in clock ``line``."""
+        self.clocks = {clock for clock in self.clocks if clock > line}
+        clocks = tuple(sorted([clock - base for clock in self.clocks]))
+        latest = max(0, self.latest - base) if self.total else None
+        return latest, since(self.due, base), clocks
+
+    def shift(self, clocks, asked):
+        """All that has happened is so many ``clocks`` later, and ``asked`` requests are further
+        ones."""
+        self.latest, self.total = self.latest + clocks, self.total - asked
+        self.clocks = {clock + clocks for clock in self.clocks}
+        self.due = deque(clock + clocks for clock in self.due)
+
 
 class TakenRows:
     """Clocks in which the rows for the PEs are taken, one after the other.
@@ -61,7 +78,9 @@ class TakenRows:
             self.later += ROW - 1 + Transpose.LATENCY
         self.first = start + 1 + self.later
         self.parameters = parameters if p.segments is not None else None
-        self.number, self.end = begin, begin
+        self.number, self.end, self.resident = begin, begin, True
+        #: The least clocks, since it was set, by which a row was there before it could be taken.
+        self.early = maxsize
         if self.parameters:
             part = p.segments
             self.end += part.counts[0] * part.counts[1] * part.rows
@@ -92,9 +111,30 @@ class TakenRows:
         if self.transposed:
             place = (last - self.begin) % ROW
             last, later = last + ROW - 1 - place, later + Transpose.LATENCY + place
-        self.last = max(self.last, self.parameters.clock(last) + later)
+        there = self.parameters.clock(last) + later
+        self.early = min(self.early, self.last - there)
+        self.last = max(self.last, there)
         if not self.resident:
             self.parameters.release(self.last, count)
+
+    @property
+    def flowing(self):
+        """The rows are parameters that are read once each, in order."""
+        return not self.resident
+
+    def state(self, base):
+        """All that the next clocks depend on, besides places in the ring, counted from ``base``;
+        None if it cannot be compared with others."""
+        own = self.last - base, max(0, self.first - self.last - 1)
+        if not self.parameters or self.resident and (self.transposed or self.number >= self.end):
+            return own
+        if self.resident:
+            return None
+        place = (self.number - self.begin) % ROW if self.transposed else 0
+        if self.parameters.arrived(self.number, base - self.later):
+            return *own, place, self.parameters.piece
+        flow = self.parameters.state(self.number)
+        return flow and (*own, place, flow)
 
     def pass_bias(self):
         """A row of biases passes, in order with the other rows; padding follows it if all rows of

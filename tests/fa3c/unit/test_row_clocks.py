@@ -8,8 +8,9 @@ from fa3c.networks import NETWORKS
 
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.plan import forward_passes, training_passes
+from hw.fa3c.unit.parameter_rows import ParameterRows
 from hw.fa3c.unit.pass_clocks import pass_clocks, run_passes
-from hw.fa3c.unit.row_clocks import ParameterRows, Reads, beats_of_row, first_beat
+from hw.fa3c.unit.row_clocks import Reads, beats_of_row, first_beat
 from hw.shell.axi import EngineConfig
 
 LATENCY = 64
@@ -76,7 +77,7 @@ def test_a_task_that_waits_for_its_rows(name, train):
         found.append(every[-1].end)
         asked = sum(p.segments.counts[0] * p.segments.counts[1] * p.segments.rows
                     for p in passes if p.segments is not None)  # fmt: skip
-        assert len(rows.clocks) == asked and rows.room >= 0
+        assert rows.count == asked and rows.room >= 0
     assert found == sorted(found)
     assert found[0] >= sum(pass_clocks(config, passes, config.batch))
 
