@@ -8,58 +8,9 @@ from typer.testing import CliRunner
 import host.commands.composed as composed
 import rlfabric
 from host.commands.app import app
-from host.commands.exits import report
 from host.commands.request import request
-from host.compose.profile import Profile
-from hw.errors import MissingTool, UsageError
-
-DQN = ["dqn", "--env", "CartPole-v1"]
-
-
-def invoke(*words, code=0):
-    found = CliRunner().invoke(app, ["compose", *(str(word) for word in words)])
-    if code:
-        assert report(found.exception) == code, found.exception
-        return str(found.exception)
-    assert found.exit_code == 0, (found.output, found.exception)
-    return found.stdout
-
-
-def fast(plans, card="model", board="u200", launches=400):
-    """Profiles in which each further plan takes 100 us longer."""
-    parts = {"environments": 100.0, "policy": 0.0, "packing": 0.0, "other": 0.0, "memory": 50.0}
-    return {
-        name: Profile(
-            updates=each.updates_per_launch if hasattr(each, "updates_per_launch") else 4.0,
-            parts=parts | {"device": 10.0, "learning": 100.0 * k},
-            run=160 + 100.0 * k, p10=1.0, p50=2.0, p90=3.0,
-        )
-        for k, (name, (each, _)) in enumerate(plans.items())
-    }  # fmt: skip
-
-
-@pytest.fixture
-def measured(monkeypatch, tmp_path):
-    """Nothing is trained; the list of the plans that were measured."""
-    names = []
-
-    def told(plans, **options):
-        names.extend(plans)
-        assert options["launches"] in (400, 7)
-        return fast(plans, **options)
-
-    alone = {"sample_us": 20.0, "insert_us": 5.0, "update_us": 10.0}
-    monkeypatch.setattr(composed.profile, "measured", told)
-    monkeypatch.setattr(composed.primitives, "memory_us", lambda task, inserts: dict(alone))
-    monkeypatch.setattr(composed.primitives, "learner_us", lambda task, device: 300.0)
-    monkeypatch.setattr(composed.power, "meters", dict)
-    monkeypatch.setattr("host.commands.composed.drawn_plans", lambda task, found: b"picture")
-    monkeypatch.chdir(tmp_path)
-    return names
-
-
-def plan(path="runs/compose-dqn-CartPole-v1"):
-    return json.loads((rlfabric.Path(path) / "plan.json").read_text())
+from hw.errors import UsageError
+from tests.host.composed_plans import DQN, fast, invoke
 
 
 def test_profile_and_plan(measured, tmp_path):
@@ -207,68 +158,6 @@ def test_watts_of_the_profile(measured, monkeypatch):
     assert text == "watts must be known for metric efficiency, not empty for card0"
 
 
-def test_without_torch_the_card_learns_alone(measured, monkeypatch):
-    def missing(name):
-        raise MissingTool("torch must be installed to train on the CPU, not missing")
-
-    monkeypatch.setattr(composed, "check_device", missing)
-    invoke(*DQN, "--profile")
-    assert measured == ["rm cpu, learner card, kernel dqn", "rm card, learner card, kernel dqn"]
-
-
-def test_a_machine_without_torch_and_without_a_learner_on_the_card(measured, monkeypatch):
-    def missing(name):
-        raise MissingTool("torch must be installed to train on the CPU, not missing")
-
-    monkeypatch.setattr(composed, "check_device", missing)
-    text = invoke("sac", "--env", "Pendulum-v1", "--profile", code=2)
-    assert text == "a profile must have a plan that runs here, not none"
-
-
-@pytest.mark.parametrize(
-    "words, text",
-    [
-        ([], "profile.json must be a profile, not damaged or absent"),
-        (["--inserts", 4], "inserts must be given with times, not without them"),
-        (["--transfers", "added"], "transfers must be given with times, not without them"),
-        (["--set", "learner=cpu"], "learner must be left to compose, not be set"),
-        (["--set", "memory=ring"], "memory must be left to compose, not be set"),
-        (["--profile", "--launches", 4], "launches must be an integer in 5..1048576, not 4"),
-        (["--ratio", 12], "ratio must divide the 32 steps of a launch"),
-        (["--machine", "mine"], "machine must be one of this, "),
-        (["--board", "ulx3s"], "board must be one of u200, u50, zcu106, not 'ulx3s'"),
-        (["--devices", "d.csv"], "links must be given with devices, not absent"),
-    ],
-)
-def test_what_is_wrong_is_said(measured, words, text):
-    assert text in invoke(*DQN, *words, code=2)
-
-
-def test_options_of_a_profile_go_without_times(measured, tmp_path):
-    for words, name in ((["--ratio", 8], "ratio"), (["--uniform"], "uniform"), (["--run"], "run"),
-                        (["--profile"], "profile"), (["--set", "a=1"], "settings")):  # fmt: skip
-        text = invoke("dqn", "--times", "times.csv", *words, code=2)
-        assert text == f"{name} must be given without times, not with them"
-
-
-def test_no_ratio_without_a_replay_memory(measured):
-    for words in (["--ratio", 8], ["--uniform"]):
-        text = invoke("ppo", *words, code=2)
-        assert text == f"{words[0][2:]} must be without ppo, which has no replay memory"
-
-
-def test_another_task_needs_another_profile(measured):
-    invoke(*DQN, "--profile")
-    text = invoke(*DQN, "--batch", 64, code=2)
-    assert "profile.json must be of this task" in text and "batch_size 32, not 64" in text
-    assert text.endswith("; measure one: the same command with --profile")
-
-
-def test_the_metric(measured):
-    invoke(*DQN, "--profile")
-    assert "metric must be one of throughput, efficiency" in invoke(*DQN, "--metric", "x", code=2)
-
-
 def test_from_python(measured, monkeypatch):
     found = rlfabric.compose("dqn", "CartPole-v1", profile=True, config={"batch_size": 64})
     assert found.folder.name == "compose-dqn-CartPole-v1" and found.picture == b"picture"
@@ -299,13 +188,3 @@ def test_a_gpu_by_a_stand_in(measured, monkeypatch):
     assert {(each["rm"], each["learner"]) for each in found["refused"]} == {
         ("gpu0", each) for each in ("cpu0", "card0", "gpu0")
     }
-
-
-def test_another_plan_in_a_folder_of_the_users(measured):
-    invoke(*DQN, "--profile", "--launches", 7, "--out", "mine")
-    invoke(*DQN, "--out", "mine")
-    text = invoke(*DQN, "--out", "mine", "--board", "u200", code=2)
-    assert text.startswith("out must have no other plan, not mine/plan.json")
-    invoke(*DQN, "--out", "mine", "--board", "u200", "--overwrite")
-    invoke(*DQN, "--profile")
-    invoke(*DQN, "--board", "u200")  # a folder of rlfabric's own

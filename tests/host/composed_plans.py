@@ -1,0 +1,31 @@
+"""``rlfabric compose`` with profiles in which nothing is trained."""
+
+from typer.testing import CliRunner
+
+from host.commands.app import app
+from host.commands.exits import report
+from host.compose.profile import Profile
+
+DQN = ["dqn", "--env", "CartPole-v1"]
+
+
+def invoke(*words, code=0):
+    found = CliRunner().invoke(app, ["compose", *(str(word) for word in words)])
+    if code:
+        assert report(found.exception) == code, found.exception
+        return str(found.exception)
+    assert found.exit_code == 0, (found.output, found.exception)
+    return found.stdout
+
+
+def fast(plans, card="model", board="u200", launches=400):
+    """Profiles in which each further plan takes 100 us longer."""
+    parts = {"environments": 100.0, "policy": 0.0, "packing": 0.0, "other": 0.0, "memory": 50.0}
+    return {
+        name: Profile(
+            updates=each.updates_per_launch if hasattr(each, "updates_per_launch") else 4.0,
+            parts=parts | {"device": 10.0, "learning": 100.0 * k},
+            run=160 + 100.0 * k, p10=1.0, p50=2.0, p90=3.0,
+        )
+        for k, (name, (each, _)) in enumerate(plans.items())
+    }  # fmt: skip
