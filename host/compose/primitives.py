@@ -16,10 +16,11 @@ __all__ = ["ITERATIONS", "learner_us", "memory_us"]
 ITERATIONS = 1000
 
 
-def memory_us(task, inserts, *, iterations=ITERATIONS, clock=time.process_time):
+def memory_us(task, inserts, *, iterations=None, clock=time.process_time):
     """``{"sample_us", "insert_us", "update_us"}`` of a replay memory on the cpu for a Task: median
     processor time of a draw of a batch, of an insertion of ``inserts`` experiences, and of an
-    update of a batch's priorities. The memory is full of random experiences."""
+    update of a batch's priorities. The memory is full of random experiences. ``iterations`` None:
+    ITERATIONS."""
     config, rng = task.config, np.random.default_rng(0)
     kind = RingMemory if task.uniform else TreeMemory
     memory = kind(task.spec.fields, capacity=config.capacity, seed=0)
@@ -37,9 +38,9 @@ def memory_us(task, inserts, *, iterations=ITERATIONS, clock=time.process_time):
     return {name: _median_us(call, iterations, clock) for name, call in calls.items()}
 
 
-def learner_us(task, device="cpu", *, iterations=ITERATIONS, clock=time.process_time):
+def learner_us(task, device="cpu", *, iterations=None, clock=time.process_time):
     """Median processor time, in microseconds, of a gradient step of a Task on ``device``, cpu or
-    torch's name of another. MissingTool without torch."""
+    torch's name of another; other arguments as for ``memory_us``. MissingTool without torch."""
     config, rng = task.config, np.random.default_rng(0)
     weights, exploration, steps = Seeds(0).agent
     made = dict(weights=weights, exploration=exploration)
@@ -64,6 +65,7 @@ def synthetic(task, rng, count):
 
 
 def _median_us(call, iterations, clock):
+    iterations = iterations or ITERATIONS
     for _ in range(max(1, iterations // 50)):
         call()
     taken = []

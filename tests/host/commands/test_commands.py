@@ -55,6 +55,8 @@ def here(tmp_path, monkeypatch):
     """An empty folder with a user's own module in it, where everything is built."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr("host.compose.profile.WARM", 1)
+    monkeypatch.setattr("host.compose.primitives.ITERATIONS", 5)
     algorithm = shown("adding_an_algorithm.md")["my_agents/sarsa.py"]
     (tmp_path / "my_package.py").write_text(MODULE + algorithm)
     with visible(tmp_path, on_path=False):
@@ -65,6 +67,13 @@ def here(tmp_path, monkeypatch):
 def small(words):
     """Words of a training that is over in a second."""
     return [*words, *SMALL, *{"ppo": ROLLOUT, "a3c": ROUNDS}.get(words[1], AGENT)]
+
+
+def brief(words):
+    """Words of a composition with the shortest profile there is, and of a run of 400 steps."""
+    run = ["--set", "steps=400", "--set", "evaluation_episodes=1"] if "--run" in words else []
+    profile = [] if "--profile" in words else ["--profile"]
+    return [*words, *profile, "--launches", "5", *AGENT, *run]
 
 
 def ran(run, words):
@@ -103,6 +112,8 @@ def test_runs(run, here, line):
             ran(run, small([word for word in words if word != "--resume"]))
         for folder in re.findall(r"runs/\w+(?=/summary)", line):
             ran(run, small(["train", "dqn", "--out", folder]))
+        if "plan.json" in words:
+            ran(run, brief(["compose", "dqn", "--out", "."]))
         out = ran(run, small(words))
         assert out.splitlines()[-1].endswith("returns.png")
     elif words[0] == "evaluate":
@@ -115,7 +126,8 @@ def test_runs(run, here, line):
         assert "choice: " in ran(run, [*words, *few]) or "--json" in words
     elif words[0] == "compose":
         write_machine(here)
-        assert "choice: " in ran(run, words) or "--json" in words
+        found = ran(run, words if "--times" in words else brief(words))
+        assert "choice: " in found or "--json" in words
     else:
         assert ran(run, words)
 

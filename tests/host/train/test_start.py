@@ -104,7 +104,8 @@ def test_a_run_without_a_card(monkeypatch, tmp_path):
     out.mkdir()
     (out / "checkpoint.npz").touch()
     module.run(config, out=out, card="sim", resume=True)
-    assert asked == [dict(out=out, card="none", resume=True, console=None, callback=None)]
+    told = dict(out=out, card="none", kernel=None, resume=True, console=None, callback=None)
+    assert asked == [told]
     with pytest.raises(ValueError, match="^kernel.lanes must not be set in a run without a card$"):
         module.run(config, out=tmp_path / "other", card="sim", kernel={"lanes": "2"})
     with pytest.raises(ValueError, match="^--trace must be with card sim, not none$"):
