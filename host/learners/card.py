@@ -12,7 +12,7 @@ import numpy as np
 from host.algorithms.config import Clock
 from host.algorithms.policy import InferredPolicy
 from host.learners.learner import MemoryLearner
-from host.memory import SentReplay
+from host.memory.sent import SentReplay
 from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learner import LearningReplay
 from hw.config import check_range

@@ -5,7 +5,7 @@ from dataclasses import replace
 from host.algorithms.policy import InferredPolicy
 from host.algorithms.precision import CAPTURED, PrecisionSchedule
 from host.learners.card import CardLearner
-from host.memory import SentFixarReplay
+from host.memory.sent import SentFixarReplay
 from host.runtime.fixar import FixarReplay
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
 

@@ -1,11 +1,12 @@
 """Replay memories off the card, behind the surface of the card's; and a learner's kernel that
-trains on their batches. Read ``rows`` first."""
+trains on their batches. Read ``rows`` first.
 
-from host.memory.ring import RingMemory
-from host.memory.sent import SentFixarReplay, SentReplay
-from host.memory.tree import TreeMemory
+The memories are compiled by numba, which takes a second to import; so none is imported here.
+"""
 
-__all__ = ["MEMORIES", "ON_CPU", "RingMemory", "SentFixarReplay", "SentReplay", "TreeMemory"]
+from importlib import import_module
+
+__all__ = ["MEMORIES", "memory_on_cpu"]
 
 #: name -> explanation
 MEMORIES = {
@@ -14,5 +15,10 @@ MEMORIES = {
     "ring": "uniform, on the CPU; draws are with replacement, and all weights are 1",
 }
 
-#: name -> class of those on the CPU
-ON_CPU = {"tree": TreeMemory, "ring": RingMemory}
+_ON_CPU = {"tree": "TreeMemory", "ring": "RingMemory"}
+
+
+def memory_on_cpu(name):
+    """The class of the replay memory called ``name`` on the CPU: TreeMemory for tree, RingMemory
+    for ring."""
+    return getattr(import_module(f"{__name__}.{name}"), _ON_CPU[name])

@@ -7,7 +7,7 @@ from host.collect.collector import NStepCollector
 from host.collect.nstep import NStep
 from host.learners.card import kernel_settings
 from host.learners.designs import learner_of
-from host.memory import ON_CPU
+from host.memory import memory_on_cpu
 from host.runtime.experience import record_dtype
 from host.runtime.program import aligned
 from host.train.families.family import Family, spec_of
@@ -57,7 +57,7 @@ class Replay(Family):
         learner = learner_of(config.kernel)
         if config.memory == "card":
             return partial(learner.BUFFER, kernel)
-        kind = ON_CPU[config.memory]
+        kind = memory_on_cpu(config.memory)
         if kernel is None:
             return kind
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from host.memory import RingMemory
+from host.memory.ring import RingMemory
 from tests.host.replay_buffers import FIELDS, bad_calls, equal, experiences
 
 

@@ -19,7 +19,9 @@ from learner.modelled import (
 )
 
 from host.card.kernel import GivenUp
-from host.memory import RingMemory, SentFixarReplay, SentReplay, TreeMemory
+from host.memory.ring import RingMemory
+from host.memory.sent import SentFixarReplay, SentReplay
+from host.memory.tree import TreeMemory
 from host.runtime.fixar import FixarReplay
 from host.runtime.learner import Diverged, LearningReplay
 from hw.fixar.precision import Precision

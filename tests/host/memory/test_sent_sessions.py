@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from learner.modelled import equal, opened
 
-from host.memory import SentReplay
+from host.memory.sent import SentReplay
 from host.runtime.learner import LearningReplay
 from host.train.build import build
 from host.train.families import family_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from replay.kernels import WIDE, kernel_config, opened
 
-from host.memory import TreeMemory
+from host.memory.tree import TreeMemory
 from host.runtime.replay import PrioritizedReplayBuffer
 from tests.host.replay_buffers import FIELDS, bad_calls, equal, experiences, make
 

@@ -7,7 +7,9 @@ import pytest
 
 import rlfabric
 from host.commands.request import request
-from host.memory import RingMemory, SentReplay, TreeMemory
+from host.memory.ring import RingMemory
+from host.memory.sent import SentReplay
+from host.memory.tree import TreeMemory
 from host.runtime.learner import learner_fields
 from host.train.families import family_of
 from host.train.log import read_progress
