@@ -89,17 +89,18 @@ def mapping(verilog, top, passes, work, progress, names=()):
 
 def _in_processes(verilog, top, script, names, work, progress):
     """As ``mapping``, with a process of yosys for each part. What has ended before is not run
-    again."""
+    again. Not for ECP5, of which RTLIL does not keep that its registers have parameters."""
     unmapped = _run(verilog, top, f"{script}; write_rtlil unmapped.il", work, progress)
     for number in range(len(parts_of(names))):
+        boxed, known = _boxed(names, number), _KNOWN.format(number)
+        part = f"read_rtlil ../unmapped.il; {boxed}; {_XCUP_LUTS}; {known}"
         folder = unmapped / f"part{number}"
-        folder.mkdir(exist_ok=True)
-        if not (folder / "done").exists():
-            boxed, known = _boxed(names, number), _KNOWN.format(number)
+        done = folder / "done"
+        if not done.exists() or done.read_text() != part:
+            folder.mkdir(exist_ok=True)
             progress(f"yosys: part {number + 1} of {len(parts_of(names))}")
-            part = f"read_rtlil ../unmapped.il; {boxed}; {_XCUP_LUTS}; {known}"
             yosys(top, part, folder, progress)
-            (folder / "done").touch()
+            done.write_text(part)
         for file in (f"stat{number}.json", f"depth{number}.txt"):
             (unmapped / file).write_bytes((folder / file).read_bytes())
     return unmapped

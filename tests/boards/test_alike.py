@@ -118,6 +118,9 @@ def test_parts_that_were_mapped_are_not_mapped_again(verilog, tmp_path, monkeypa
     broken.clear()
     modules(verilog, "top", work=tmp_path)
     assert ran == ["whole", "part0", "part1", "part1"]
+    monkeypatch.setattr("boards.mapping._KNOWN", "other commands {0}")
+    modules(verilog, "top", work=tmp_path)
+    assert ran[4:] == ["part0", "part1"], "what other commands have written is not taken"
 
 
 def test_what_drives_nothing_is_not_restored(verilog):
