@@ -49,18 +49,18 @@ class Composed:
         self,
         *,
         card: str = "model",
-        board: str = "u200",
+        board: str | None = None,
         out: str | PathLike[str] | None = None,
         resume: bool = False,
         overwrite: bool = False,
         progress: bool = True,
     ) -> Run:
         """Trains by the plan, as ``rlfabric.train`` does; arguments and errors are those of that
-        function."""
+        function. ``board`` None: that of the plan's card, or u200."""
         result = run(
             self._answer.choice.plan.config,
             card=card,
-            board=board,
+            board=board or self._answer.board,
             out=out,
             resume=resume,
             overwrite=overwrite,
@@ -127,5 +127,6 @@ def compose(
     settings = dict(config or {}) | {f"kernel.{name}": x for name, x in (kernel or {}).items()}
     asked = Asked(algorithm, env, ratio, uniform, settings)
     found = machine_of(machine, board=board, devices=devices, links=links)
-    answer = answered(asked, found, metric=metric, board=board, card=card, out=out, measure=profile)
+    told = dict(metric=metric, card=card, out=out, measure=profile, launches=launches)
+    answer = answered(asked, found, **told)
     return Composed(answer.out, answer.document, answer)

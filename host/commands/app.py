@@ -18,6 +18,8 @@ from host.commands.options import (
     Imports,
     Learner,
     Memory,
+    RunEnv,
+    RunFile,
     Settings,
     Verbose,
     command_line,
@@ -117,10 +119,7 @@ def train(
     algorithm: Annotated[
         str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`, or `MODULE:NAME`.")
     ],
-    env: Annotated[
-        str | None,
-        typer.Option(help="A gymnasium environment. [default: the algorithm's own]"),
-    ] = None,
+    env: RunEnv = None,
     learner: Learner = None,
     design: Annotated[
         str | None,
@@ -176,10 +175,7 @@ def train(
     ] = None,
     board: BoardName = "u200",
     settings: Settings = None,
-    file: Annotated[
-        Path | None,
-        typer.Option("--config", help="Fields from a run's summary.json, or another JSON file."),
-    ] = None,
+    file: RunFile = None,
     imports: Imports = None,
     verbose: Verbose = False,
 ):

@@ -11,7 +11,7 @@ from host.commands.composition import drawn_plans, show_plans
 from host.commands.request import request
 from host.compose import power, primitives, profile
 from host.compose.assign import Sizes
-from host.compose.card_clocks import own_settings
+from host.compose.card_clocks import TWIN_BOARD, own_settings
 from host.compose.document import text_of
 from host.compose.pearl import equation7
 from host.compose.plan_file import PROFILE, plan_document
@@ -56,6 +56,7 @@ class Answer:
     document, text : the plan, as a dict and as the text of its file.
     choice : Candidate
     kernel : fields of the kernel that is generated for the chosen run.
+    board : that of the machine's card; for the twin, and without a card, u200.
     draw, show : functions without arguments that give its picture (bytes) and print it.
     """
 
@@ -63,6 +64,7 @@ class Answer:
     document: dict
     choice: Candidate
     kernel: dict
+    board: str
     draw: Callable
     show: Callable
 
@@ -70,22 +72,21 @@ class Answer:
     def text(self):
         return text_of(self.document)
 
-    def train(self, card, board="u200", **options):
-        """Trains by the plan, as ``rlfabric train`` does; returns the exit code. ``options`` are
-        those of ``host.train.run.run``."""
+    def train(self, card):
+        """Trains by the plan, as ``rlfabric train`` does; returns the exit code."""
         from host.train.run import start
 
         config = self.choice.plan.config
-        return start(config, card=card, board=board, kernel=self.kernel, **options)
+        return start(config, card=card, board=self.board, kernel=self.kernel)
 
 
-def answered(asked, machine, *, metric="throughput", board=None, card="model", out=None,
-             measure=False, launches=profile.LAUNCHES):  # fmt: skip
+def answered(asked, machine, *, metric="throughput", card="model", out=None, measure=False,
+             launches=profile.LAUNCHES):  # fmt: skip
     """The Answer for Asked on a Machine.
 
     Parameters
     ----------
-    metric, board : as for ``plan_document``.
+    metric : as for ``plan_document``.
     card : str
         The card of the profile, as for ``open_card``.
     out : path, optional
@@ -103,8 +104,9 @@ def answered(asked, machine, *, metric="throughput", board=None, card="model", o
     out = (
         Path("runs") / plain_name("compose", config.algo, config.env) if out is None else Path(out)
     )
+    board = (machine.card and machine.card.board) or TWIN_BOARD
     if measure:
-        _measure(task, plans, out / PROFILE, card, board or "u200", launches)
+        _measure(task, plans, out / PROFILE, card, board, launches)
     read = profile.load(out / PROFILE, _identity(task, card))
     machine = _powered(machine, read["watts"])
     updates = next(iter(read["plans"].values())).updates
@@ -113,13 +115,14 @@ def answered(asked, machine, *, metric="throughput", board=None, card="model", o
     seven = {}
     if task.family == "replay":
         seven = equation7(task, plans, machine, read["primitives"], sizes)
-    told = dict(metric=metric, equation7=seven, board=board, profile=read["machine"])
+    told = dict(metric=metric, equation7=seven, profile=read["machine"])
     document = plan_document(task, machine, found, sizes, **told)
     return Answer(
         out=out,
         document=document,
         choice=found.choice,
         kernel=own_settings(task, found.choice.plan),
+        board=board,
         draw=lambda: drawn_plans(task, found),
         show=lambda: show_plans(task, found, document, seven),
     )

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from host.commands.options import Imports, Settings, Verbose, count, options
+from host.commands.options import (
+    Imports,
+    RunEnv,
+    RunFile,
+    Settings,
+    Verbose,
+    count,
+    options,
+)
 from host.commands.unknown import FieldsAreSet
 from hw.errors import UsageError
 
@@ -28,9 +36,7 @@ def compose(
     algorithm: Annotated[
         str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`, or `MODULE:NAME`.")
     ],
-    env: Annotated[
-        str | None, typer.Option(help="A gymnasium environment. [default: the algorithm's own]")
-    ] = None,
+    env: RunEnv = None,
     machine: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A machine of `rlfabric list machines`. [default: this]"),
@@ -56,10 +62,7 @@ def compose(
         bool, typer.Option("--uniform", help="Draw uniformly, without priorities.")
     ] = False,
     settings: Settings = None,
-    file: Annotated[
-        Path | None,
-        typer.Option("--config", help="Fields from a run's summary.json, or another JSON file."),
-    ] = None,
+    file: RunFile = None,
     imports: Imports = None,
     profile: Annotated[
         bool,
@@ -150,7 +153,7 @@ def compose(
     asked = Asked(
         algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or ()
     )
-    told = dict(metric=metric, board=board, card=card, out=out, measure=profile)
+    told = dict(metric=metric, card=card, out=out, measure=profile)
     if launches is not None:
         told["launches"] = launches
     found = answered(asked, chosen, **told)

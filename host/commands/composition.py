@@ -2,7 +2,7 @@
 
 from host.commands.grid import figure_of, grid
 from host.commands.listing import console, table
-from host.compose.search import PROFILE
+from host.compose.search import MEASURED
 
 __all__ = ["drawn", "drawn_plans", "show", "show_plans"]
 
@@ -82,7 +82,7 @@ def show_plans(task, found, document, seven):
             f"{'*' if each is found.choice else ' '} {each.rm or '-'}",
             each.learner,
             each.plan.design,
-            each.iteration and figure_of(each.iteration.whole / each.updates),
+            figure_of(each.iteration_us),
             figure_of(each.gps),
             figure_of(each.eps),
             *((figure_of(each.eps_per_watt),) if watts else ()),
@@ -118,7 +118,7 @@ def _plan_sentences(found, document):
         busy = 100 * parts.card / parts.whole
         yield f"the card takes {choice.clocks:.0f} clocks a launch, and is busy {busy:.0f} % of it"
     for each in found.candidates:
-        if each.source != PROFILE:
+        if each.source != MEASURED:
             yield f"{each.plan.name}: {each.source}"
     for each in found.refused:
         rm = f"RM on {each.rm} with " if each.rm else ""

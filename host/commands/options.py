@@ -22,6 +22,8 @@ __all__ = [
     "Imports",
     "Learner",
     "Memory",
+    "RunEnv",
+    "RunFile",
 ]
 __all__ += ["Output", "Overwrite", "Settings", "Verbose", "command_line", "count", "options"]
 
@@ -68,6 +70,13 @@ Memory = Annotated[
         help="The replay memory: `card`, or on the CPU `tree` (prioritized) or `ring` (uniform); "
         "with `--learner cpu` these two need no card. [default: card]"
     ),
+]
+RunEnv = Annotated[
+    str | None, typer.Option(help="A gymnasium environment. [default: the algorithm's own]")
+]
+RunFile = Annotated[
+    Path | None,
+    typer.Option("--config", help="Fields from a run's summary.json, or another JSON file."),
 ]
 Act = Annotated[
     str | None,

@@ -8,21 +8,20 @@ from collections import namedtuple
 from dataclasses import dataclass
 from typing import Annotated
 
-from host.compose.equations import iteration_us, portability
+from host.compose.equations import WORD_BYTES, iteration_us, portability
 from host.compose.machine import Machine
 from host.compose.times import APART, BOTH, Times
 from host.rules import POSITIVE, Integer, check_choice, check_fields
 from hw.errors import UsageError
 
 __all__ = ["METRICS", "TRANSFERS", "Alternative", "Assignment", "Refusal", "Sizes", "assign"]
-__all__ += ["storage_of", "watts_of"]
+__all__ += ["best", "storage_of", "watts_of"]
 
 #: What step 1 maximises: experiences a second, or these for each watt.
 METRICS = ("throughput", "efficiency")
 #: Whether the times of primitives have T_comm in them, or it is added to them.
 TRANSFERS = ("included", "added")
 
-_WORD_BYTES = 4
 #: Keys are compared after rounding to so many digits of a microsecond.
 _DIGITS = 9
 
@@ -71,6 +70,11 @@ class Alternative:
     eps_per_watt: float | None
     storage: str
     traffic_us: float
+
+    @property
+    def devices(self):
+        """Names of the devices besides the cpu."""
+        return self.rm, self.learner
 
 
 #: A pair that cannot be: names of the devices, and the reason.
@@ -132,8 +136,7 @@ def assign(times, sizes, *, transfers="included", metric="throughput"):
                 refused.append(Refusal(rm, learner, str(error)))
     if not found:
         raise UsageError(f"times must be known for one pair of devices, not none: {refused[0][2]}")
-    if metric == "efficiency":
-        _check_watts(machine, found)
+    choice = best(machine, found, metric)
     return Assignment(
         machine=machine,
         times=times,
@@ -142,15 +145,23 @@ def assign(times, sizes, *, transfers="included", metric="throughput"):
         metric=metric,
         alternatives=tuple(found),
         refused=tuple(refused),
-        choice=min(found, key=lambda each: _key(each, metric)),
+        choice=choice,
         portability=portability([each.eps for each in found] + [0.0] * len(refused)),
     )
 
 
-def _key(alternative, metric):
-    """What the choice has the least of; ``min`` takes the first of equals."""
-    power = alternative.watts if metric == "efficiency" else 1
-    return round(alternative.iteration_us * power, _DIGITS), round(alternative.traffic_us, _DIGITS)
+def best(machine, alternatives, metric):
+    """The best of ``alternatives`` on a Machine, by ``metric`` as for ``assign``. Each has
+    ``devices``, ``iteration_us``, ``watts`` and ``traffic_us``, which is None without a replay
+    memory. UsageError if watts are needed and unknown."""
+    if metric == "efficiency":
+        _check_watts(machine, alternatives)
+
+    def key(each):
+        power = each.watts if metric == "efficiency" else 1
+        return round(each.iteration_us * power, _DIGITS), round(each.traffic_us or 0.0, _DIGITS)
+
+    return min(alternatives, key=key)  # the first of equals
 
 
 def _alternative(times, sizes, transfers, rm, learner):
@@ -160,10 +171,10 @@ def _alternative(times, sizes, transfers, rm, learner):
     learn = trainer.known("learn_us")
     if transfers == "added":
         if not together:
-            sample += machine.transfer_us(rm, learner, _WORD_BYTES * sizes.batch)
-            update += machine.transfer_us(learner, rm, _WORD_BYTES * sizes.batch)
+            sample += machine.transfer_us(rm, learner, WORD_BYTES * sizes.batch)
+            update += machine.transfer_us(learner, rm, WORD_BYTES * sizes.batch)
         if rm != machine.cpu.name:
-            insert += machine.transfer_us(machine.cpu.name, rm, _WORD_BYTES * sizes.inserts)
+            insert += machine.transfer_us(machine.cpu.name, rm, WORD_BYTES * sizes.inserts)
     total = iteration_us(sample, insert, update, learn)
     eps = 1e6 * sizes.batch / total
     watts = watts_of(machine, rm, learner)
@@ -193,7 +204,7 @@ def watts_of(machine, *names):
 
 
 def _check_watts(machine, alternatives):
-    used = {machine.cpu.name} | {name for each in alternatives for name in (each.rm, each.learner)}
+    used = {machine.cpu.name} | {name for each in alternatives for name in each.devices}
     unknown = [each.name for each in machine.devices if each.name in used and each.watts is None]
     if unknown:
         raise UsageError(
@@ -216,7 +227,7 @@ def storage_of(machine, sizes, rm, learner):
     )
 
     def traffic(place):
-        return sum(machine.traffic_us(place, name, _WORD_BYTES * count) for name, count in words)
+        return sum(machine.traffic_us(place, name, WORD_BYTES * count) for name, count in words)
 
     tried = [(name, traffic(name)) for name in (learner, cpu, rm)]
     return min(tried, key=lambda each: round(each[1], _DIGITS))

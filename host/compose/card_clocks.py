@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import boards
+from host.compose.equations import WORD_BYTES
 from host.generate import configure, find_design
 from host.settings import resolve
 from host.train.families import family_of
@@ -17,7 +18,17 @@ from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
 from hw.replay.records import GRANULE_BYTES
 from hw.shell.memory_clocks import latencies, launch_clocks
 
-__all__ = ["PrimitiveClocks", "kernel_config", "own_settings", "plan_clocks", "primitive_clocks"]
+__all__ = [
+    "TWIN_BOARD",
+    "PrimitiveClocks",
+    "kernel_config",
+    "own_settings",
+    "plan_clocks",
+    "primitive_clocks",
+]
+
+#: The board of a card that has none: the twin.
+TWIN_BOARD = "u200"
 
 
 class PrimitiveClocks(NamedTuple):
@@ -45,12 +56,12 @@ def own_settings(task, plan):
 
 
 def kernel_config(task, plan, board):
-    """The config of the kernel that ``plan`` needs on the board called ``board``; None if it needs
-    none. ``boards.DoesNotFit`` if it does not fit."""
+    """The config of the kernel that ``plan`` needs on the board called ``board``, None for the
+    twin's; None if it needs none. ``boards.DoesNotFit`` if it does not fit."""
     if plan.design == "none":
         return None
     values = family_of(plan.config).kernel_values(plan.config, task.spec)
-    found = boards.get(board)
+    found = boards.get(board or TWIN_BOARD)
     return configure(
         find_design(plan.design), found, values | own_settings(task, plan), library=True
     )
@@ -97,7 +108,7 @@ def primitive_clocks(task, plan, kernel, inserts):
     """The PrimitiveClocks of a kernel with the config ``kernel`` that has a replay memory; a launch
     around them is not counted. ``inserts``: experiences of an INSERT."""
     memory, batch = latencies(kernel.engine), task.batch
-    granules = -(-task.words * 4 // GRANULE_BYTES)
+    granules = -(-task.words * WORD_BYTES // GRANULE_BYTES)
     inserts = max(1, round(inserts))
     return PrimitiveClocks(
         sample=sample_clocks(kernel, batch, granules, **memory),

@@ -7,6 +7,7 @@ PEARL sizes its learner, are CF'22's too: see ``boards.cf22``.
 from hw.errors import UsageError
 
 __all__ = [
+    "WORD_BYTES",
     "clocks_us",
     "iteration_us",
     "learner_clocks",
@@ -15,6 +16,9 @@ __all__ = [
     "transfer_us",
     "update_clocks",
 ]
+
+#: Bytes of a word: an index, a priority, a number of an experience.
+WORD_BYTES = 4
 
 
 def sample_clocks(fanout, batch, depth):

@@ -25,7 +25,7 @@ from typing import Annotated
 
 import boards
 from host.compose.equations import transfer_us
-from host.compose.rows import TEXT, located, read_rows
+from host.compose.rows import TEXT, known, located, read_rows
 from host.rules import NOT_NEGATIVE, POSITIVE, Choice, Integer, check_choice, check_fields
 from hw.errors import UsageError
 
@@ -91,10 +91,7 @@ class Link:
 
     def known(self, name):
         """The value of field ``name``; UsageError if it is None."""
-        value = getattr(self, name)
-        if value is None:
-            raise UsageError(f"{name} must be known for the link {self.a}, {self.b}, not empty")
-        return value
+        return known(self, name, f"the link {self.a}, {self.b}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +137,11 @@ class Machine:
     def cpu(self):
         """The device on which the actors run."""
         return next(device for device in self.devices if device.kind == "cpu")
+
+    @property
+    def card(self):
+        """The first card; None without one."""
+        return next((device for device in self.devices if device.kind == "card"), None)
 
     def device(self, name):
         """The Device called ``name``."""

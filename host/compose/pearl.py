@@ -77,7 +77,7 @@ def _clocks(task, plans, device, inserts, rm, learner):
     for plan in plans:
         if (plan.rm, plan.learner, plan.refused) == (rm, learner, ""):
             try:
-                kernel = kernel_config(task, plan, device.board or "u200")
+                kernel = kernel_config(task, plan, device.board)
             except UsageError:
                 continue
             clocks = primitive_clocks(task, plan, kernel, inserts)

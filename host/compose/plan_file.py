@@ -12,7 +12,7 @@ PROFILE = "profile.json"
 _DIGITS = 3
 
 
-def plan_document(task, machine, found, sizes, *, metric, equation7, board, profile):
+def plan_document(task, machine, found, sizes, *, metric, equation7, profile):
     """A Composition as a dict for JSON. It has no path and no date, so that equal inputs give equal
     bytes.
 
@@ -21,25 +21,23 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, board, prof
     task, machine, found, sizes : Task, Machine, Composition, Sizes
     metric : str
     equation7 : ``{(rm, learner): microseconds}`` by PEARL.
-    board : str or None
-        The board of the card; None: the card is the twin.
     profile : dict
         Of what machine the profile is (``host.compose.profile.here``): its processor does all that
         is software, whatever the cpu of ``machine``.
 
     Keys: ``version``; ``hash`` of all other keys; ``config``, the RunConfig of the choice, and
-    ``kernel``, its name and config or None, as in a run's summary.json; ``board``; ``machine``;
-    ``profile``; ``mapping`` with devices of the parts; ``metric``; ``predicted`` for the choice;
-    ``sizes``; ``alternatives`` with all plans whose devices exist, and ``refused`` with those that
-    cannot run.
-    All times are microseconds of a gradient step.
+    ``kernel``, its name and config or None, as in a run's summary.json; ``board`` of the machine's
+    card, None without one and for the twin; ``machine``; ``profile``; ``mapping`` with devices of
+    the parts; ``metric``; ``predicted`` for the choice; ``sizes``; ``alternatives`` with all plans
+    whose devices exist, and ``refused`` with those that cannot run. All times are microseconds of a
+    gradient step.
     """
     choice = found.choice
     document = {
         "version": version("rlfabric"),
         "config": json.loads(choice.plan.config.to_json()),
         "kernel": _kernel(choice),
-        "board": board,
+        "board": machine.card and machine.card.board,
         "machine": asdict(machine),
         "profile": profile,
         "mapping": _mapping(machine, choice),
@@ -91,7 +89,7 @@ def _figures(candidate):
     """What is predicted of a candidate; None where its time is not known."""
     iteration = candidate.iteration
     return {
-        "iteration_us": _rounded(iteration and iteration.whole / candidate.updates),
+        "iteration_us": _rounded(candidate.iteration_us),
         "bound_by": iteration and iteration.bound_by,
         "gps": _rounded(candidate.gps),
         "eps": _rounded(candidate.eps),

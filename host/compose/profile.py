@@ -5,7 +5,6 @@ does everything. So each plan that can run here is trained for some hundred laun
 """
 
 import json
-import os
 import platform
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from host.checkpoint import write_text
+from host.compose.shipped import cores
 from host.compose.trial import PARTS, trial
 from host.train.summary import versions
 from hw.errors import UsageError
@@ -128,7 +128,7 @@ def profile_of(rounds):
 
 def here():
     """What a profile depends on besides the task: processor, cores and versions of packages."""
-    return {"processor": _processor(), "cores": _cores(), "versions": versions()}
+    return {"processor": _processor(), "cores": cores(), "versions": versions()}
 
 
 def _processor():
@@ -139,13 +139,6 @@ def _processor():
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
-
-
-def _cores():
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # no Linux
-        return os.cpu_count() or 1
 
 
 def save(path, task, profiles, **more):

@@ -8,7 +8,7 @@ from typing import get_args
 
 from hw.errors import UsageError
 
-__all__ = ["TEXT", "Text", "located", "read_rows"]
+__all__ = ["TEXT", "Text", "known", "located", "read_rows"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,15 @@ class Text:
 
 
 TEXT = Text()
+
+
+def known(row, name, whose):
+    """The value of field ``name`` of ``row``; UsageError if it is None. ``whose`` : the row, in the
+    error's text."""
+    value = getattr(row, name)
+    if value is None:
+        raise UsageError(f"{name} must be known for {whose}, not empty")
+    return value
 
 
 @contextmanager

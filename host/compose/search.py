@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 
-from host.compose.assign import METRICS, Refusal, storage_of, watts_of
+from host.compose.assign import METRICS, Refusal, best, storage_of, watts_of
 from host.compose.card_clocks import kernel_config, plan_clocks
+from host.compose.equations import WORD_BYTES
 from host.compose.iteration import Iteration, borrowed, iteration
 from host.compose.plans import Plan
 from host.rules import check_choice
 from hw.errors import UsageError
 from hw.learner.parameters.parameter_image import set_bytes
 
-__all__ = ["PROFILE", "Candidate", "Composition", "compose"]
+__all__ = ["MEASURED", "Candidate", "Composition", "compose"]
 
 #: The source of a plan whose own profile is known.
-PROFILE = "profile"
-_DIGITS = 9
+MEASURED = "profile"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,7 @@ class Candidate:
     """A plan on devices of a machine.
 
     rm, learner : names of devices; ``rm`` is None without a replay memory.
+    devices : names of all devices of the plan, besides the cpu.
     plan : Plan
     iteration : Iteration, or None if it is not known.
     batch, updates : experiences of a gradient step, and gradient steps of a launch.
@@ -35,6 +36,7 @@ class Candidate:
 
     rm: str | None
     learner: str
+    devices: tuple
     plan: Plan
     iteration: Iteration | None
     batch: int
@@ -47,9 +49,14 @@ class Candidate:
     source: str
 
     @property
+    def iteration_us(self):
+        """Microseconds of a gradient step; None if the time is not known."""
+        return self.iteration and self.iteration.whole / self.updates
+
+    @property
     def gps(self):
         """Gradient steps a second; None if the time is not known."""
-        return self.iteration and 1e6 * self.updates / self.iteration.whole
+        return self.iteration and 1e6 / self.iteration_us
 
     @property
     def eps(self):
@@ -113,14 +120,7 @@ def compose(task, plans, machine, profiles, sizes, *, metric="throughput"):
     if not known:
         why = f": {refused[0].reason}" if refused else ""
         raise UsageError(f"a plan's time must be known, not none{why}")
-    if metric == "efficiency":
-        unknown = {name for each in known for name in _unknown(machine, each)}
-        if unknown:
-            raise UsageError(
-                "watts must be known for metric efficiency, not empty for "
-                + ", ".join(name for name in machine.names if name in unknown)
-            )
-    choice = min(known, key=lambda each: _key(each, metric))
+    choice = best(machine, known, metric)
     return Composition(candidates=tuple(found), refused=tuple(refused), choice=choice)
 
 
@@ -144,13 +144,13 @@ def _check(plan, rm, learner):
 def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner):
     card = next((each for each in (rm, learner) if each and each.kind == "card"), None)
     if card is None and plan.design != "none":  # advantages, and gradient steps off the card
-        card = next((each for each in machine.devices if each.kind == "card"), None)
+        card = machine.card
         if card is None:
             raise UsageError(f"a machine must have a card for kernel {plan.design}, not be without")
     parts, run, source, updates = _parts(plan, plans, profiles)
     kernel = clocks = found = None
     if card is not None:
-        kernel = kernel_config(task, plan, card.board or "u200")
+        kernel = kernel_config(task, plan, card.board)
     if parts is not None and card is not None and card.clock_mhz is not None:
         inserts = sizes.inserts * updates
         clocks = plan_clocks(task, plan, kernel, updates, inserts)
@@ -161,32 +161,30 @@ def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner):
         found = iteration(parts, card_us=clocks / card.clock_mhz, launch_us=launch, beside=beside)
     elif parts is not None:
         found = iteration(parts, run=run)
+    devices = tuple(each.name for each in (rm, learner, card) if each is not None)
     storage = (None, None) if rm is None else storage_of(machine, sizes, rm.name, learner.name)
     return Candidate(
         rm=rm and rm.name,
         learner=learner.name,
+        devices=devices,
         plan=plan,
         iteration=found,
         batch=task.batch,
         updates=updates,
         kernel=kernel,
         clocks=clocks,
-        watts=watts_of(machine, *_devices(rm, learner, card)),
+        watts=watts_of(machine, *devices),
         storage=storage[0],
         traffic_us=storage[1],
         source=source,
     )
 
 
-def _devices(*devices):
-    return [device.name for device in devices if device is not None]
-
-
 def _parts(plan, plans, profiles):
     """``(parts, run, source, updates)`` of a plan; parts are None where they are not known, ``run``
     where no profile of its own has it."""
     if own := profiles.get(plan.name):
-        return own.parts, own.run, PROFILE, own.updates
+        return own.parts, own.run, MEASURED, own.updates
     others = [profile.updates for profile in profiles.values()]
     found = borrowed(plan, plans, profiles)
     source = "time unknown, no profile" if found is None else "profiles of other plans"
@@ -202,7 +200,7 @@ def _moved_us(task, plan, machine, card, kernel, updates, inserts):
     """
     if task.family != "replay":
         return 0.0
-    word, batch = 4, task.batch
+    word, batch = WORD_BYTES, task.batch
     experience = task.words * word
     there = inserts * experience if plan.rm == "card" else updates * batch * (experience + word)
     back = updates * batch * word
@@ -213,15 +211,3 @@ def _moved_us(task, plan, machine, card, kernel, updates, inserts):
         back += set_bytes(kernel.learner) / plan.config.weights_interval
     cpu = machine.cpu.name
     return machine.transfer_us(cpu, card.name, there) + machine.transfer_us(card.name, cpu, back)
-
-
-def _unknown(machine, candidate):
-    """Names of devices of a candidate whose watts are unknown."""
-    names = {machine.cpu.name, candidate.learner, candidate.rm} - {None}
-    return [name for name in names if machine.device(name).watts is None]
-
-
-def _key(candidate, metric):
-    time = 1e6 / candidate.gps
-    power = candidate.watts if metric == "efficiency" else 1
-    return round(time * power, _DIGITS), round(candidate.traffic_us or 0.0, _DIGITS)

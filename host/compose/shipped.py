@@ -13,7 +13,8 @@ from host.compose.machine import Device, Link, Machine
 from host.rules import check_choice
 from hw.errors import UsageError
 
-__all__ = ["DEVICES", "LINKS", "SHIPPED", "THIS", "machine_of", "shipped", "this_machine"]
+__all__ = ["DEVICES", "LINKS", "SHIPPED", "THIS", "cores", "machine_of", "shipped"]
+__all__ += ["this_machine"]
 
 #: The files of a machine.
 DEVICES, LINKS = "devices.csv", "links.csv"
@@ -64,7 +65,7 @@ def this_machine(board=None):
     check_choice("board", board or "u200", _HOSTS)
     base = shipped(_HOSTS[board or "u200"])
     processor = platform.machine() or "unknown"
-    cpu = Device(name=base.cpu.name, kind="cpu", cores=_cores(), source=f"detected: {processor}")
+    cpu = Device(name=base.cpu.name, kind="cpu", cores=cores(), source=f"detected: {processor}")
     others = [device for device in base.devices if device.name != cpu.name]
     if board is None:
         nothing = dict(board=None, clock_mhz=None, launch_us=None, watts=None)
@@ -79,7 +80,7 @@ def this_machine(board=None):
     return Machine(devices=(cpu, *others), links=tuple(links))
 
 
-def _cores():
+def cores():
     """The processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+from host.compose.equations import WORD_BYTES
 from host.train.config import RunConfig
 from host.train.families.family import spec_of
 from hw.config import check_range
@@ -13,8 +14,6 @@ __all__ = ["RATIO", "Task", "with_ratio"]
 
 #: Most gradient steps of a launch that every plan can do.
 RATIO = 64
-#: Bytes of a word of PEARL's traffic.
-_WORD_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Task:
     def words(self):
         """Words of four bytes of an experience, without padding."""
         sizes = (dtype.itemsize * prod(shape) for dtype, shape in self.spec.fields.values())
-        return -(-sum(sizes) // _WORD_BYTES)
+        return -(-sum(sizes) // WORD_BYTES)
 
 
 def with_ratio(config, ratio):

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Annotated
 
 from host.compose.machine import Machine
-from host.compose.rows import TEXT, read_rows
+from host.compose.rows import TEXT, known, read_rows
 from host.rules import NOT_NEGATIVE, POSITIVE, Choice, check_choice, check_fields
 from hw.errors import UsageError
 
@@ -50,10 +50,7 @@ class Timing:
 
     def known(self, name):
         """The value of field ``name``; UsageError if it is None."""
-        value = getattr(self, name)
-        if value is None:
-            raise UsageError(f"{name} must be known for {self.device} {self.placed}, not empty")
-        return value
+        return known(self, name, f"{self.device} {self.placed}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,8 @@ PARTS = {
     "learning": "gradient steps off the card",
     "other": "everything else",
 }
-_WHOLE = "memory"
+#: The part to which all time of the phase "card" belongs that is not the card's own.
+_BESIDE = "memory"
 #: Experiences from which learning begins at the latest, and launches until it must have begun.
 _STARTS, _PATIENCE = 1000, 10_000
 
@@ -82,12 +83,12 @@ class Trial:
             seconds[_PART_OF.get(name, "other")] += value
         if self._kernel is not None:
             seconds["device"] = self._kernel.flight.seconds
-            seconds[_WHOLE] -= seconds["device"]
+            seconds[_BESIDE] -= seconds["device"]
         return np.array(list(seconds.values()))
 
 
 #: Phase -> part.
-_PART_OF = {name: name for name in PHASES if name in PARTS} | {"card": _WHOLE}
+_PART_OF = {name: name for name in PHASES if name in PARTS} | {"card": _BESIDE}
 
 
 @contextmanager

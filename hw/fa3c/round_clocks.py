@@ -91,10 +91,8 @@ def _behind(task, layer, alone):
 
 def _begin(config, tasks):
     """Clocks until the tasks begin: their list and the errors are read, and checked."""
-    beats, wait = (
-        beats_of_row(config.engine),
-        first_beat(config.engine, latencies(config.engine)["read"]),
-    )
+    engine = config.engine
+    beats, wait = beats_of_row(engine), first_beat(engine, latencies(engine)["read"])
     named = {Task.INFER: lambda work: work.count, Task.TRAIN: lambda _: 1, Task.SYNC: lambda _: 0}
     checks = sum(_CHECK + named[work.kind](work) for work in tasks)
     errors = sum(w.count * config.map_rows[-1] for w in tasks if w.kind == Task.TRAIN)

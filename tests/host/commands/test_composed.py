@@ -172,6 +172,34 @@ def test_from_python(measured, monkeypatch):
         rlfabric.compose("dqn", "CartPole-v1")
 
 
+def test_the_length_of_a_profile_from_python(measured, monkeypatch):
+    asked = []
+
+    def told(plans, **options):
+        asked.append(options)
+        return fast(plans, **options)
+
+    monkeypatch.setattr(composed.profile, "measured", told)
+    rlfabric.compose("dqn", "CartPole-v1", profile=True, launches=7, board="u50")
+    assert asked == [{"launches": 7, "card": "model", "board": "u50"}]
+
+
+@pytest.mark.parametrize("words", [["--board", "u50"], ["--machine", "u50_host"]])
+def test_a_run_has_the_board_of_the_plan(measured, monkeypatch, words):
+    """Also that of a machine of the list."""
+    asked = []
+    monkeypatch.setattr("host.train.run.start", lambda config, **options: asked.append(options))
+    invoke(*DQN, "--profile", "--run", *words)
+    assert (
+        asked[0]["board"] == "u50" and json.loads(invoke(*DQN, "--json", *words))["board"] == "u50"
+    )
+    monkeypatch.setattr("rlfabric.composing.run", lambda config, **options: asked.append(options))
+    board = dict(board="u50") if "--board" in words else dict(machine="u50_host")
+    with pytest.raises(AttributeError):  # of the result, which is None
+        rlfabric.compose("dqn", "CartPole-v1", **board).train(progress=False)
+    assert asked[1]["board"] == "u50"
+
+
 def test_a_gpu_by_a_stand_in(measured, monkeypatch):
     """Plans with a GPU are measured where torch sees one; the GPU here is a name."""
     monkeypatch.setattr("host.compose.shipped._gpu", lambda: "a stand-in")

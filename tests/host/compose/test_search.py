@@ -1,5 +1,6 @@
 """The search over a machine's devices, with profiles of round numbers."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -150,6 +151,19 @@ def test_a_plan_without_a_profile_has_parts_of_others(clocks):
         if each.plan is tree
     ]
     assert candidate.iteration.whole == 180.0 and candidate.source == "profiles of other plans"
+
+
+def test_efficiency_needs_the_watts_of_a_card_that_has_no_part(clocks):
+    """That of advantages, whose learner is on the cpu."""
+    task = SimpleNamespace(family="rollouts", batch=32, words=12)
+    advantages = Plan(None, "cpu", "gae", config="ppo")
+    cpu, card = machine("cpu", "card", watts=50.0).devices
+    devices = machine("cpu", "card")
+    devices = replace(devices, devices=(cpu, replace(card, watts=None)))
+    profiles = {advantages.name: profile(0.0, 10.0, 300.0)}
+    assert compose(task, [advantages], devices, profiles, SIZES).choice.watts is None
+    with pytest.raises(UsageError, match="for metric efficiency, not empty for card0$"):
+        compose(task, [advantages], devices, profiles, SIZES, metric="efficiency")
 
 
 def test_an_unknown_metric():

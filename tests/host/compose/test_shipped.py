@@ -37,7 +37,7 @@ def test_pearl():
 
 
 def test_this_machine(monkeypatch):
-    monkeypatch.setattr(module, "_cores", lambda: 7)
+    monkeypatch.setattr(module, "cores", lambda: 7)
     found = this_machine()
     assert found.names == ("cpu0", "card0") and found.cpu.cores == 7
     card = found.device("card0")
