@@ -97,6 +97,12 @@ def test_only_fields_that_a_kernel_has_are_set():
     assert kernel_config(task, both, "u200").learner.lanes == 4
 
 
+def test_a_kernel_is_that_of_its_board():
+    plan = plan_of(DQN, "card", "card")
+    u200, zcu106, twin = (kernel_config(DQN, plan, each) for each in ("u200", "zcu106", None))
+    assert (u200.engine.data_width, zcu106.engine.data_width) == (512, 128) and twin == u200
+
+
 def test_a_kernel_that_does_not_fit():
     config = preset("dqn", "card", env="CartPole-v1")
     task = Task(replace(config, capacity=1 << 23), False, {})
