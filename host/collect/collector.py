@@ -1,10 +1,36 @@
 """Collectors step environments by a policy, and make experience of the steps."""
 
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
+
 import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
 from host.collect.environment import Actor
+from host.collect.nstep import NStep
+from host.phases import Phases
 
-__all__ = ["Collector", "NStepCollector"]
+__all__ = ["Acts", "Collector", "Counts", "Episodes", "NStepCollector"]
+
+#: ``(return, length)`` of each episode that ended.
+Episodes: TypeAlias = list[tuple[float, int]]
+
+
+class Acts(Protocol):
+    """What acts: a ``host.algorithms.policy.Policy``, or an object that stands for one."""
+
+    def act(
+        self, obs: NDArray[np.generic], *, greedy: bool = False, steps: int = 0
+    ) -> NDArray[np.generic]: ...
+
+    def ended(self, which: NDArray[np.bool_]) -> None: ...
+
+
+class Counts(Protocol):
+    """What counts environment steps: a ``host.algorithms.config.Clock``."""
+
+    steps: int
 
 
 class Collector:
@@ -16,19 +42,20 @@ class Collector:
 
     Parameters
     ----------
-    config : RunConfig
-    spec : Spec
-        Observations and actions of ``envs``.
     envs : gymnasium.vector.VectorEnv
         The environments to step.
+    steps : int
+        Steps of each environment in a collection.
     seed : int
         Seed of environment 0; environment i gets seed + i.
-    phases : Phases
+    phases : Phases, optional
         Counts the collector's time.
     """
 
-    def __init__(self, config, spec, envs, *, seed, phases):
-        self.config, self.spec, self.envs, self.phases = config, spec, envs, phases
+    def __init__(
+        self, envs: VectorEnv, steps: int, *, seed: int, phases: Phases | None = None
+    ) -> None:
+        self.envs, self.steps, self.phases = envs, steps, phases or Phases()
         self._actor = Actor(envs, seed=seed)
 
     def _step(self, policy, action, clock):
@@ -40,19 +67,19 @@ class Collector:
                 policy.ended(taken.terminated | taken.truncated)
         return taken, episodes
 
-    def restart(self, seed):
+    def restart(self, seed: int) -> None:
         """Resets all environments: environment i begins a new episode with seed ``seed + i``. A
         resumed run needs this, since gymnasium's environments cannot be saved."""
         self._actor = Actor(self.envs, seed=seed)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """The collector's data of episodes under way."""
         return {}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         pass
 
-    def close(self):
+    def close(self) -> None:
         self.envs.close()
 
 
@@ -62,16 +89,24 @@ class NStepCollector(Collector):
     ``windows``, an NStep, makes experiences of the steps; other arguments are as for Collector.
     """
 
-    def __init__(self, config, spec, envs, *, windows, **options):
-        super().__init__(config, spec, envs, **options)
+    def __init__(
+        self,
+        envs: VectorEnv,
+        steps: int,
+        *,
+        windows: NStep,
+        seed: int,
+        phases: Phases | None = None,
+    ) -> None:
+        super().__init__(envs, steps, seed=seed, phases=phases)
         self._windows, self._broken_off = windows, False
 
-    def collect(self, policy, clock):
-        """Takes ``steps_per_launch`` steps of every environment. Returns ``(records, episodes)``:
+    def collect(self, policy: Acts, clock: Counts) -> tuple[NDArray[np.void], Episodes]:
+        """Takes ``steps`` steps of every environment. Returns ``(records, episodes)``:
         the experiences that were completed, and ``(return, length)`` of each episode that ended."""
         parts, episodes = [self._windows.flush()] if self._broken_off else [], []
         self._broken_off = False
-        for _ in range(self.config.steps_per_launch):
+        for _ in range(self.steps):
             with self.phases("policy"):
                 action = policy.act(self._actor.obs, steps=clock.steps)
             taken, ended = self._step(policy, action, clock)
@@ -81,10 +116,10 @@ class NStepCollector(Collector):
         with self.phases("packing"):
             return _joined(parts), episodes
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         return {"windows": self._windows.state_dict()}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continues a saved state. The episodes that were under way count as truncated; the next
         ``collect`` returns their last experiences first."""
         self._windows.load_state_dict(state["windows"])

@@ -3,12 +3,26 @@ in several epochs of minibatches, and drops it before the next.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from host.collect.collector import Collector
+from host.collect.collector import Collector, Counts, Episodes
 
-__all__ = ["Rollout", "RolloutCollector"]
+__all__ = ["Rollout", "RolloutCollector", "Samples"]
+
+
+class Samples(Protocol):
+    """The policy of an on-policy agent: a ``host.algorithms.ppo.PPOPolicy``."""
+
+    def sample(self, obs: NDArray[np.generic]) -> tuple[NDArray[np.generic], ...]: ...
+
+    def applied(self, action: NDArray[np.generic]) -> NDArray[np.generic]: ...
+
+    def value(self, obs: NDArray[np.generic]) -> NDArray[np.float32]: ...
+
+    def ended(self, which: NDArray[np.bool_]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -40,18 +54,17 @@ class RolloutCollector(Collector):
     ``value``, as ``host.algorithms.ppo.PPOPolicy`` has; its environments must have autoreset mode
     SAME_STEP."""
 
-    def collect(self, policy, clock):
-        """Takes ``steps_per_launch`` steps of every environment. Returns ``(Rollout, episodes)``;
+    def collect(self, policy: Samples, clock: Counts) -> tuple[Rollout, Episodes]:
+        """Takes ``steps`` steps of every environment. Returns ``(Rollout, episodes)``;
         episodes are ``(return, length)`` of those that ended."""
         columns, followers, episodes = {}, [], []
-        count = self.config.steps_per_launch
-        for step in range(count):
+        for step in range(self.steps):
             with self.phases("policy"):
                 seen, action, log_probability, value = policy.sample(self._actor.obs)
             taken, ended = self._step(policy, policy.applied(action), clock)
             episodes += ended
             follows = taken.truncated & ~taken.terminated
-            if step == count - 1:
+            if step == self.steps - 1:
                 follows = ~taken.terminated
             followers.append((follows, taken.next_obs[follows]))
             row = dict(

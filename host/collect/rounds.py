@@ -1,14 +1,26 @@
 """Collects experience of agents whose actions come from rounds of inferences and trainings (kernel
 ``a3c``): environments are stepped group by group, and ask for the next round."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
+from host.collect.collector import Counts, Episodes
 from host.collect.environment import Actor
-from hw.fa3c.schedule import RoundPlan
+from host.phases import Phases
+from hw.fa3c.schedule import RoundPlan, Schedule
 
-__all__ = ["GroupRollout", "Request", "RoundCollector"]
+__all__ = ["Chooses", "GroupRollout", "Request", "RoundCollector"]
+
+
+class Chooses(Protocol):
+    """What chooses actions by a network's outputs: a ``host.algorithms.policy.Policy``."""
+
+    def choose(self, outputs: NDArray[np.float32]) -> NDArray[np.generic]: ...
 
 
 @dataclass
@@ -66,32 +78,42 @@ class RoundCollector:
 
     Parameters
     ----------
-    config : RunConfig
-    schedule : hw.fa3c.schedule.Schedule
-        The schedule of one population, the same for all.
     envs : list of gymnasium.vector.VectorEnv
         One for each group of each population, population by population.
+    schedule : hw.fa3c.schedule.Schedule
+        The schedule of one population, the same for all.
+    populations : int
     seed : int
         Seed of the first group's first environment; each environment has a seed of its own.
-    phases : Phases
+    phases : Phases, optional
+        Counts the collector's time.
     """
 
-    def __init__(self, config, schedule, envs, *, seed, phases):
-        self.config, self.schedule, self.envs, self.phases = config, schedule, envs, phases
+    def __init__(
+        self,
+        envs: Sequence[VectorEnv],
+        schedule: Schedule,
+        *,
+        populations: int,
+        seed: int,
+        phases: Phases | None = None,
+    ) -> None:
+        self.envs, self.schedule, self.phases = envs, schedule, phases or Phases()
+        self._count = populations
         self.restart(seed)
 
-    def restart(self, seed):
+    def restart(self, seed: int) -> None:
         """Begins new episodes, and the first round."""
         groups = len(self.schedule.groups)
         self._populations, self._turn = [], 0
-        for number in range(self.config.populations):
+        for number in range(self._count):
             actors = []
             for envs in self.envs[number * groups : (number + 1) * groups]:
                 actors.append(Actor(envs, seed=seed))
                 seed += envs.num_envs
             self._populations.append(_Population(number, self.schedule, actors, self.phases))
 
-    def collect(self, policy, clock):
+    def collect(self, policy: Chooses, clock: Counts) -> tuple[Request, Episodes]:
         """Takes the population whose turn it is, and steps every environment for whose agent its
         last round had an inference of a step; in its first turn none is stepped. Returns the
         population's ``Request`` for its next round, and a list with the ``(return, length)`` of
@@ -102,15 +124,15 @@ class RoundCollector:
         with self.phases("packing"):
             return population.request(), episodes
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """An empty dict: rollouts under way are not saved, since their environments cannot be
         saved."""
         return {}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         pass
 
-    def close(self):
+    def close(self) -> None:
         for envs in self.envs:
             envs.close()
 

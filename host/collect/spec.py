@@ -95,6 +95,12 @@ class Spec:
         return int(np.prod(self.shape))
 
     @property
+    def image(self) -> tuple[int, int, int]:
+        """Height, width and channels of an observation; one that is no image is a pixel."""
+        height, width, channels = self.shape if len(self.shape) == 3 else (1, 1, self.size)
+        return height, width, channels
+
+    @property
     def fields(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
         """``{name: (dtype, shape)}`` of an experience, in the order of the card's memory: obs,
         next_obs, action, reward, discount.

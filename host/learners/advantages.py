@@ -30,15 +30,15 @@ class AdvantageLearner(Learner):
         Its ``update`` takes a rollout (``host.algorithms.ppo.PPOUpdater``).
     phases : Phases
         Counts the learner's time.
-    config, policy, clock
+    policy, clock
         As ``Learner``.
     """
 
     at_once = True
     columns = ("learning_rate", *_STATISTICS)
 
-    def __init__(self, config, policy, clock, estimator, updater, *, phases):
-        super().__init__(config, policy, clock)
+    def __init__(self, policy, clock, estimator, updater, *, phases):
+        super().__init__(policy, clock)
         self.estimator, self.updater, self.phases = estimator, updater, phases
 
     def begin(self, experience):
@@ -47,7 +47,7 @@ class AdvantageLearner(Learner):
         return experience
 
     def end(self, launch):
-        rollout, agent = launch, self.config.agent
+        rollout, agent = launch, self.agent
         with self.phases("packing"):
             flight = self.estimator.launcher.kernel.flight
             before = flight.seconds

@@ -160,7 +160,7 @@ class CardLearner(MemoryLearner):
             )
 
     def _check_kernel(self, wanted):
-        learner, batch = self.buffer.learner, self.config.agent.batch_size
+        learner, batch = self.buffer.learner, self.agent.batch_size
         for name, value in wanted.items():
             if getattr(learner, name) != value:
                 raise UsageError(
@@ -176,12 +176,12 @@ class CardLearner(MemoryLearner):
         """``(HYPERPARAMETERS of the launch, sets of parameters to fetch with it)``; None if the
         launch only stores, because too few experiences were stored before it. ``fill`` and
         ``learning`` are as for ``MemoryLearner.plan``."""
-        if not learning or fill < self.config.agent.batch_size:
+        if not learning or fill < self.agent.batch_size:
             return None
         count, begun = self.config.updates_per_launch, self._begun
         due = not self._acts and (begun.updates // count + 1) % self.config.weights_interval == 0
         begun.launched = self.clock.launched
-        steps = steps_of(self.config.agent, begun, count)
+        steps = steps_of(self.agent, begun, count)
         begun.updates += count
         return steps, ("online",) if due else ()
 
@@ -192,7 +192,7 @@ class CardLearner(MemoryLearner):
         if plan is None:
             return self.buffer.step(experience)
         steps, sets = plan
-        batch = self.config.agent.batch_size
+        batch = self.agent.batch_size
         reports, parameters = self.buffer.learn(
             steps, batch_size=batch, experiences=experience, store=sets
         )
@@ -204,7 +204,7 @@ class CardLearner(MemoryLearner):
             return {}
         self.clock.updates += len(result["loss"])
         self._take(result["weights"] or {})
-        batch = self.config.agent.batch_size
+        batch = self.agent.batch_size
         return {
             "loss": float(result["loss"].mean()) / batch,
             "td_error": float((result["td"] / np.float32(batch)).mean()),

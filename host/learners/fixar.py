@@ -31,7 +31,7 @@ class FixarLearner(CardLearner):
         self._networks = {name: _Network(buffer, name) for name in buffer.learner.networks}
 
     def on_card(self, policy):
-        if self.config.agent.noise == "gaussian":
+        if self.agent.noise == "gaussian":
             return _NoisyPolicy(policy, self.infer)
         return super().on_card(policy)
 

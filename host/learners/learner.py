@@ -20,7 +20,6 @@ class Learner:
 
     Parameters
     ----------
-    config : RunConfig
     policy : Policy
         The policy that learns. Its networks are up to date after ``end``, or after ``fetch``.
     clock : Clock
@@ -28,6 +27,8 @@ class Learner:
 
     Attributes
     ----------
+    agent : AgentConfig
+        That of the policy.
     in_flight : int
         Largest number of launches under way. When so many have begun, ``end`` is called for the
         oldest one.
@@ -42,8 +43,8 @@ class Learner:
     at_once = False
     columns = ()
 
-    def __init__(self, config, policy, clock):
-        self.config, self.policy, self.clock = config, policy, clock
+    def __init__(self, policy, clock):
+        self.policy, self.clock, self.agent = policy, clock, policy.config
 
     def begin(self, experience):
         """Begins a launch with the experience of a collection, or None in the first launch if
@@ -74,7 +75,7 @@ class Learner:
 
     def progress(self):
         """Column -> present number."""
-        return {"learning_rate": self.config.agent.learning_rate_at(self.clock.launched)}
+        return {"learning_rate": self.agent.learning_rate_at(self.clock.launched)}
 
     @property
     def device_cycles(self):
@@ -161,15 +162,16 @@ class MemoryLearner(Learner):
         ``host.memory`` with its surface.
     phases : Phases
         Counts the learner's time.
-    config, policy, clock
+    config : OffPolicyConfig
+    policy, clock
         As ``Learner``.
     """
 
     columns = ("td_error", "exploration", "beta", "learning_rate", "fill")
 
     def __init__(self, config, policy, clock, buffer, *, phases):
-        super().__init__(config, policy, clock)
-        self.buffer, self.phases = buffer, phases
+        super().__init__(policy, clock)
+        self.config, self.buffer, self.phases = config, buffer, phases
         self.in_flight = config.launches_in_flight
         self._card, self._fill = Background("card"), 0
         if policy.exploration_at(0) is None:  # a column that would stay empty
@@ -212,7 +214,7 @@ class MemoryLearner(Learner):
     def progress(self):
         return super().progress() | {
             "exploration": self.policy.exploration_at(self.clock.steps),
-            "beta": self.config.agent.beta_at(self.clock.launched),
+            "beta": self.agent.beta_at(self.clock.launched),
             "fill": len(self.buffer),
         }
 

@@ -35,7 +35,7 @@ class ReplayLearner(MemoryLearner):
 
     def plan(self, fill, learning):
         errors, self._errors = self._errors, None
-        agent = self.config.agent
+        agent = self.agent
         draw = agent.batch_size, agent.beta_at(self.clock.launched)
         return errors, [draw] * self.config.updates_per_launch if learning else None
 

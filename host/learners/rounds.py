@@ -8,6 +8,7 @@ import numpy as np
 
 from host.algorithms.policy import InferredPolicy
 from host.learners.learner import Background, Learner
+from host.phases import Phases
 from host.runtime.a3c_tasks import Infer, Sync, Train
 from hw.errors import UsageError
 
@@ -31,24 +32,25 @@ class RoundLearner(Learner):
         d(outputs), float32 [steps, agents, outputs], and a dict of measured numbers by column.
     schedule : hw.fa3c.schedule.Schedule
         The schedule of one population.
-    shape : tuple
-        Shape of an observation, (height, width, channels).
-    config, policy, clock, phases
-        As ``MemoryLearner``.
+    populations : int
+    phases : Phases, optional
+        Counts the learner's time.
+    policy, clock
+        As ``Learner``.
     """
 
     at_once = True
     columns = ("learning_rate",)
 
-    def __init__(self, config, policy, clock, executor, errors, schedule, *, shape, phases):
-        super().__init__(config, policy, clock)
-        self.executor, self.phases = executor, phases
-        self.in_flight = config.populations
-        self._errors, self._schedule, self._shape = errors, schedule, shape
+    def __init__(self, policy, clock, executor, errors, schedule, *, populations, phases=None):
+        super().__init__(policy, clock)
+        self.executor, self.phases = executor, phases or Phases()
+        self.in_flight = populations
+        self._errors, self._schedule, self._shape = errors, schedule, policy.spec.image
         self._card, self._waiting = Background("card"), {}
         # Agents and snapshots numbered after those of the populations: for values, evaluations.
-        self._guest = config.env_count
-        self._spare = config.populations * len(schedule.groups)
+        self._guest = populations * schedule.agents
+        self._spare = populations * len(schedule.groups)
 
     def begin(self, experience):
         """As ``Learner.begin``; ``experience`` is the Request of a population. If a reward, an
@@ -59,7 +61,7 @@ class RoundLearner(Learner):
                 self._check("rewards", rollout.reward)  # finite as float64, perhaps not as float32
                 for outputs in (rollout.outputs, rollout.follows, rollout.bootstrap):
                     self._check("outputs", outputs)
-                errors, found = self._errors(self.config.agent, rollout)
+                errors, found = self._errors(self.agent, rollout)
                 self._check("errors", errors)
                 for agent, own in zip(
                     self._schedule.groups[group], errors.swapaxes(0, 1), strict=True
@@ -80,15 +82,15 @@ class RoundLearner(Learner):
         if np.isfinite(array).all():
             return
         steps, [bad, *_] = self.clock.steps, array[~np.isfinite(array)]
-        rate = self.config.agent.learning_rate_at(self.clock.launched)
+        rate = self.agent.learning_rate_at(self.clock.launched)
         why = f"; learning_rate {rate:g} may be too high" if name in ("outputs", "errors") else ""
         raise UsageError(f"{name} must be finite, not {bad} (step {steps}{why})")
 
     def _tasks(self, request):
         population, plan = request.population, request.plan
-        agents = population * self.config.population
+        agents = population * self._schedule.agents
         snapshots = population * len(self._schedule.groups)
-        agent, rate = self.config.agent, self.config.agent.learning_rate_at(self.clock.launched)
+        agent, rate = self.agent, self.agent.learning_rate_at(self.clock.launched)
         tasks = [Sync(snapshot=snapshots + group) for group in plan.syncs]
         tasks += [
             Train(

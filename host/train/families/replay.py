@@ -73,14 +73,8 @@ class Replay(Family):
         [envs] = parts.envs
         rewards = dict(scale=agent.reward_scale, clip=agent.reward_clip)
         windows = NStep(config.env_count, agent.n_step, agent.gamma, parts.spec, **rewards)
-        collector = NStepCollector(
-            config,
-            parts.spec,
-            envs,
-            windows=windows,
-            seed=parts.seeds.environments(0),
-            phases=phases,
-        )
+        timed = dict(seed=parts.seeds.environments(0), phases=phases)
+        collector = NStepCollector(envs, config.steps_per_launch, windows=windows, **timed)
         memory = factory(
             parts.spec.fields,
             capacity=config.capacity,

@@ -46,8 +46,8 @@ class Rollouts(Family):
         config, phases = parts.config, parts.phases
         [envs] = parts.envs
         seed = parts.seeds.environments(0)
-        collector = RolloutCollector(config, parts.spec, envs, seed=seed, phases=phases)
+        collector = RolloutCollector(envs, config.steps_per_launch, seed=seed, phases=phases)
         learner = AdvantageLearner(
-            config, parts.policy, parts.clock, factory(), parts.updater(), phases=phases
+            parts.policy, parts.clock, factory(), parts.updater(), phases=phases
         )
         return collector, learner

@@ -25,7 +25,7 @@ class Rounds(Family):
 
     def kernel_values(self, config, spec=None):
         spec, agent = spec or spec_of(config), config.agent
-        height, width, channels = _image(spec)
+        height, width, channels = spec.image
         tasks = 3 * config.groups + 8  # snapshots, values of truncated ends, inferences, trainings
         return {
             "height": height,
@@ -61,17 +61,20 @@ class Rounds(Family):
             self._check_kernel(config, parts.spec, kernel)
         schedule = Schedule(kernel, config.population, config.group_size)
         collector = RoundCollector(
-            config, schedule, parts.envs, seed=parts.seeds.environments(0), phases=phases
+            parts.envs,
+            schedule,
+            populations=config.populations,
+            seed=parts.seeds.environments(0),
+            phases=phases,
         )
         executor = CardRounds(network, parts.policy) if network else parts.updater()
         learner = RoundLearner(
-            config,
             parts.policy,
             parts.clock,
             executor,
             algorithm.updater.errors,
             schedule,
-            shape=_image(parts.spec),
+            populations=config.populations,
             phases=phases,
         )
         return collector, learner
@@ -82,8 +85,3 @@ class Rounds(Family):
             if found != value and not (limit and found > value):
                 rule = f"at most {found}" if limit else repr(found)
                 raise UsageError(f"{name} must be {rule} as in the kernel, not {value!r}")
-
-
-def _image(spec):
-    """(height, width, channels) of an observation; vectors are one pixel."""
-    return spec.shape if len(spec.shape) == 3 else (1, 1, spec.size)

@@ -14,7 +14,6 @@ from host.collect.evaluation import Copies, evaluate
 from host.collect.rollout import RolloutCollector
 from host.collect.spec import Spec
 from host.commands.playing import play
-from host.phases import Phases
 from host.train.build import build
 from host.train.config import OnPolicyConfig
 from tests.host import agents
@@ -40,11 +39,7 @@ def trained(**options):
 
 def collect(agent, envs, steps):
     """A rollout of a Pendulum's environments."""
-    config = dict(env=NAME, env_count=envs, steps_per_launch=steps, agent=agent.policy.config)
-    own = make_envs(NAME, envs, PPO)
-    collector = RolloutCollector(
-        OnPolicyConfig(**config), agent.policy.spec, own, seed=1, phases=Phases()
-    )
+    collector = RolloutCollector(make_envs(NAME, envs, PPO), steps, seed=1)
     return collector.collect(agent.policy, agent.clock)[0]
 
 

@@ -14,7 +14,6 @@ from host.collect.rollout import RolloutCollector
 from host.collect.spec import Spec
 from host.learners.advantages import AdvantageLearner
 from host.phases import Phases
-from host.train.config import OnPolicyConfig
 from tests.fake_estimator import FakeEstimator
 from tests.host import agents
 
@@ -49,13 +48,10 @@ def make_env():
 
 def mine(agent):
     """[(what was learned from, parameters after it)] of a training of ``agent``."""
-    config, taken = (
-        OnPolicyConfig(env_count=1, steps_per_launch=STEPS, agent=agent.policy.config),
-        [],
-    )
+    taken = []
     envs, phases = SyncVectorEnv([make_env], autoreset_mode=AutoresetMode.SAME_STEP), Phases()
-    collector = RolloutCollector(config, agent.policy.spec, envs, seed=SEED, phases=phases)
-    parts = config, agent.policy, agent.clock, FakeEstimator(), agent.updater
+    collector = RolloutCollector(envs, STEPS, seed=SEED, phases=phases)
+    parts = agent.policy, agent.clock, FakeEstimator(), agent.updater
     learner, update = AdvantageLearner(*parts, phases=phases), agent.updater.update
 
     def spy(batch, clock):

@@ -1,7 +1,5 @@
 """host.collect.collector: what an NStepCollector brings, against the definition in plain Python."""
 
-from types import SimpleNamespace
-
 import gymnasium
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ from host.algorithms.config import Clock
 from host.collect.collector import NStepCollector
 from host.collect.nstep import NStep
 from host.collect.spec import Spec
-from host.phases import Phases
 
 ENVS = 3
 
@@ -68,9 +65,8 @@ def made(n=3, *, steps=1, scale=1.0, gamma=0.9, seed=50):
     envs = SyncVectorEnv(
         [lambda i=i: Scripted(i) for i in range(ENVS)], autoreset_mode=AutoresetMode.SAME_STEP
     )
-    spec, config = Spec.of(envs), SimpleNamespace(steps_per_launch=steps)
-    windows = NStep(ENVS, n, gamma, spec, scale=scale)
-    collector = NStepCollector(config, spec, envs, windows=windows, seed=seed, phases=Phases())
+    windows = NStep(ENVS, n, gamma, Spec.of(envs), scale=scale)
+    collector = NStepCollector(envs, steps, windows=windows, seed=seed)
     return collector, envs.envs, Random(), Clock()
 
 

@@ -1,7 +1,5 @@
 """host.collect.rollout: what was sampled, what followed, and who bootstraps from it."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -10,7 +8,6 @@ from host.algorithms.config import Clock
 from host.algorithms.ppo import PPOConfig
 from host.collect.rollout import RolloutCollector
 from host.collect.spec import Spec
-from host.phases import Phases
 from tests.host.corridor import Corridor, Walker, value_of
 
 
@@ -18,14 +15,13 @@ from tests.host.corridor import Corridor, Walker, value_of
 def collect():
     """``collect(steps)`` in three environments; what it has is a Walker and a Clock."""
     envs = SyncVectorEnv([Corridor] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
-    spec, config = Spec.of(envs), SimpleNamespace()
-    collector = RolloutCollector(config, spec, envs, seed=0, phases=Phases())
+    collector = RolloutCollector(envs, 1, seed=0)
 
     def call(steps):
-        config.steps_per_launch = steps
+        collector.steps = steps
         return collector.collect(call.policy, call.clock)
 
-    call.policy, call.clock = Walker(PPOConfig(), spec, exploration=1), Clock()
+    call.policy, call.clock = Walker(PPOConfig(), Spec.of(envs), exploration=1), Clock()
     return call
 
 

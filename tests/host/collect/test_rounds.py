@@ -10,7 +10,6 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from host.algorithms.config import Clock
 from host.collect.rounds import RoundCollector
-from host.phases import Phases
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.schedule import Schedule
 from tests.host.round_parts import Numbered, value_of
@@ -97,9 +96,8 @@ class Watch:
             kind([Numbered] * len(each), autoreset_mode=mode)
             for each in self.schedule.groups * self.populations
         ]
-        config = SimpleNamespace(populations=self.populations)
         self.collector = RoundCollector(
-            config, self.schedule, self.envs, seed=seed, phases=Phases()
+            self.envs, self.schedule, populations=self.populations, seed=seed
         )
         self.restart(seed)
 

@@ -58,9 +58,11 @@ class Planned(MemoryLearner):
 
 
 def make(kind, *more, exploration=True, **config):
-    config = dict(launches_in_flight=3, capacity=10, learning_starts=6, agent=AGENT) | config
+    config = dict(launches_in_flight=3, capacity=10, learning_starts=6) | config
+    agent = config.pop("agent", AGENT)
     config = SimpleNamespace(updates_per_launch=2, weights_interval=1, act="cpu", **config)
-    policy = SimpleNamespace(exploration_at=lambda steps: steps / 1000 if exploration else None)
+    explores = lambda steps: steps / 1000 if exploration else None  # noqa: E731
+    policy = SimpleNamespace(config=agent, exploration_at=explores)
     clock = Clock(steps=100, launched=40)
     return kind(config, policy, clock, Buffer(), *more, phases=Phases())
 
@@ -112,9 +114,10 @@ def test_what_a_launch_raises_reaches_who_waits(kind):
 
 
 def test_another_policy_acts_as_it_is():
-    learner = Learner(None, "own", Clock())
+    own = SimpleNamespace(config=AGENT)
+    learner = Learner(own, Clock())
     with learner.actor() as one, learner.actor("other") as two:
-        assert (one, two) == ("own", "other")
+        assert (one, two) == (own, "other")
 
 
 class Updates:

@@ -9,6 +9,7 @@ from host.algorithms.config import Clock
 from host.collect.environment import make_envs
 from host.collect.evaluation import Copies
 from host.collect.rounds import RoundCollector
+from host.collect.spec import Spec
 from host.learners.rounds import RoundLearner
 from host.phases import Phases
 from host.runtime.a3c import Infer, Round, Sync, Train
@@ -34,6 +35,8 @@ def outputs_of(obs):
 
 class Policy:
     """Chooses by the value."""
+
+    spec = Spec(shape=(3,), dtype="float32", discrete=True, action_count=2)
 
     def flat(self, obs):
         return obs
@@ -71,12 +74,15 @@ class Rig:
         self.kernel = kernel_of(config, units=units)
         self.schedule = Schedule(self.kernel, config.population, config.group_size)
         self.clock, self.policy = Clock(), Policy()
+        self.policy.config = config.agent
         counts = family_of(config).environments(config)
         envs = [make_envs(config.env, count, config.algorithm) for count in counts]
         phases = Phases()
-        self.collector = RoundCollector(config, self.schedule, envs, seed=40, phases=phases)
-        options = dict(shape=(1, 1, 3), phases=phases)
-        parts = config, self.policy, self.clock, executor(self.kernel), errors, self.schedule
+        self.collector = RoundCollector(
+            envs, self.schedule, populations=config.populations, seed=40, phases=phases
+        )
+        options = dict(populations=config.populations, phases=phases)
+        parts = self.policy, self.clock, executor(self.kernel), errors, self.schedule
         self.learner = make(*parts, **options)
         self.executor, self.measured = self.learner.executor, []
         self.session = Session(
