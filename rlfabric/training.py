@@ -1,4 +1,5 @@
-"""Names for a training loop of your own: environments, n-step, the learning memory, checkpoints.
+"""Names for a training loop of your own: environments, n-step, the learning memory, checkpoints;
+and what a program of ``rlfabric compose --generate`` uses besides.
 
 >>> envs = make_envs("CartPole-v1", 2)
 >>> actor, spec = Actor(envs, seed=0), Spec.of(envs)
@@ -31,36 +32,105 @@ from os import PathLike
 from gymnasium.vector import VectorEnv
 
 from host import checkpoint
-from host.algorithms.registry import find
+from host.algorithms.algorithm import Algorithm
+from host.algorithms.config import Clock
+from host.algorithms.policy import InferredPolicy
+from host.algorithms.policy_file import save_policy
+from host.algorithms.registry import find, find_named
 from host.collect import environment
+from host.collect.collector import NStepCollector
 from host.collect.environment import Actor, Transitions
 from host.collect.nstep import NStep
+from host.collect.rollout import RolloutCollector
+from host.collect.rounds import RoundCollector
 from host.collect.spec import Spec
+from host.learners.card import steps_of
+from host.learners.fixar import NoisyPolicy, PrecisionSwitch
+from host.learners.learner import Background
+from host.learners.rounds import CardRounds, RoundLearner
+from host.learners.weights import flat, layers_of
+from host.memory.sent import SentFixarReplay, SentReplay
+from host.runtime.a3c import ActorCritic
+from host.runtime.fixar import FixarReplay
 from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learned import Learned, Trained
 from host.runtime.learner import LearningReplay, learner_fields
+from host.train.session import Seeds
+from host.train.threads import single_threaded
+from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.schedule import Schedule
 from rlfabric.kernels import load_kernel
 from rlfabric.policy import Evaluation, evaluate
 
 __all__ = [
     "Actor",
+    "ActorCritic",
+    "Algorithm",
+    "Background",
+    "CardRounds",
+    "Clock",
     "Evaluation",
+    "FixarReplay",
+    "InferredPolicy",
     "Learned",
     "LearningReplay",
     "NStep",
+    "NStepCollector",
+    "NoisyPolicy",
+    "PrecisionSwitch",
+    "RolloutCollector",
+    "RoundCollector",
+    "RoundLearner",
+    "Schedule",
+    "Seeds",
+    "SentFixarReplay",
+    "SentReplay",
     "Spec",
     "Trained",
     "Transitions",
+    "algorithm",
     "evaluate",
+    "flat",
     "hyperparameter_records",
+    "layers_of",
     "learner_fields",
     "load_checkpoint",
     "load_kernel",
     "make_envs",
+    "round_schedule",
     "save_checkpoint",
+    "save_policy",
+    "single_threaded",
+    "steps_of",
 ]
 
 _KIND = "program"
+
+
+def algorithm(name: str) -> Algorithm:
+    """The descriptor of the algorithm called ``name``, one of ``rlfabric list`` or ``MODULE:NAME``:
+    its ``config``, ``policy`` and ``updater``.
+
+    >>> agent = algorithm("dqn").config(hidden=(16,)).in_run(1000)
+    >>> agent.epsilon_at(0), agent.epsilon_at(1000)
+    (1.0, 0.05)
+
+    UsageError if there is none.
+    """
+    found: Algorithm = find_named(name)
+    return found
+
+
+def round_schedule(agents: int, group: int, steps: int) -> Schedule:
+    """The schedule of a population of ``agents``, in groups of ``group``, with rollouts of
+    ``steps``, for rounds that no kernel does; those of a kernel have
+    ``Schedule(ActorCritic(kernel).config, agents, group)``.
+
+    >>> round_schedule(8, 4, 5).period
+    8
+    """
+    kernel = Fa3cConfig(batch=group, agents=agents, snapshots=-(-agents // group), steps=steps)
+    return Schedule(kernel, agents, group)
 
 
 def make_envs(env: str, count: int, *, algorithm: str = "dqn") -> VectorEnv:

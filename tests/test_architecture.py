@@ -40,7 +40,7 @@ HOST_ARROWS = {
     "measure": {"card", "generate", "runtime"},
     "collect": {"runtime"},
     "algorithms": {"runtime", "collect"},
-    "learners": {"runtime", "memory", "algorithms"},
+    "learners": {"runtime", "memory", "collect", "algorithms"},
     "train": {"card", "generate", "runtime", "memory", "collect", "algorithms", "learners"},
     "compose": {"card", "generate", "runtime", "memory", "algorithms", "train"},
     "commands": {

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, Space
 
 from hw.errors import UsageError
 
@@ -89,11 +89,11 @@ class Algorithm:
     default_preset: str | None = None
 
     @property
-    def learners(self):
+    def learners(self) -> tuple[str, ...]:
         """Where it can be trained, the default first."""
         return ("card", "cpu") if self.kernel else ("cpu",)
 
-    def check_actions(self, space, env):
+    def check_actions(self, space: Space[object], env: str) -> None:
         """ValueError unless the algorithm takes ``space``, the action space of the environment
         called ``env``; a Box must have one dimension and bounds."""
         taken = isinstance(space, self.actions)

@@ -1,7 +1,10 @@
 """The base class of policies, NumPy networks that act on observations; and a policy that acts by
 outputs which were computed elsewhere."""
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from hw.errors import UsageError
 
@@ -121,17 +124,19 @@ class InferredPolicy:
         size].
     """
 
-    def __init__(self, policy, infer):
-        self.policy, self.infer = policy, infer
+    def __init__(self, policy: Policy, infer: Callable[..., NDArray[np.float32]]) -> None:
+        self.policy, self.infer, self.spec = policy, infer, policy.spec
 
-    def act(self, obs, *, greedy=False, steps=0):
+    def act(self, obs: ArrayLike, *, greedy: bool = False, steps: int = 0) -> NDArray[np.generic]:
         """As ``Policy.act``."""
         return self.choose(self.infer(self.policy.flat(obs)), greedy=greedy, steps=steps)
 
-    def choose(self, outputs, *, greedy=False, steps=0):
+    def choose(
+        self, outputs: NDArray[np.float32], *, greedy: bool = False, steps: int = 0
+    ) -> NDArray[np.generic]:
         """As ``Policy.choose``."""
         return self.policy.choose(outputs, greedy=greedy, steps=steps)
 
-    def ended(self, which):
+    def ended(self, which: NDArray[np.bool_]) -> None:
         """As ``Policy.ended``."""
         self.policy.ended(which)

@@ -1,10 +1,13 @@
 """A trained policy in a file, saved at the best evaluation."""
 
 import math
+from os import PathLike
+from typing import BinaryIO
 
 import numpy as np
 
 from host import checkpoint
+from host.algorithms.policy import Policy
 from host.algorithms.registry import find, find_trusted
 from host.collect.spec import Spec
 from hw.errors import UsageError
@@ -12,7 +15,14 @@ from hw.errors import UsageError
 __all__ = ["load_policy", "save_policy"]
 
 
-def save_policy(path, policy, *, algo, env, score):
+def save_policy(
+    path: str | PathLike[str] | BinaryIO,
+    policy: Policy,
+    *,
+    algo: str,
+    env: str,
+    score: float | None,
+) -> None:
     """Writes ``policy`` atomically to ``path``, a path or an open binary file. ``algo`` and ``env``
     are names; ``score`` is the mean return of the policy's evaluation, or None."""
     config = {

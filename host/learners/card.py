@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from host.algorithms.config import Clock
+from host.algorithms.config import Clock, TemporalDifferenceConfig
 from host.algorithms.policy import InferredPolicy
 from host.learners.learner import MemoryLearner
+from host.learners.weights import flat, layers_of, online_of
 from host.memory.sent import SentReplay
 from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learner import LearningReplay
@@ -54,7 +56,7 @@ def kernel_settings(algorithm, agent, spec, env="the environment"):
     }
 
 
-def steps_of(agent, clock, count):
+def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArray[np.void]:
     """HYPERPARAMETERS [count] of the ``count`` updates that follow ``clock``.
 
     They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
@@ -134,7 +136,7 @@ class CardLearner(MemoryLearner):
         wanted = kernel_settings(config.algorithm, config.agent, policy.spec, config.env)
         self._check_kernel(wanted)
         self._begun, self._acts = Clock(), config.act == "card"
-        buffer.initialize(_layers(policy))
+        buffer.initialize(layers_of(policy))
 
     @classmethod
     def check_agent(cls, agent, design):
@@ -196,7 +198,7 @@ class CardLearner(MemoryLearner):
         reports, parameters = self.buffer.learn(
             steps, batch_size=batch, experiences=experience, store=sets
         )
-        weights = parameters and {name: _flat(layers) for name, layers in parameters.items()}
+        weights = parameters and {name: flat(layers) for name, layers in parameters.items()}
         return {"loss": reports["loss"], "td": reports["td"], "weights": weights}
 
     def learned(self, result):
@@ -226,7 +228,7 @@ class CardLearner(MemoryLearner):
 
     def fetch(self):
         if self._acts:
-            self._take({name: _flat(layers) for name, layers in self._stored().items()})
+            self._take({name: flat(layers) for name, layers in self._stored().items()})
 
     @contextmanager
     def actor(self, policy=None):
@@ -239,7 +241,7 @@ class CardLearner(MemoryLearner):
             yield self.on_card(self.policy)
         else:
             own = self._stored()
-            self._card.submit(self.buffer.load, _online(policy)).result()
+            self._card.submit(self.buffer.load, online_of(policy)).result()
             try:
                 yield self.on_card(policy)
             finally:
@@ -260,22 +262,3 @@ class CardLearner(MemoryLearner):
     def load_state_dict(self, state):
         super().load_state_dict(state)
         self._begun.updates = int(state["begun"])
-
-
-def _layers(policy):
-    """Weights [outputs, inputs] and biases of each layer, in the card's shapes."""
-    return {
-        name: [(w.T, b) for w, b in zip(network.weights, network.biases, strict=True)]
-        for name, network in policy.networks.items()
-    }
-
-
-def _online(policy):
-    """``_layers`` as the online set, which acts and learns."""
-    return {name: [{"online": pair} for pair in layers] for name, layers in _layers(policy).items()}
-
-
-def _flat(layers):
-    """The card's weights of a network in the order of ``MLP.parameters``."""
-    online = [layer["online"] for layer in layers]
-    return np.concatenate([part for w, b in online for part in (w.T.reshape(-1), b)])

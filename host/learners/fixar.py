@@ -1,7 +1,13 @@
 """The learner on the card with kernel ``fixar``, whose precision is switched while it learns."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from host.algorithms.config import Clock
+from host.algorithms.fixar import FixarDDPGConfig
 from host.algorithms.policy import InferredPolicy
 from host.algorithms.precision import CAPTURED, PrecisionSchedule
 from host.learners.card import CardLearner
@@ -9,7 +15,7 @@ from host.memory.sent import SentFixarReplay
 from host.runtime.fixar import FixarReplay
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
 
-__all__ = ["FixarLearner"]
+__all__ = ["FixarLearner", "NoisyPolicy", "PrecisionSwitch"]
 
 
 class FixarLearner(CardLearner):
@@ -27,12 +33,11 @@ class FixarLearner(CardLearner):
 
     def __init__(self, config, policy, clock, buffer, *, phases):
         super().__init__(config, policy, clock, buffer, phases=phases)
-        self._schedule = PrecisionSchedule(config.agent)
-        self._networks = {name: _Network(buffer, name) for name in buffer.learner.networks}
+        self._switch = PrecisionSwitch(buffer, self.agent)
 
     def on_card(self, policy):
         if self.agent.noise == "gaussian":
-            return _NoisyPolicy(policy, self.infer)
+            return NoisyPolicy(policy, self.infer)
         return super().on_card(policy)
 
     def plan(self, fill, learning):
@@ -45,14 +50,38 @@ class FixarLearner(CardLearner):
             self._switch(clock)
         return super().launch(experience, plan)
 
-    def _switch(self, clock):
-        """Sets the kernel to the schedule's precision after ``clock``. When the capture of ranges
-        begins, earlier ranges are cleared."""
+    def state_dict(self):
+        return super().state_dict() | {"precision": self._switch.state_dict()}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self._switch.load_state_dict(state["precision"])
+
+
+class PrecisionSwitch:
+    """Sets the kernel ``fixar`` to the precision that an agent's ``precision`` and
+    ``quantization_delay`` give (FIXAR, Algorithm 1).
+
+    Parameters
+    ----------
+    replay : FixarReplay or SentFixarReplay
+        Has the kernel.
+    agent : FixarDDPGConfig
+        Its schedule has a length (``AgentConfig.in_run``).
+    """
+
+    def __init__(self, replay: FixarReplay | SentFixarReplay, agent: FixarDDPGConfig) -> None:
+        self._replay, self._schedule = replay, PrecisionSchedule(agent)
+        self._networks = {name: _Network(replay, name) for name in replay.learner.networks}
+
+    def __call__(self, clock: Clock) -> None:
+        """Sets the kernel to the precision after ``clock``; it must be called before each launch
+        that learns. When the capture of ranges begins, earlier ranges are cleared."""
         captured = self._captures
         self._schedule.begin(self._networks, clock)
         precision, clear = self._precision(), self._captures and not captured
-        if clear or precision != self.buffer.precision:
-            self.buffer.set_precision(precision, clear=clear)
+        if clear or precision != self._replay.precision:
+            self._replay.set_precision(precision, clear=clear)
 
     @property
     def _captures(self):
@@ -61,7 +90,7 @@ class FixarLearner(CardLearner):
     def _precision(self):
         if self._schedule.shifts is None:
             return Precision()
-        config = self.buffer.learner
+        config = self._replay.learner
         activations, errors = ([0] * count for count in slots(config))
         full = any(each.error_shifts is None for each in self._networks.values())
         for name, each in self._networks.items():
@@ -76,19 +105,21 @@ class FixarLearner(CardLearner):
             error_shifts=tuple(errors),
         )
 
-    def state_dict(self):
-        own = self._schedule.state_dict(self._networks)
-        return super().state_dict() | {"precision": own}
+    def state_dict(self) -> dict[str, object]:
+        """All on which the next precision depends, besides the kernel's own."""
+        state: dict[str, object] = self._schedule.state_dict(self._networks)
+        return state
 
-    def load_state_dict(self, state):
-        super().load_state_dict(state)
-        self._schedule.load_state_dict(state["precision"], self._networks)
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Continues a saved state."""
+        self._schedule.load_state_dict(state, self._networks)
 
 
-class _NoisyPolicy(InferredPolicy):
-    """Explores by the card's own Gaussian noise (FIXAR III); the policy draws the seed."""
+class NoisyPolicy(InferredPolicy):
+    """As InferredPolicy, but explores by the card's own Gaussian noise (FIXAR III); the policy
+    draws the seed. ``infer`` takes ``noise`` and ``seed`` too, as ``FixarReplay.act`` does."""
 
-    def act(self, obs, *, greedy=False, steps=0):
+    def act(self, obs: ArrayLike, *, greedy: bool = False, steps: int = 0) -> NDArray[np.generic]:
         if greedy:
             return super().act(obs, greedy=True)
         policy = self.policy

@@ -2,9 +2,12 @@
 
 import queue
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 
+from host.algorithms.config import Clock
+from host.algorithms.policy import InferredPolicy, Policy
 from host.interrupt import leaving_behind
 
 __all__ = ["Background", "Inline", "Learner", "MemoryLearner"]
@@ -43,53 +46,53 @@ class Learner:
     at_once = False
     columns = ()
 
-    def __init__(self, policy, clock):
+    def __init__(self, policy: Policy, clock: Clock) -> None:
         self.policy, self.clock, self.agent = policy, clock, policy.config
 
-    def begin(self, experience):
+    def begin(self, experience: object) -> object:
         """Begins a launch with the experience of a collection, or None in the first launch if
         ``at_once`` is False. Returns the argument of ``end``."""
         raise NotImplementedError
 
-    def end(self, launch):
+    def end(self, launch: object) -> dict[str, float | None]:
         """Waits for the launch that ``begin`` returned, and learns from it. Returns a dict, column
         of progress.csv -> number or None; it is empty if nothing was learned."""
         raise NotImplementedError
 
-    def fetch(self):
+    def fetch(self) -> None:
         """Brings the policy's networks up to date. It must be called before the policy is written
         to a file; it is not needed before acting."""
 
-    def inline(self):
+    def inline(self) -> None:
         """Lets every launch run to its end in the thread that begins it, before ``begin`` returns,
         so that the time of a launch can be told from that of the collection beside it. It must be
         called before the first launch; the results of launches stay the same."""
         self._card = Inline()
 
     @contextmanager
-    def actor(self, policy=None):
+    def actor(self, policy: Policy | None = None) -> Iterator[Policy | InferredPolicy]:
         """A context manager, whose value acts within the ``with`` block as the policy that learns,
         or as ``policy``, another policy of this agent, if it is given. The value is the policy
         itself, or an InferredPolicy, whose outputs are computed elsewhere."""
         yield policy or self.policy
 
-    def progress(self):
+    def progress(self) -> dict[str, float | None]:
         """Column -> present number."""
         return {"learning_rate": self.agent.learning_rate_at(self.clock.launched)}
 
     @property
-    def device_cycles(self):
+    def device_cycles(self) -> int | None:
         """Clocks of all launches since this learner was made; None on a card that does not count
         them."""
         raise NotImplementedError
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         raise NotImplementedError
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         raise NotImplementedError
 
-    def close(self):
+    def close(self) -> None:
         """Releases the card; a launch under way is given up."""
 
 
@@ -102,11 +105,11 @@ class Background:
     to the launch's time limit.
     """
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._calls, self._last = queue.SimpleQueue(), None
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
 
-    def submit(self, function, *arguments):
+    def submit(self, function: Callable[..., object], *arguments: object) -> Future[object]:
         """Lets the thread call ``function(*arguments)``, and returns the Future of its result."""
         if self._last is None:
             self._thread.start()
@@ -114,7 +117,7 @@ class Background:
         self._calls.put((future, function, arguments))
         return future
 
-    def close(self, abort):
+    def close(self, abort: Callable[[], object]) -> None:
         """Ends the thread. If the calls that were submitted do not end within half a second,
         ``abort()`` is called, which must tell them to end. If they still do not end within half a
         second, nobody waits for them any more (``host.interrupt.leaving_behind``)."""

@@ -1,18 +1,34 @@
 """The learner of agents that act and are trained in rounds, on the card (kernel ``a3c``) or by an
 updater that executes the same rounds."""
 
+from __future__ import annotations
+
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from host.algorithms.policy import InferredPolicy
+from host.algorithms.autodiff import Updater
+from host.algorithms.config import AgentConfig, Clock
+from host.algorithms.policy import InferredPolicy, Policy
+from host.collect.rounds import GroupRollout, Request
 from host.learners.learner import Background, Learner
 from host.phases import Phases
+from host.runtime.a3c import ActorCritic
 from host.runtime.a3c_tasks import Infer, Sync, Train
 from hw.errors import UsageError
+from hw.fa3c.schedule import Schedule
 
 __all__ = ["CardRounds", "RoundLearner"]
+
+Errors: TypeAlias = Callable[
+    [AgentConfig, GroupRollout], tuple[NDArray[np.float32], dict[str, float]]
+]
+Launch: TypeAlias = tuple[Request, Future[object], dict[str, float | None]]
 
 
 class RoundLearner(Learner):
@@ -42,7 +58,17 @@ class RoundLearner(Learner):
     at_once = True
     columns = ("learning_rate",)
 
-    def __init__(self, policy, clock, executor, errors, schedule, *, populations, phases=None):
+    def __init__(
+        self,
+        policy: Policy,
+        clock: Clock,
+        executor: CardRounds | Updater,
+        errors: Errors,
+        schedule: Schedule,
+        *,
+        populations: int,
+        phases: Phases | None = None,
+    ) -> None:
         super().__init__(policy, clock)
         self.executor, self.phases = executor, phases or Phases()
         self.in_flight = populations
@@ -52,7 +78,7 @@ class RoundLearner(Learner):
         self._guest = populations * schedule.agents
         self._spare = populations * len(schedule.groups)
 
-    def begin(self, experience):
+    def begin(self, experience: Request) -> Launch:
         """As ``Learner.begin``; ``experience`` is the Request of a population. If a reward, an
         output or an error of a finished rollout is not finite: ValueError, and no launch begins."""
         measured = defaultdict(list)
@@ -134,7 +160,7 @@ class RoundLearner(Learner):
     def _shaped(self, seen):
         return np.ascontiguousarray(seen).reshape(len(seen), *self._shape)
 
-    def end(self, launch):
+    def end(self, launch: Launch) -> dict[str, float | None]:
         request, future, measured = launch
         with self.phases("card"):
             outputs = [each for each in future.result() if each is not None]
@@ -142,11 +168,11 @@ class RoundLearner(Learner):
         request.answer(outputs[:count], outputs[count:])
         return measured
 
-    def fetch(self):
+    def fetch(self) -> None:
         self._card.submit(self.executor.fetch, self.policy).result()
 
     @contextmanager
-    def actor(self, policy=None):
+    def actor(self, policy: Policy | None = None) -> Iterator[Policy | InferredPolicy]:
         """As ``Learner.actor``. The policy that learns acts by the theta of its first ``act`` in
         the ``with`` block, which makes a snapshot for this. A collection calls only its ``choose``,
         with outputs of a round, and makes no snapshot."""
@@ -175,19 +201,19 @@ class RoundLearner(Learner):
         return np.concatenate(parts)
 
     @property
-    def device_cycles(self):
+    def device_cycles(self) -> int | None:
         return self.executor.device_cycles
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """The parameters theta and g, the means of their squared gradients, after all launches
         under way. Rollouts are not saved."""
         return self._card.submit(self.executor.state_dict).result()
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         self._waiting.clear()
         self._card.submit(self.executor.load_state_dict, state).result()
 
-    def close(self):
+    def close(self) -> None:
         self._card.close(self.executor.abort)
         self.executor.close()
 
@@ -203,17 +229,17 @@ class CardRounds:
         Gives the first parameters.
     """
 
-    def __init__(self, network, policy):
+    def __init__(self, network: ActorCritic, policy: Policy) -> None:
         self.network = network
         self.prepare, self.run = network.prepare, network.run
         self.state_dict, self.load_state_dict = network.state_dict, network.load_state_dict
         network.load(dict(self._named(policy)))
 
     @property
-    def device_cycles(self):
+    def device_cycles(self) -> int | None:
         return self.network.device_cycles
 
-    def fetch(self, policy):
+    def fetch(self, policy: Policy) -> None:
         """Brings the policy's parameters up to date."""
         stored = self.network.parameters()
         for name, own in self._named(policy):
@@ -225,8 +251,8 @@ class CardRounds:
             for name, own in zip(("weight", "bias"), layer, strict=True):
                 yield f"layer{number}.{name}", own
 
-    def abort(self):
+    def abort(self) -> None:
         self.network.launcher.kernel.flight.abort()
 
-    def close(self):
+    def close(self) -> None:
         self.network.close()

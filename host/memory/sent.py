@@ -1,11 +1,20 @@
 """A learner's kernel whose batches come from a replay memory elsewhere (CF'22 Fig. 10)."""
 
-import numpy as np
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from host.memory.rows import RowMemory
+from host.runtime.experience import Batch, Experiences
 from host.runtime.hyperparameters import Diverged
-from host.runtime.learned import Learned
+from host.runtime.learned import Layer, Learned, Sets
+from host.runtime.learner import LearningReplay
 from host.runtime.learner_checks import check_drawn
+from host.runtime.memory import Draw
 from hw.errors import UsageError
+from hw.fixar.precision import Precision
+from hw.learner.config import PARAMETER_SETS
 
 __all__ = ["SentFixarReplay", "SentReplay"]
 
@@ -32,7 +41,7 @@ class SentReplay:
         The config of the kernel's learner.
     """
 
-    def __init__(self, memory, trainer):
+    def __init__(self, memory: RowMemory, trainer: LearningReplay) -> None:
         if memory.dtype != trainer.dtype:
             raise UsageError(f"fields must be the learner's ({trainer.dtype}), not {memory.dtype}")
         self.memory, self.trainer = memory, trainer
@@ -41,10 +50,16 @@ class SentReplay:
     def __repr__(self):
         return f"{type(self).__name__}({self.memory!r}, {self.trainer!r})"
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.memory)
 
-    def step(self, experiences=None, update=None, sample=None, **options):
+    def step(
+        self,
+        experiences: Experiences | None = None,
+        update: tuple[ArrayLike, ArrayLike] | None = None,
+        sample: Draw | list[Draw] | None = None,
+        **options: ArrayLike,
+    ) -> Batch | list[Batch] | None:
         """As ``ReplayMemory.step``, without the card; experiences must be ones that the kernel
         takes."""
         if experiences is not None:
@@ -53,15 +68,15 @@ class SentReplay:
 
     def learn(
         self,
-        steps,
+        steps: NDArray[np.void],
         *,
-        batch_size,
-        experiences=None,
-        inserts=None,
-        store=(),
-        priorities=None,
-        td_errors=None,
-    ):
+        batch_size: int,
+        experiences: Experiences | None = None,
+        inserts: int | None = None,
+        store: Sequence[str] = (),
+        priorities: ArrayLike | None = None,
+        td_errors: ArrayLike | None = None,
+    ) -> Learned:
         """As ``LearningReplay.learn``, with a launch for each iteration."""
         trainer, memory = self.trainer, self.memory
         steps, count = trainer.checked_steps(steps, batch_size)
@@ -99,45 +114,45 @@ class SentReplay:
     # -- the kernel's part
 
     @property
-    def saturations(self):
+    def saturations(self) -> NDArray[np.int64]:
         """As ``LearningReplay.saturations``."""
         return self.trainer.saturations
 
     @property
-    def device_cycles(self):
+    def device_cycles(self) -> int | None:
         """Clocks of all launches so far; None on a card that does not count."""
         return self.trainer.device_cycles
 
-    def initialize(self, parameters):
+    def initialize(self, parameters: Mapping[str, Sequence[Layer]]) -> None:
         """As ``LearningReplay.initialize``."""
         self.trainer.initialize(parameters)
 
-    def load(self, parameters):
+    def load(self, parameters: Sets) -> None:
         """As ``LearningReplay.load``."""
         self.trainer.load(parameters)
 
-    def store(self, *sets):
+    def store(self, sets: Sequence[str] = PARAMETER_SETS) -> Sets:
         """As ``LearningReplay.store``."""
-        return self.trainer.store(*sets)
+        return self.trainer.store(sets)
 
-    def act(self, observations, **options):
+    def act(self, observations: ArrayLike, **options: float) -> NDArray[np.float32]:
         """As the trainer's ``act``."""
         return self.trainer.act(observations, **options)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """The states of the memory and of the trainer."""
         return {"memory": self.memory.state_dict(), "trainer": self.trainer.state_dict()}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Mapping[str, object]]) -> None:
         """Loads a ``state_dict``; ValueError if it is of another memory or kernel."""
         self.trainer.load_state_dict(state["trainer"])
         self.memory.load_state_dict(state["memory"])
 
-    def abort(self):
+    def abort(self) -> None:
         """Gives up the launch under way."""
         self.trainer.abort()
 
-    def close(self):
+    def close(self) -> None:
         """Releases the kernel."""
         self.memory.close()
         self.trainer.close()
@@ -147,15 +162,15 @@ class SentFixarReplay(SentReplay):
     """As ``SentReplay``, for a ``FixarReplay``, whose precision can be switched."""
 
     @property
-    def precision(self):
+    def precision(self) -> Precision:
         """As ``FixarReplay.precision``."""
         return self.trainer.precision
 
     @property
-    def ranges(self):
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As ``FixarReplay.ranges``."""
         return self.trainer.ranges
 
-    def set_precision(self, precision, *, clear=False):
+    def set_precision(self, precision: Precision, *, clear: bool = False) -> None:
         """As ``FixarReplay.set_precision``."""
         self.trainer.set_precision(precision, clear=clear)

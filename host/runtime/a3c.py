@@ -6,9 +6,13 @@ computes d(objective) / d(outputs).
 """
 
 import json
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from host.card.kernel import Kernel
 from host.runtime.a3c_image import from_image, parameter_shapes, to_image
 from host.runtime.a3c_tasks import Infer, Round, Sync, Train
 from host.runtime.program import CommandError, Launcher
@@ -41,6 +45,11 @@ _NETWORK = (
 )
 #: Errors of which the status names the task.
 _OF_TASKS = range(Error.TASK, Error.NUMBER + 1)
+
+
+#: Name of a parameter -> array.
+Arrays: TypeAlias = Mapping[str, NDArray[np.floating]]
+Task: TypeAlias = Infer | Sync | Train
 
 
 class Broken(Failure):
@@ -84,7 +93,7 @@ class ActorCritic:
     FloatingPointError).
     """
 
-    def __init__(self, kernel, *, timeout_s=600.0, takeover=False):
+    def __init__(self, kernel: Kernel, *, timeout_s: float = 600.0, takeover: bool = False) -> None:
         self.launcher = Launcher(kernel, timeout_s=timeout_s)
         self.config = self.launcher.config
         self._broken = False
@@ -104,16 +113,16 @@ class ActorCritic:
         return f"{type(self).__name__}(outputs={self.config.outputs})"
 
     @property
-    def device_cycles(self):
+    def device_cycles(self) -> int | None:
         return self.launcher.cycles
 
     @property
-    def status(self):
+    def status(self) -> np.void:
         return self.launcher.status
 
     # -- parameters
 
-    def load(self, parameters, squares=None):
+    def load(self, parameters: Arrays, squares: Arrays | None = None) -> None:
         """Loads theta from ``parameters``, a dict of arrays with the names and shapes of
         ``parameter_shapes``, and g from ``squares``, another such dict; without ``squares`` g is 0.
         Afterwards all rollouts are empty and no snapshot is made, so the next task must be a Sync.
@@ -126,23 +135,23 @@ class ActorCritic:
         )
         self._load(images)
 
-    def parameters(self):
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
         """theta as ``load`` takes it, float32."""
         return from_image(self.config, self._stored(0))
 
-    def squares(self):
+    def squares(self) -> dict[str, NDArray[np.float32]]:
         """g, the decayed means of the squared gradients: a dict as ``load`` takes it, float32.
         ValueError if nothing is loaded."""
         return from_image(self.config, self._stored(1))
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """theta and g as they lie in the card's memory, uint32 arrays, and a text with the
         network's sizes; ``numpy.savez(file, **state)`` can keep them. Snapshots and rollouts are
         not saved. ValueError if nothing is loaded."""
         theta, squares = self._stored(0), self._stored(1)
         return {"network": self._network, "theta": theta, "squares": squares}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Loads the theta and g of a ``state_dict``; ValueError if it is of another network.
 
         Afterwards all rollouts are empty and no snapshot is made, so the next task must be a Sync,
@@ -204,13 +213,13 @@ class ActorCritic:
 
     # -- rounds
 
-    def prepare(self, tasks):
+    def prepare(self, tasks: Sequence[Task]) -> Round:
         """Returns the ``Round`` of these tasks, which ``run`` takes; ValueError as for ``Round``.
         It has all the bytes that the card will read, so that one round can be prepared while
         another one runs in another thread."""
         return Round(self.config, tasks)
 
-    def run(self, tasks):
+    def run(self, tasks: Sequence[Task] | Round) -> list[NDArray[np.float32] | None]:
         """Executes ``tasks``, a list or a ``Round``, in one launch; the result is as if the tasks
         ran one after the other. Returns a list with an item for each task: the outputs of an Infer,
         float32 [agents, outputs], and None for a Train or a Sync.
@@ -240,7 +249,7 @@ class ActorCritic:
         self._check_finite()
         return work.outputs(results)
 
-    def close(self):
+    def close(self) -> None:
         """Releases the kernel, so that another object may use it."""
         self.launcher.kernel.claims.release(self.launcher.claim)
 

@@ -1,9 +1,14 @@
 """A replay buffer whose kernel is ``fixar``: DDPG whose precision can be switched during
 training."""
 
-import numpy as np
+from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from host.card.kernel import Kernel
 from host.rules import check_number
+from host.runtime.experience import Experiences, Fields
 from host.runtime.learner import LearningReplay
 from host.runtime.learner_checks import check_experiences
 from hw.config import check_range
@@ -29,12 +34,14 @@ class FixarReplay(LearningReplay):
         The kernel's present precision; full precision after this object was made.
     """
 
-    def __init__(self, kernel, fields=None, **options):
+    def __init__(
+        self, kernel: Kernel, fields: Fields | None = None, **options: int | float | bool
+    ) -> None:
         super().__init__(kernel, fields, **options)
         self.precision = Precision()
         self.set_precision(self.precision, clear=True)
 
-    def set_precision(self, precision, *, clear=False):
+    def set_precision(self, precision: Precision, *, clear: bool = False) -> None:
         """Switches the precision of training and acting from now on.
 
         precision : Precision
@@ -52,13 +59,13 @@ class FixarReplay(LearningReplay):
         self.launcher.run([(FixarOpcode.FORMAT, {**flags, **shifts})])
         self.precision = precision
 
-    def records_of(self, experiences):
+    def records_of(self, experiences: Experiences) -> NDArray[np.void]:
         records = super().records_of(experiences)
         check_experiences(self.learner, records)
         return records
 
     @property
-    def ranges(self):
+    def ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """``(activations, errors)``, each int64 [slots, 2]: the lowest and the highest number of
         each slot, as integers of full precision, since the ranges were forgotten, as of the last
         launch. If no number was seen, the lowest is above the highest.
@@ -66,12 +73,15 @@ class FixarReplay(LearningReplay):
         A slot is a layer's numbers (``hw.fixar.precision.slots``).
         """
         status, counts = self.status, slots(self.learner)
-        return tuple(
+        activations, errors = (
             np.asarray(status[f"{name}_ranges"], np.int64).reshape(-1, 2)[:count]
             for name, count in zip(("activation", "error"), counts, strict=True)
         )
+        return activations, errors
 
-    def act(self, observations, *, noise=0.0, seed=0):
+    def act(
+        self, observations: ArrayLike, *, noise: float = 0.0, seed: int = 0
+    ) -> NDArray[np.float32]:
         """As ``LearningReplay.act``: the actor's actions, float32 [n, action], for observations [n,
         observation], in the kernel's present precision.
 
@@ -86,12 +96,12 @@ class FixarReplay(LearningReplay):
         bits = int(np.abs(np.array(noise, "<f4")).view("<u4"))  # not those of -0
         return self._act(observations, noise=bits, seed=seed)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """As ``LearningReplay.state_dict``, with the precision. The ranges are not saved:
         ``load_state_dict`` lets the kernel forget its ranges."""
         return {**super().state_dict(), "precision": self.precision.to_json()}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """As ``LearningReplay.load_state_dict``, with the precision; the kernel forgets its ranges.
         ValueError also for a precision that this kernel does not take."""
         self._check_identity(state)  # another kernel's state has no precision

@@ -5,10 +5,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Learned", "Sets", "Trained"]
+__all__ = ["Layer", "Learned", "Sets", "Trained"]
 
-#: Network -> for each layer, set of parameters -> (weights [outputs, inputs], biases [outputs]).
-Sets: TypeAlias = dict[str, list[dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]]]]
+#: Weights [outputs, inputs] and biases [outputs].
+Layer: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]
+#: Network -> for each layer, set of parameters -> Layer.
+Sets: TypeAlias = dict[str, list[dict[str, Layer]]]
 
 
 class Learned(NamedTuple):

@@ -31,24 +31,24 @@ class Seeds:
 
     _AGENT, _BUFFER, _ENVS, _EVALUATION = range(4)
 
-    def __init__(self, seed):
+    def __init__(self, seed: int) -> None:
         self._seed = seed
 
     @property
-    def agent(self):
+    def agent(self) -> list[np.random.SeedSequence]:
         """Seeds of first weights, of exploration, and of gradient steps."""
         return np.random.SeedSequence(self._seed, spawn_key=(self._AGENT,)).spawn(3)
 
     @property
-    def buffer(self):
+    def buffer(self) -> int:
         return self._number(self._BUFFER)
 
-    def environments(self, launches):
+    def environments(self, launches: int) -> int:
         """Seed of the episodes that begin when the run has made ``launches`` launches: 0 at the
         beginning, more when it is resumed."""
         return self._number(self._ENVS, launches)
 
-    def evaluation(self, attempt):
+    def evaluation(self, attempt: int) -> int:
         return self._number(self._EVALUATION, attempt)
 
     def _number(self, *key):

@@ -7,6 +7,7 @@ also adds sums in the same order in every run of a seed.
 """
 
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from threadpoolctl import threadpool_limits
@@ -17,7 +18,7 @@ __all__ = ["single_threaded"]
 
 
 @contextmanager
-def single_threaded(with_torch=False):
+def single_threaded(with_torch: bool = False) -> Iterator[None]:
     """A context manager: within its block NumPy's BLAS uses one thread, and so does torch if
     ``with_torch`` is True; after the block they use as many as before.
 

@@ -5,10 +5,12 @@ which is one of the interleavings that A3C allows. Groups are shifted in time, s
 round one group trains while others infer.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count as numbers
 
 from hw.errors import UsageError
+from hw.fa3c.config import Fa3cConfig
 
 __all__ = ["Inference", "RoundPlan", "Schedule", "Training"]
 
@@ -78,7 +80,9 @@ class Schedule:
     ValueError if a number is out of these limits, or if there are more groups than snapshots.
     """
 
-    def __init__(self, config, agents=None, group=None):
+    def __init__(
+        self, config: Fa3cConfig, agents: int | None = None, group: int | None = None
+    ) -> None:
         agents = config.agents if agents is None else agents
         if not 1 <= agents <= config.agents:
             raise UsageError(
@@ -107,7 +111,7 @@ class Schedule:
         #: Rounds of a group's period in which it infers, step after step.
         self.inference_rounds = [k * free // (config.steps + 1) for k in range(config.steps + 1)]
 
-    def plan(self, number):
+    def plan(self, number: int) -> RoundPlan:
         """The ``RoundPlan`` of round ``number``, from 0 on. Group 0 begins in round 0; each later
         group has no tasks before the first round of its own."""
         syncs, trainings, inferring = [], [], []
@@ -135,7 +139,7 @@ class Schedule:
             inferences=tuple(self._inferences(sorted(inferring))),
         )
 
-    def plans(self):
+    def plans(self) -> Iterator[RoundPlan]:
         """The plans of all rounds, from the first on, without end."""
         return map(self.plan, numbers())
 
