@@ -93,7 +93,7 @@ def _in_processes(verilog, top, script, names, work, progress):
     unmapped = _run(verilog, top, f"{script}; write_rtlil unmapped.il", work, progress)
     for number in range(len(parts_of(names))):
         boxed, known = _boxed(names, number), _KNOWN.format(number)
-        part = f"read_rtlil ../unmapped.il; {boxed}; {_XCUP_LUTS}; {known}"
+        part = f"read_rtlil ../unmapped.il; {_LIBRARY}; {boxed}; {_XCUP_LUTS}; {known}"
         folder = unmapped / f"part{number}"
         done = folder / "done"
         if not done.exists() or done.read_text() != part:
@@ -105,6 +105,12 @@ def _in_processes(verilog, top, script, names, work, progress):
             (unmapped / file).write_bytes((folder / file).read_bytes())
     return unmapped
 
+
+#: Reads the part's cells again, as synth_xilinx does: RTLIL does not keep that they are parametric.
+_LIBRARY = (
+    "read_verilog -overwrite -lib -specify +/xilinx/cells_sim.v; "
+    "read_verilog -overwrite -lib +/xilinx/cells_xtra.v"
+)
 
 #: Writes what is known of the mapped modules of part {0}.
 _KNOWN = "tee -q -o stat{0}.json stat -json; tee -q -o depth{0}.txt ltp -noff " + _LOGIC

@@ -99,6 +99,16 @@ def test_modules_that_are_mapped_apart_are_the_same(family, verilog, tmp_path, m
     assert count(total(whole, "top"))["ff"] == 3 * 8 + 8 + 3 + 3 and len(whole) == 10
 
 
+def test_binary32_units_are_mapped_apart_too(verilog, tmp_path, monkeypatch):
+    """Their mapper asks for the parameters of the part's registers."""
+    text = verilog.replace(r"\top.pair_0.first ", "rlfabric_float32_first ")
+    whole = modules(text, "top", work=tmp_path)
+    assert count(whole["rlfabric_float32_first"].cells)["ff"] == 8
+    monkeypatch.setattr("boards.mapping._PART", 2)
+    monkeypatch.setattr("boards.mapping._LARGE", 0)
+    assert modules(text, "top", work=tmp_path) == whole
+
+
 def test_parts_that_were_mapped_are_not_mapped_again(verilog, tmp_path, monkeypatch):
     monkeypatch.setattr("boards.mapping._PART", 2)
     monkeypatch.setattr("boards.mapping._LARGE", 0)
