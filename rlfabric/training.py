@@ -48,13 +48,14 @@ from host.learners.card import steps_of
 from host.learners.fixar import NoisyPolicy, PrecisionSwitch
 from host.learners.learner import Background
 from host.learners.rounds import CardRounds, RoundLearner
-from host.learners.weights import flat, layers_of
+from host.learners.weights import layers_of, set_weights
 from host.memory.sent import SentFixarReplay, SentReplay
 from host.runtime.a3c import ActorCritic
 from host.runtime.fixar import FixarReplay
 from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learned import Learned, Trained
 from host.runtime.learner import LearningReplay, learner_fields
+from host.train.judge import Judge
 from host.train.session import Seeds
 from host.train.threads import single_threaded
 from hw.fa3c.config import Fa3cConfig
@@ -72,6 +73,7 @@ __all__ = [
     "Evaluation",
     "FixarReplay",
     "InferredPolicy",
+    "Judge",
     "Learned",
     "LearningReplay",
     "NStep",
@@ -90,7 +92,6 @@ __all__ = [
     "Transitions",
     "algorithm",
     "evaluate",
-    "flat",
     "hyperparameter_records",
     "layers_of",
     "learner_fields",
@@ -100,6 +101,7 @@ __all__ = [
     "round_schedule",
     "save_checkpoint",
     "save_policy",
+    "set_weights",
     "single_threaded",
     "steps_of",
 ]

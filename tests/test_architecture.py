@@ -42,7 +42,9 @@ HOST_ARROWS = {
     "algorithms": {"runtime", "collect"},
     "learners": {"runtime", "memory", "collect", "algorithms"},
     "train": {"card", "generate", "runtime", "memory", "collect", "algorithms", "learners"},
-    "compose": {"card", "generate", "runtime", "memory", "algorithms", "train"},
+    "compose": {
+        "card", "generate", "runtime", "memory", "collect", "algorithms", "learners", "train"
+    },
     "commands": {
         "card", "generate", "memory", "measure", "collect", "algorithms", "train", "compose"
     },

@@ -4,6 +4,7 @@ Every transition opens a window; a window closes after n rewards or when its epi
 """
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,17 @@ from host.collect.spec import Spec
 from host.runtime.experience import record_dtype
 from hw.errors import UsageError
 
-__all__ = ["NStep"]
+__all__ = ["NStep", "Windowed"]
+
+
+class Windowed(Protocol):
+    """The config of an agent that learns from n-step experiences:
+    ``host.algorithms.config.TemporalDifferenceConfig``."""
+
+    n_step: int
+    gamma: float
+    reward_scale: float
+    reward_clip: float | None
 
 
 class NStep:
@@ -70,6 +81,12 @@ class NStep:
         self._obs = np.zeros((env_count, n), self.dtype["obs"])
         self._action = np.zeros((env_count, n), self.dtype["action"])
         self._last_obs = np.zeros(env_count, self.dtype["obs"])
+
+    @classmethod
+    def of(cls, agent: Windowed, spec: Spec, env_count: int) -> "NStep":
+        """The NStep by an agent's ``n_step``, ``gamma``, ``reward_scale`` and ``reward_clip``."""
+        rewards = dict(scale=agent.reward_scale, clip=agent.reward_clip)
+        return cls(env_count, agent.n_step, agent.gamma, spec, **rewards)
 
     def push(self, step: Transitions) -> NDArray[np.void]:
         """Takes one step of all environments; those where ``valid`` is False are left out. Returns

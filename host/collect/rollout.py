@@ -48,6 +48,15 @@ class Rollout:
     truncated: np.ndarray
     bootstrap: np.ndarray
 
+    def batch(
+        self, advantages: NDArray[np.float32], returns: NDArray[np.float32]
+    ) -> dict[str, NDArray[np.generic]]:
+        """What an agent learns from (``host.algorithms.ppo.PPOUpdater.update``): ``obs``,
+        ``action``, ``log_probability``, ``value``, ``advantage``, ``return``, each [steps, envs,
+        ...]."""
+        own = {name: getattr(self, name) for name in ("obs", "action", "log_probability", "value")}
+        return own | {"advantage": advantages, "return": returns}
+
 
 class RolloutCollector(Collector):
     """Collects Rollouts for an on-policy agent. Its policy must have ``sample``, ``applied`` and

@@ -62,14 +62,7 @@ class AdvantageLearner(Learner):
             )
             self.phases.move(flight.seconds - before, "card")
         with self.phases("learning"):
-            batch = {
-                "obs": rollout.obs,
-                "action": rollout.action,
-                "log_probability": rollout.log_probability,
-                "value": rollout.value,
-                "advantage": estimated.advantages,
-                "return": estimated.returns,
-            }
+            batch = rollout.batch(estimated.advantages, estimated.returns)
             measured = self.updater.update(batch, self.clock)
         return measured | {name: estimated.statistics.get(name) for name in _STATISTICS}
 

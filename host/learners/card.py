@@ -5,7 +5,6 @@ copy of the weights, which comes back with a launch, or lets the card infer with
 """
 
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from host.algorithms.config import Clock, TemporalDifferenceConfig
 from host.algorithms.policy import InferredPolicy
 from host.learners.learner import MemoryLearner
-from host.learners.weights import flat, layers_of, online_of
+from host.learners.weights import flat, layers_of, online_of, set_weights
 from host.memory.sent import SentReplay
 from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learner import LearningReplay
@@ -220,15 +219,15 @@ class CardLearner(MemoryLearner):
         """Outputs of the network that acts for obs [rows, size], computed on the card with its
         present weights, after the launches under way. ``options`` are those of the buffer's
         ``act``."""
-        return self._card.submit(partial(self.buffer.act, **options), obs).result()
+        return self._card.call(self.buffer.act, obs, **options)
 
     def _stored(self):
         """The card's weights that act and learn, after the launches under way."""
-        return self._card.submit(self.buffer.store, ("online",)).result()
+        return self._card.call(self.buffer.store, ("online",))
 
     def fetch(self):
         if self._acts:
-            self._take({name: flat(layers) for name, layers in self._stored().items()})
+            set_weights(self.policy, self._stored())
 
     @contextmanager
     def actor(self, policy=None):
@@ -241,11 +240,11 @@ class CardLearner(MemoryLearner):
             yield self.on_card(self.policy)
         else:
             own = self._stored()
-            self._card.submit(self.buffer.load, online_of(policy)).result()
+            self._card.call(self.buffer.load, online_of(policy))
             try:
                 yield self.on_card(policy)
             finally:
-                self._card.submit(self.buffer.load, own).result()
+                self._card.call(self.buffer.load, own)
 
     def on_card(self, policy):
         """Returns an object that acts as ``policy``, by outputs that the card infers; the card must

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from functools import partial
 
 from host.algorithms.config import Clock
 from host.algorithms.policy import InferredPolicy, Policy
@@ -106,21 +107,32 @@ class Background:
     """
 
     def __init__(self, name: str) -> None:
-        self._calls, self._last = queue.SimpleQueue(), None
+        self._calls, self._last, self._closed = queue.SimpleQueue(), None, False
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Future[object]:
-        """Lets the thread call ``function(*arguments)``, and returns the Future of its result."""
+        """Lets the thread call ``function(*arguments)``, and returns the Future of its result;
+        RuntimeError after ``close``."""
+        if self._closed:
+            raise RuntimeError(f"{self._thread.name} must be open, not closed")
         if self._last is None:
             self._thread.start()
         self._last = future = Future()
         self._calls.put((future, function, arguments))
         return future
 
+    def call(
+        self, function: Callable[..., object], *arguments: object, **options: object
+    ) -> object:
+        """Lets the thread call ``function(*arguments, **options)`` after all that was submitted,
+        waits for it, and returns its result."""
+        return self.submit(partial(function, **options), *arguments).result()
+
     def close(self, abort: Callable[[], object]) -> None:
         """Ends the thread. If the calls that were submitted do not end within half a second,
         ``abort()`` is called, which must tell them to end. If they still do not end within half a
         second, nobody waits for them any more (``host.interrupt.leaving_behind``)."""
+        self._closed = True
         if self._last is None:
             return
         if wait([self._last], _PATIENCE_S).not_done:
@@ -138,15 +150,18 @@ class Background:
                 future.set_exception(error)
 
 
-class Inline:
+class Inline(Background):
     """As Background, but calls each function at once, in the thread of the caller."""
 
-    def submit(self, function, *arguments):
+    def __init__(self) -> None:
+        pass
+
+    def submit(self, function: Callable[..., object], *arguments: object) -> Future[object]:
         future = Future()
         future.set_result(function(*arguments))
         return future
 
-    def close(self, abort):
+    def close(self, abort: Callable[[], object]) -> None:
         pass
 
 

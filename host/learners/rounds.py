@@ -169,7 +169,7 @@ class RoundLearner(Learner):
         return measured
 
     def fetch(self) -> None:
-        self._card.submit(self.executor.fetch, self.policy).result()
+        self._card.call(self.executor.fetch, self.policy)
 
     @contextmanager
     def actor(self, policy: Policy | None = None) -> Iterator[Policy | InferredPolicy]:
@@ -197,7 +197,7 @@ class RoundLearner(Learner):
                 for at in range(0, len(rows), size)
             ]
             work = self.executor.prepare(tasks)
-            parts += self._card.submit(self.executor.run, work).result()
+            parts += self._card.call(self.executor.run, work)
         return np.concatenate(parts)
 
     @property
@@ -207,11 +207,11 @@ class RoundLearner(Learner):
     def state_dict(self) -> dict[str, object]:
         """The parameters theta and g, the means of their squared gradients, after all launches
         under way. Rollouts are not saved."""
-        return self._card.submit(self.executor.state_dict).result()
+        return self._card.call(self.executor.state_dict)
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         self._waiting.clear()
-        self._card.submit(self.executor.load_state_dict, state).result()
+        self._card.call(self.executor.load_state_dict, state)
 
     def close(self) -> None:
         self._card.close(self.executor.abort)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from host.algorithms.policy import Policy
 from host.runtime.learned import Layer, Sets
 
-__all__ = ["flat", "layers_of", "online_of"]
+__all__ = ["flat", "layers_of", "online_of", "set_weights"]
 
 
 def layers_of(policy: Policy) -> dict[str, list[Layer]]:
@@ -24,6 +24,13 @@ def online_of(policy: Policy) -> Sets:
     """``layers_of`` as the online set, which acts and learns: what ``LearningReplay.load``
     takes."""
     return {name: [{"online": pair} for pair in each] for name, each in layers_of(policy).items()}
+
+
+def set_weights(policy: Policy, sets: Sets) -> None:
+    """Gives the networks of ``policy`` that are in ``sets`` the online weights there, as a kernel
+    returns them."""
+    for name, layers in sets.items():
+        policy.networks[name].parameters[...] = flat(layers)
 
 
 def flat(layers: Sequence[dict[str, Layer]]) -> NDArray[np.float32]:

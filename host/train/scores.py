@@ -5,6 +5,7 @@ from collections import deque
 import numpy as np
 
 from host.collect.environment_id import reward_threshold
+from host.train.best import Best
 
 __all__ = ["Scores", "mean_of"]
 
@@ -13,7 +14,7 @@ def mean_of(values):
     return float(np.mean(values)) if len(values) else None
 
 
-class Scores:
+class Scores(Best):
     """Evaluates a run, and keeps its scores and its best policy.
 
     Parameters
@@ -26,17 +27,14 @@ class Scores:
 
     Attributes
     ----------
-    threshold : float or None
-        Mean return from which on the environment counts as solved; None: it never does.
+    threshold, attempts, best
+        As of Best; the threshold is the environment's own unless the config has one.
     returns, lengths : deque
         Returns and lengths of the actors' last 100 episodes.
     episodes : int
         Episodes that the actors have finished.
     evaluation : float or None
         Mean return of the last evaluation; None if a row of progress.csv has it already.
-    best : float or None
-        Mean return of the best policy's evaluation: the highest so far, or that of the confirmed
-        solution, even if an earlier one was higher.
     mean_return : float or None
         Mean return of the final evaluation, or of the one that confirmed the solution, on episodes
         by which no policy was chosen; None before.
@@ -47,13 +45,11 @@ class Scores:
     _KEPT = ("episodes", "attempts", "best", "solved", "mean_return")
 
     def __init__(self, config, session, records):
-        self._config, self._session, self._records = config, session, records
         own = config.threshold
-        self.threshold = reward_threshold(config.env) if own is None else own
+        super().__init__(reward_threshold(config.env) if own is None else own, config.until_solved)
+        self._session, self._records = session, records
         self.returns, self.lengths = deque(maxlen=100), deque(maxlen=100)
-        self.episodes = self.attempts = 0
-        self.best = self.mean_return = self.evaluation = None
-        self.solved = False
+        self.episodes, self.mean_return, self.evaluation = 0, None, None
 
     def count(self, episodes):
         """Adds (return, length) of episodes that actors have finished."""
@@ -67,20 +63,11 @@ class Scores:
         return is at least ``best``. With ``until_solved``, a mean return of at least ``threshold``
         is confirmed on other episodes, and then ``solved`` is True. As soon as the list ``stop`` is
         not empty, the evaluation ends without a result."""
-        mean = self._evaluated(stop, 0)
-        if mean is None:
-            return
-        self.evaluation = mean
-        if self._config.until_solved and self._passes(mean):
-            self.attempts += 1
-            confirmed = self._evaluated(stop, self.attempts)
-            if confirmed is not None and self._passes(confirmed):
-                self.solved, self.mean_return, self.best = True, confirmed, mean
-                self._records.keep_best(mean)
-                return
-        if self.best is None or mean >= self.best:
-            self.best = mean
-            self._records.keep_best(mean)
+        mean = self.judge(lambda attempt: self._evaluated(stop, attempt), self._records.keep_best)
+        if mean is not None:
+            self.evaluation = mean
+        if self.solved:
+            self.mean_return = self.confirmed
 
     def conclude(self, stop):
         """The final evaluation: evaluates the best policy on episodes by which no policy was
@@ -92,10 +79,7 @@ class Scores:
             return
         policy, _ = self._records.best_policy()
         self.mean_return = self._evaluated(stop, self.attempts + 1, policy)
-        self.solved = self.mean_return is not None and self._passes(self.mean_return)
-
-    def _passes(self, mean):
-        return self.threshold is not None and mean >= self.threshold
+        self.solved = self.mean_return is not None and self.passes(self.mean_return)
 
     def _evaluated(self, stop, attempt, policy=None):
         with self._session.phases("evaluation"):

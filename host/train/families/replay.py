@@ -71,8 +71,7 @@ class Replay(Family):
     def join(self, parts, factory):
         config, agent, phases = parts.config, parts.config.agent, parts.phases
         [envs] = parts.envs
-        rewards = dict(scale=agent.reward_scale, clip=agent.reward_clip)
-        windows = NStep(config.env_count, agent.n_step, agent.gamma, parts.spec, **rewards)
+        windows = NStep.of(agent, parts.spec, config.env_count)
         timed = dict(seed=parts.seeds.environments(0), phases=phases)
         collector = NStepCollector(envs, config.steps_per_launch, windows=windows, **timed)
         memory = factory(

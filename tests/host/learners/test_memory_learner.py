@@ -8,7 +8,7 @@ import pytest
 from host.algorithms.config import Clock
 from host.algorithms.dqn import DQNConfig
 from host.learners.card import CardLearner
-from host.learners.fixar import FixarLearner
+from host.learners.fixar import PrecisionSwitch
 from host.learners.learner import Background, Learner, MemoryLearner
 from host.learners.replay import ReplayLearner
 from host.phases import Phases
@@ -110,7 +110,10 @@ def test_what_a_launch_raises_reaches_who_waits(kind):
     with pytest.raises(kind, match="^so$"):
         background.submit(fail).result(5)
     assert background.submit(int, "7").result(5) == 7
+    assert background.call(int, "11", base=3) == 4
     background.close(abort=None)
+    with pytest.raises(RuntimeError, match="card must be open"):
+        background.call(int, "7")
 
 
 def test_another_policy_acts_as_it_is():
@@ -195,19 +198,19 @@ def test_convolutions_are_not_on_the_card():
 @pytest.mark.parametrize("full", [False, True])
 def test_shifts_have_a_slot_for_each_layer(full):
     """The first layers' inputs have one in common; with full errors none are switched."""
-    learner = object.__new__(FixarLearner)
+    switch = object.__new__(PrecisionSwitch)
     kernel = SimpleNamespace(hidden=(8, 8), networks={"critic": [0] * 3, "actor": [0] * 3})
-    learner.buffer = SimpleNamespace(learner=kernel)
-    learner._schedule = SimpleNamespace(shifts=None)
-    learner._networks = {
+    switch._replay = SimpleNamespace(learner=kernel)
+    switch._schedule = SimpleNamespace(shifts=None)
+    switch._networks = {
         name: SimpleNamespace(activation_shifts=inputs, error_shifts=None if full else errors)
         for name, inputs, errors in (
             ("critic", [4, 1, 2], [1, 2, 3]), ("actor", [4, 5, 6], [7, 8, 9]),
         )
     }  # fmt: skip
-    assert learner._precision() == Precision()
-    learner._schedule.shifts = "found"
-    found = learner._precision()
+    assert switch._precision() == Precision()
+    switch._schedule.shifts = "found"
+    found = switch._precision()
     assert found.activations and found.activation_shifts == (4, 1, 2, 5, 6)
     assert found.errors is not full
     assert found.error_shifts == ((0,) * 6 if full else (1, 2, 3, 7, 8, 9))

@@ -1,0 +1,157 @@
+"""The program of a plan: a training loop as a person would have written it, of public names alone
+(PEARL, section IV-D, Listing 2)."""
+
+import json
+import re
+import textwrap
+from dataclasses import fields
+from importlib.metadata import version
+
+from boards.templates import render
+from host.algorithms.precision import CAPTURED
+from host.collect.environment_id import reward_threshold
+from host.learners.designs import learner_of
+from host.learners.fixar import FixarLearner
+from host.memory import memory_on_cpu
+
+__all__ = ["LINES", "program", "title_of"]
+
+#: Most lines of a program.
+LINES = 80
+#: An agent with so many fields that the program would be longer.
+_READ = 'json.loads(Path(__file__).with_name("plan.json").read_text())["config"]["agent"]'
+
+#: What a program may use of the standard library, in the order of its imports.
+_IMPORTS = {
+    "json.loads": "import json",
+    "deque": "from collections import deque",
+    "closing": "from contextlib import ExitStack, closing",
+    "replace": "from dataclasses import replace",
+    "Path": "from pathlib import Path",
+}
+_WIDTH = 100
+
+
+def program(plan, document, kernel):
+    """The text of the program of a Plan, at most 80 lines. Equal plans give equal bytes.
+
+    plan : Plan
+    document : dict
+        The plan's ``plan_document``.
+    kernel : str or None
+        Path of the kernel's ``kernel.json``, from the program's folder; None without a kernel.
+    """
+    config = plan.config
+    values = dict(
+        title=textwrap.fill(title_of(document), _WIDTH - 3),
+        version=version("rlfabric"),
+        hash=document["hash"],
+        config=config,
+        names=_names(config),
+        kernel=kernel,
+        on_card=config.learner == "card",
+        torch=config.learner == "cpu",
+        acts=None,
+        every=config.evaluation_interval_steps,
+        episodes=config.evaluation_episodes,
+        limit=config.evaluation_steps,
+        steps=config.steps,
+        seed=config.seed,
+        threshold=_threshold(config),
+        agent=_filled(config.agent),
+    )
+    if config.LEARNS_FROM == "replay":
+        values |= _of_replay(config)
+    text = _rendered(f"{config.LEARNS_FROM}.py", **values)
+    if text.count("\n") > LINES:
+        text = _rendered(f"{config.LEARNS_FROM}.py", **{**values, "agent": _READ})
+    return text
+
+
+def _rendered(template, **values):
+    """The text of a template, with the imports of what it uses."""
+    body = render(__package__, template, imports=(), numpy=False, rlfabric=False, **values)
+    return render(
+        __package__,
+        template,
+        imports=[line for name, line in _IMPORTS.items() if re.search(rf"\b{name}\(", body)],
+        numpy="np." in body,
+        rlfabric="rlfabric." in body,
+        **values,
+    )
+
+
+def title_of(document):
+    """A sentence that says what runs where."""
+    config, mapping = document["config"], document["mapping"]
+    what = f"{config['algo']} on {config['env']}"
+    if mapping["rm"] is None:
+        return f"{what}: learner on {mapping['learner']}, actors on {mapping['act']}."
+    places = (
+        f"replay memory and learner on {mapping['rm']}"
+        if mapping["rm"] == mapping["learner"]
+        else f"replay memory on {mapping['rm']}, learner on {mapping['learner']}"
+    )
+    return f"{what}: {places}, actors on {mapping['act']} (setting {mapping['setting']})."
+
+
+def _of_replay(config):
+    learner = learner_of(config.kernel)
+    fixar, acts = learner is FixarLearner, None
+    infer = "lambda obs: beside.call(replay.act, obs)"
+    if config.act == "card":
+        acts = "InferredPolicy"
+        if fixar and config.agent.noise == "gaussian":
+            acts, infer = "NoisyPolicy", infer.replace("obs", "obs, **noise")
+    return dict(
+        in_flight=config.launches_in_flight,
+        memory=None if config.memory == "card" else memory_on_cpu(config.memory).__name__,
+        runtime=learner.BUFFER.__name__,
+        sent=learner.SENT.__name__ if config.learner == "card" else None,
+        switches=fixar and config.agent.precision in CAPTURED,
+        acts=acts,
+        infer=infer,
+    )
+
+
+def _names(config):
+    algorithm, env = f"rl.algorithm({_literal(config.algo)})", _literal(config.env)
+    one = f"ALGORITHM, ENV = {algorithm}, {env}"
+    return one if len(one) <= _WIDTH else f"ALGORITHM = {algorithm}\nENV = {env}"
+
+
+def _threshold(config):
+    """The mean return at which the run ends; None if it does not."""
+    if not config.until_solved:
+        return None
+    return reward_threshold(config.env) if config.threshold is None else config.threshold
+
+
+def _filled(agent):
+    """A call of ``dict`` with the fields of an agent's config that are not their defaults."""
+    items = [
+        f"{field.name}={_literal(getattr(agent, field.name))}"
+        for field in fields(agent)
+        if getattr(agent, field.name) != field.default
+    ]
+    if len(line := f"AGENT = dict({', '.join(items)})") <= _WIDTH:
+        return line.removeprefix("AGENT = ")
+    lines, open_ = [], ""
+    for item in items:
+        if len(open_) + len(item) > _WIDTH - 6:
+            lines, open_ = [*lines, open_], ""
+        open_ += f" {item}," if open_ else f"{item},"
+    inner = "\n".join(f"    {line}" for line in [*lines, open_])
+    return f"dict(\n{inner}\n)  # fmt: skip"
+
+
+def _literal(value):
+    """``value`` as ruff writes it."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, tuple):
+        inner = ", ".join(map(_literal, value))
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(k)}: {_literal(v)}" for k, v in value.items()) + "}"
+    return repr(value)

@@ -1,0 +1,156 @@
+"""Programs of plans: as short as is said, and to the byte what ``rlfabric train`` does."""
+
+import json
+import runpy
+import subprocess
+import sys
+
+import pytest
+from learner.modelled import equal
+
+import rlfabric
+from host import checkpoint
+from host.algorithms.autodiff import Updater
+from host.commands.request import request
+from host.compose.plans import plan_of
+from host.compose.program import LINES, program
+from host.compose.task import Task
+from host.generate import describe
+from host.train.families.family import spec_of
+from host.train.kernel import kernel_values
+from host.train.run import run
+from rlfabric import training
+
+SMALL = dict(evaluation_interval_steps="160", evaluation_episodes="2", steps="480")
+REPLAY = SMALL | dict(
+    hidden="8", batch_size="8", learning_starts="64", capacity="256", env_count="4"
+)
+DQN = REPLAY | dict(env_count="4", steps_per_launch="4")
+PENDULUM = REPLAY | dict(steps="240", evaluation_interval_steps="120", evaluation_steps="20")
+ROUNDS = SMALL | dict(env_count="8", hidden="8", evaluation_interval_steps="4")
+FIXAR = PENDULUM | dict(design="fixar", activation="relu", lagged_critic="false", noise="gaussian")
+#: Every field of an agent that changes nothing where it is a little different.
+MANY = dict(
+    gamma="0.98", learning_rate="0.001", learning_rate_final="0.0005", learning_rate_steps="1000",
+    optimizer_epsilon="1e-7", n_step="2", reward_scale="0.5", reward_clip="8", beta1="0.8",
+    beta2="0.99", huber_delta="0.5", target_interval="3", target_tau="0.5", beta_start="0.3",
+    beta_end="0.9", beta_steps="300",
+)  # fmt: skip
+CASES = {
+    "4": ("dqn", "card", "card", DQN | dict(steps_per_launch="1", steps="896")),  # 208 updates
+    "4, three in flight": ("dqn", "card", "card", DQN | dict(launches_in_flight="3")),
+    "4, weights now and then": ("dqn", "card", "card", DQN | dict(weights_interval="3")),
+    "4, the card acts": ("dqn", "card", "card", DQN | dict(act="card")),
+    "5": ("dqn", "cpu", "card", DQN | dict(updates_per_launch="2")),
+    "3": ("dqn", "card", "cpu", DQN | dict(updates_per_launch="2")),
+    "1": ("dqn", "cpu", "cpu", DQN | dict(launches_in_flight="2")),
+    "ddpg": ("ddpg", "card", "card", PENDULUM),
+    "sac": ("sac", "card", "cpu", PENDULUM),
+    "fixar": ("ddpg", "card", "card", FIXAR | dict(precision="qat", quantization_delay="160")),
+    "fixar, sent": ("ddpg", "cpu", "card", FIXAR | MANY | dict(
+        precision="qat", quantization_delay="160", launches_in_flight="2", until_solved="true",
+        threshold="-2000",
+    )),
+    "11": ("ppo", None, "cpu", SMALL | dict(steps_per_launch="32", env_count="2", batch_size="16")),
+    "9": ("a3c", None, "card", ROUNDS | dict(group="3")),
+    "10": ("a3c", None, "cpu", ROUNDS),
+}  # fmt: skip
+
+
+def planned(algo, rm, learner, settings, uniform=False):
+    """``(Plan, its document)``, what a program needs of it."""
+    design = {"design": settings["design"]} if "design" in settings else {}
+    rest = {name: value for name, value in settings.items() if name != "design"}
+    config, _ = request(algo, options={"learner": learner, **design}, settings=rest)
+    plan = plan_of(Task(config, uniform, {}), rm, learner)
+    assert not plan.refused, plan.refused
+    mapping = dict(rm=rm and f"{rm}0", learner=f"{learner}0", act="cpu0", setting=1)
+    told = json.loads(plan.config.to_json())
+    return plan, dict(hash="0123456789ab", config=told, mapping=mapping)
+
+
+def text_of(plan, document):
+    path = None if plan.design == "none" else f"kernels/u200/{plan.design}/kernel.json"
+    return program(plan, document, path)
+
+
+@pytest.fixture(scope="module")
+def programs():
+    return {case: planned(*each) for case, each in CASES.items()}
+
+
+def test_they_are_short_and_clean(programs, tmp_path):
+    for number, each in enumerate(programs.values()):
+        text = text_of(*each)
+        assert text.count("\n") <= LINES == 80, text
+        assert text == text_of(*each)
+        (tmp_path / f"p{number}.py").write_text(text)
+    for words in (["check"], ["format", "--check"]):
+        ruff = [sys.executable, "-m", "ruff", *words, "--config", "pyproject.toml", tmp_path]
+        done = subprocess.run(ruff, capture_output=True, text=True)
+        assert not done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_is_its_run(case, programs, tmp_path, monkeypatch):
+    """After the same steps: weights, memory, moments and the best policy."""
+    plan, document = programs[case]
+    config = plan.config
+    run(config, card="model", out=tmp_path / "run", overwrite=True)
+    _, state = checkpoint.load(tmp_path / "run/checkpoint.npz", "training")
+    if plan.design != "none":
+        values = kernel_values(config, spec_of(config), {})
+        describe(plan.design, "u200", tmp_path / "kernels", **values)
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    (tmp_path / "train.py").write_text(text_of(plan, document))
+    kept = watched(monkeypatch)
+    own = runpy.run_path(str(tmp_path / "train.py"))
+    policy = own["train"]("model", config.steps, config.seed, tmp_path / "best.npz")
+    equal(policy.parameters, state["session"]["policy"]["parameters"])
+    learner = state["session"]["learner"]
+    theirs = learner if config.LEARNS_FROM == "rounds" else {name: learner[name] for name in kept}
+    assert kept
+    equal(kept, theirs)
+    one, two = (
+        checkpoint.load(folder / "best.npz", "policy") for folder in (tmp_path, tmp_path / "run")
+    )
+    equal(one, two)
+
+
+def watched(monkeypatch):
+    """name -> state of a part of the program's learner, as when its judge is closed."""
+    made, kept = {}, {}
+
+    def watch(place, name, part):
+        kind = getattr(place, name)
+
+        def making(*arguments, **options):
+            made[part] = kind(*arguments, **options)
+            return made[part]
+
+        monkeypatch.setattr(place, name, making, raising=False)
+
+    for name in ("LearningReplay", "FixarReplay", "SentReplay", "SentFixarReplay"):
+        watch(training, name, "buffer")
+    for name in ("TreeMemory", "RingMemory", "PrioritizedReplayBuffer"):
+        watch(rlfabric, name, "buffer")
+    watch(rlfabric, "AdvantageEstimator", "estimator")
+    begin, close, end = Updater.__init__, training.Judge.close, training.RoundLearner.close
+
+    def begun(updater, *arguments, **options):
+        begin(updater, *arguments, **options)
+        made["updater"] = updater
+
+    def closed(judge):
+        if not kept:
+            kept.update({name: part.state_dict() for name, part in made.items()})
+        close(judge)
+
+    def ended(learner):
+        kept.update(learner.state_dict())
+        end(learner)
+
+    monkeypatch.setattr(Updater, "__init__", begun)
+    monkeypatch.setattr(training.Judge, "close", closed)
+    monkeypatch.setattr(training.RoundLearner, "close", ended)
+    return kept
