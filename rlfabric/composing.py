@@ -10,6 +10,7 @@ from rich.console import Console
 
 from host.commands.composed import Answer, Asked, answered
 from host.compose.profile import LAUNCHES
+from host.compose.program import PROGRAM
 from host.compose.shipped import machine_of
 from host.train.run import run
 from rlfabric.kernels import Setting
@@ -44,6 +45,15 @@ class Composed:
     def picture(self) -> bytes:
         """A PNG in the form of PEARL's Fig. 10. MissingTool without matplotlib."""
         return cast(bytes, self._answer.draw())
+
+    def generate(self, *, overwrite: bool = False) -> Path:
+        """Writes the plan as a program of at most 80 lines to ``folder``: ``train.py``, whose path
+        is returned, ``plan.json``, the kernel that it loads, and ``README.md``.
+
+        UsageError if another plan or program is there and ``overwrite`` is False.
+        """
+        self._answer.write(program=True, overwrite=overwrite)
+        return self.folder / PROGRAM
 
     def train(
         self,

@@ -43,11 +43,9 @@ HOST_ARROWS = {
     "learners": {"runtime", "memory", "collect", "algorithms"},
     "train": {"card", "generate", "runtime", "memory", "collect", "algorithms", "learners"},
     "compose": {
-        "card", "generate", "runtime", "memory", "collect", "algorithms", "learners", "train"
-    },
+        "card", "generate", "runtime", "memory", "collect", "algorithms", "learners", "train"},
     "commands": {
-        "card", "generate", "memory", "measure", "collect", "algorithms", "train", "compose"
-    },
+        "card", "generate", "memory", "measure", "collect", "algorithms", "train", "compose"},
 }  # fmt: skip
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them

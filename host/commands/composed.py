@@ -8,6 +8,7 @@ from pathlib import Path
 from host.algorithms.autodiff import check_device
 from host.algorithms.registry import find_named
 from host.commands.composition import drawn_plans, show_plans
+from host.commands.composition_files import PLAN, check_free, write
 from host.commands.request import request
 from host.compose import power, primitives, profile
 from host.compose.assign import Sizes
@@ -16,6 +17,7 @@ from host.compose.document import text_of
 from host.compose.pearl import equation7
 from host.compose.plan_file import PROFILE, plan_document
 from host.compose.plans import plan_of, plans_of
+from host.compose.program import program_files, write_kernel
 from host.compose.search import Candidate, compose
 from host.compose.task import Task, with_ratio
 from host.train.folder import plain_name
@@ -71,6 +73,21 @@ class Answer:
     @property
     def text(self):
         return text_of(self.document)
+
+    def write(self, *, program=False, overwrite=False, replaced=()):
+        """Writes the plan and its picture to ``out``, and with ``program`` also the plan as a
+        program, with its kernel.
+
+        UsageError if another plan or another program is there, unless ``overwrite`` is True or its
+        name is in ``replaced``; nothing is written then.
+        """
+        files = {PLAN: self.text.encode()}
+        if program:
+            files |= program_files(self.choice.plan, self.document, self.board)
+        check_free(self.out, files, files if overwrite else replaced)
+        if program:
+            write_kernel(self.out, self.document, self.board, overwrite=overwrite)
+        write(self.out, files, self.draw)
 
     def train(self, card):
         """Trains by the plan, as ``rlfabric train`` does; returns the exit code."""

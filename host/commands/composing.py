@@ -1,6 +1,7 @@
 """The command ``compose``: on which devices replay management, learning and storage run."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -22,9 +23,6 @@ from hw.errors import UsageError
 __all__ = ["composing"]
 
 composing = typer.Typer()
-
-#: The files of a composition, besides its profile.
-PLAN, GRID = "plan.json", "grid.png"
 
 
 def _size(text):
@@ -71,7 +69,12 @@ def compose(
     launches: Annotated[
         int | None, _size("Of `--profile`: launches of each plan. [default: 400]")
     ] = None,
-    run: Annotated[bool, typer.Option("--run", help="Train by the chosen plan.")] = False,
+    generate: Annotated[
+        bool, typer.Option("--generate", help="Write the plan as a program, with its kernel.")
+    ] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Train by the plan; of `--generate`, run the program.")
+    ] = False,
     card: Annotated[
         str, typer.Option(help="Of `--profile` and `--run`: a card of `rlfabric list cards`.")
     ] = "model",
@@ -97,12 +100,12 @@ def compose(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for `profile.json`, `plan.json` and `grid.png`. [default: "
+            help="Folder for `profile.json`, `plan.json`, `grid.png` and the program. [default: "
             "runs/compose-ALGO-ENV; with `--times` none]"
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace another plan in the folder of `--out`.")
+        bool, typer.Option("--overwrite", help="Replace another plan or program in the folder.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
     verbose: Verbose = False,
@@ -113,7 +116,8 @@ def compose(
     takes one or two minutes, and writes `profile.json`; without it, an earlier one is read. Cards
     that are not here take the clocks of their kernels' formulas. `plan.json` has the choice, all
     alternatives, and what is assumed; `rlfabric train ALGO --config plan.json` trains by it.
-    `grid.png` has the form of PEARL's Fig. 10.
+    `grid.png` has the form of PEARL's Fig. 10. `--generate` writes `train.py`, a program of at most
+    80 lines that does the same, the kernel that it loads, and `README.md`.
 
     With `--times` it is PEARL's Algorithm 1 alone, and any times will do.
 
@@ -125,6 +129,8 @@ def compose(
 
     - `rlfabric compose ddpg --env Pendulum-v1 --profile --ratio 8 --run`
 
+    - `rlfabric compose dqn --env CartPole-v1 --board u200 --generate --out runs/composed`
+
     - `rlfabric compose dqn --machine pearl_cgf --times times.csv --batch 512 --inserts 256
     --words 12`
 
@@ -135,20 +141,27 @@ def compose(
 
     whole = dict(inserts=inserts, words=words, transfers=transfers)
     flags = dict(uniform=uniform or None, profile=profile or None, run=run or None)
+    flags |= dict(generate=generate or None)
     ours = dict(env=env, ratio=ratio, launches=launches, settings=settings or None, config=file)
     ours |= flags
     _absent(*((whole, "with") if times is None else (ours, "without")))
     chosen = machine_of(machine, board=board, devices=devices, links=links)
+    from host.commands.composition_files import PLAN, check_free, write
+
     if times is not None:
         from host.commands.by_times import by_times
 
         sizes = dict(batch=batch, inserts=inserts, words=words)
         told = dict(transfers=transfers or "included", metric=metric)
         text, draw, show = by_times(algorithm, chosen, times, **told, **sizes)
-        _write(out, text, draw, overwrite)
+        if out is not None:
+            files = {PLAN: text.encode()}
+            check_free(out, files, files if overwrite else ())
+            write(out, files, draw)
         _answer(out, text, show, as_json)
         return
     from host.commands.composed import Asked, answered
+    from host.compose.program import PROGRAM
 
     asked = Asked(
         algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or ()
@@ -157,10 +170,27 @@ def compose(
     if launches is not None:
         told["launches"] = launches
     found = answered(asked, chosen, **told)
-    _write(found.out, found.text, found.draw, overwrite or out is None)
+    replaced = () if out is not None else (PLAN,)
+    found.write(program=generate, overwrite=overwrite, replaced=replaced)
     _answer(found.out, found.text, found.show, as_json)
+    if generate and not as_json:
+        print(os.path.relpath(found.out / PROGRAM))
+    if run and generate:
+        raise typer.Exit(_ran(found.out / PROGRAM, found.document["kernel"] and card))
     if run:
         raise typer.Exit(found.train(card))
+
+
+def _ran(program, card):
+    """The exit code of ``program``, a path, on ``card``, None if it needs none; its best policy is
+    beside it."""
+    from host.interrupt import INTERRUPTED
+
+    words = [sys.executable, program, "--out", program.with_name("best.npz")]
+    try:
+        return subprocess.call(words if card is None else [*words, "--card", card])
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def _absent(values, word):
@@ -173,6 +203,8 @@ def _absent(values, word):
 
 def _answer(out, text, show, as_json):
     """Prints ``text``, or what ``show`` prints and the paths of the files in ``out``, if any."""
+    from host.commands.composition_files import GRID, PLAN
+
     if as_json:
         print(text, end="")
         return
@@ -180,21 +212,3 @@ def _answer(out, text, show, as_json):
     for name in (PLAN, GRID) if out is not None else ():
         if (Path(out) / name).exists():
             print(os.path.relpath(Path(out) / name))
-
-
-def _write(out, text, draw, overwrite):
-    """Writes the plan and its picture to the folder ``out``, unless it is None. UsageError if
-    another plan is there and ``overwrite`` is False."""
-    from host.generate.folder import write_files
-    from hw.errors import MissingTool
-
-    if out is None:
-        return
-    files, plan = {PLAN: text.encode()}, Path(out) / PLAN
-    if not overwrite and plan.is_file() and plan.read_bytes() != files[PLAN]:
-        raise UsageError(f"out must have no other plan, not {plan} (--overwrite replaces it)")
-    try:
-        files[GRID] = draw()
-    except MissingTool as missing:
-        print(f"rlfabric: {GRID} is not drawn: {missing}", file=sys.stderr)
-    write_files(out, files)

@@ -6,15 +6,22 @@ import re
 import textwrap
 from dataclasses import fields
 from importlib.metadata import version
+from pathlib import Path
 
 from boards.templates import render
 from host.algorithms.precision import CAPTURED
 from host.collect.environment_id import reward_threshold
+from host.generate import emit
 from host.learners.designs import learner_of
 from host.learners.fixar import FixarLearner
 from host.memory import memory_on_cpu
+from host.settings import flat
 
-__all__ = ["LINES", "program", "title_of"]
+__all__ = ["LINES", "PROGRAM", "program", "program_files", "write_kernel"]
+
+#: File of a program.
+PROGRAM = "train.py"
+_KERNELS = "kernels"
 
 #: Most lines of a program.
 LINES = 80
@@ -32,6 +39,28 @@ _IMPORTS = {
 _WIDTH = 100
 
 
+def program_files(plan, document, board):
+    """The files of the program of a Plan, bytes by name: ``train.py`` and ``README.md``.
+
+    ``document`` is the ``plan_document``, which must be beside them as ``plan.json``; ``board`` is
+    that of the kernel, which ``write_kernel`` writes.
+    """
+    kernel, path = document["kernel"], None
+    if kernel is not None:
+        path = f"{_KERNELS}/{board}/{kernel['name']}/kernel.json"
+    values = dict(title=_title(document), plan=document, kernel=path, board=board)
+    readme = render(__package__, "README.md", **values)
+    return {PROGRAM: program(plan, document, path).encode(), "README.md": readme.encode()}
+
+
+def write_kernel(folder, document, board, *, overwrite=False):
+    """Writes the kernel of a plan, if it has one, below ``folder``, as ``host.generate.emit``
+    does."""
+    if (kernel := document["kernel"]) is not None:
+        values = dict(overwrite=overwrite, **flat(kernel["config"]))
+        emit(kernel["name"], board, Path(folder) / _KERNELS, **values)
+
+
 def program(plan, document, kernel):
     """The text of the program of a Plan, at most 80 lines. Equal plans give equal bytes.
 
@@ -43,7 +72,7 @@ def program(plan, document, kernel):
     """
     config = plan.config
     values = dict(
-        title=textwrap.fill(title_of(document), _WIDTH - 3),
+        title=textwrap.fill(_title(document), _WIDTH - 3),
         version=version("rlfabric"),
         hash=document["hash"],
         config=config,
@@ -81,7 +110,7 @@ def _rendered(template, **values):
     )
 
 
-def title_of(document):
+def _title(document):
     """A sentence that says what runs where."""
     config, mapping = document["config"], document["mapping"]
     what = f"{config['algo']} on {config['env']}"

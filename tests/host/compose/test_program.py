@@ -105,7 +105,8 @@ def test_a_program_is_its_run(case, programs, tmp_path, monkeypatch):
     (tmp_path / "train.py").write_text(text_of(plan, document))
     kept = watched(monkeypatch)
     own = runpy.run_path(str(tmp_path / "train.py"))
-    policy = own["train"]("model", config.steps, config.seed, tmp_path / "best.npz")
+    card = () if plan.design == "none" else ("model",)
+    policy = own["train"](*card, config.steps, config.seed, tmp_path / "best.npz")
     equal(policy.parameters, state["session"]["policy"]["parameters"])
     learner = state["session"]["learner"]
     theirs = learner if config.LEARNS_FROM == "rounds" else {name: learner[name] for name in kept}

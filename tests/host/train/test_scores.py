@@ -10,7 +10,7 @@ from host.train.scores import Scores, mean_of
 
 
 def scores(tmp_path):
-    config = SimpleNamespace(env="CartPole-v1", threshold=None)
+    config = SimpleNamespace(env="CartPole-v1", threshold=None, until_solved=False)
     return Scores(config, None, SimpleNamespace(best=tmp_path / "best.npz"))
 
 
