@@ -252,10 +252,11 @@ class Updater:
         return self.tensor(self.rng.standard_normal(shape, np.float32))
 
     def weighted_loss(self, td, weights):
-        """``mean(w f(td))`` of tensors [rows], w being ``weights``. f is Huber's loss, or with loss
-        squared half of the square (Schaul et al., Prioritized Experience Replay, 2016, 3.4)."""
-        if self.config.loss == "squared":
-            return (weights * td * td).mean() / 2
+        """``mean(w f(td))`` of tensors [rows], w being ``weights``. f is Huber's loss, with loss
+        squared half of the square (Schaul et al., Prioritized Experience Replay, 2016, 3.4), and
+        with loss mse the square."""
+        if self.config.loss != "huber":
+            return (weights * td * td).mean() * (self.config.loss_scale / 2)
         zero = torch.zeros_like(td)
         huber = torch.nn.functional.huber_loss(
             td, zero, reduction="none", delta=self.config.huber_delta

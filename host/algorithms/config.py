@@ -120,8 +120,8 @@ class TemporalDifferenceConfig(AgentConfig):
     decay: Annotated[float, _DECAY] = 0.99
     #: SGD: momentum.
     momentum: Annotated[float, _DECAY] = 0.0
-    #: Loss of the TD errors.
-    loss: Annotated[str, Choice(("huber", "squared"))] = "huber"
+    #: Loss of the TD errors: Huber's, half of the square, or the square.
+    loss: Annotated[str, Choice(("huber", "squared", "mse"))] = "huber"
     #: TD error at which Huber's loss becomes linear.
     huber_delta: Annotated[float, POSITIVE] = 1.0
     #: Learner iterations between synchronizations of the target networks.
@@ -139,6 +139,12 @@ class TemporalDifferenceConfig(AgentConfig):
     @property
     def schedules(self):
         return super().schedules | {"beta_steps": 1.0}
+
+    @property
+    def loss_scale(self):
+        """The loss divided by that which the card computes: 2 with mse, which is twice squared,
+        else 1."""
+        return 2 if self.loss == "mse" else 1
 
     def beta_at(self, steps):
         """Exponent of the importance weights after ``steps``."""

@@ -65,6 +65,11 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
     With Adam, ``w -= rate m / (sqrt(s) + floor)``, m and s being the moments, is the rule of
     torch.optim.Adam at update t if ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor =
     epsilon sqrt(1 - beta2^t)``.
+
+    The gradient of loss mse is twice the card's, but for the actor of DDPG, and both networks share
+    a ``scale``. So the first network's ``rate`` is twice as large with SGD, and else its ``floor``
+    half as large: the steps are exactly those of twice the gradient, while the card's first moment
+    is half, and its second a quarter, of torch's.
     """
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
     rates = agent.learning_rates_at(clock.launched)
@@ -80,6 +85,10 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
         root = np.sqrt(1 - agent.beta2**update)
         rate = rate * root / (1 - agent.beta1**update)
         floor += agent.optimizer_epsilon * root
+    if agent.optimizer == "sgd":
+        rate[:, 0] *= agent.loss_scale
+    else:
+        floor[:, 0] /= agent.loss_scale
     due = update % agent.target_interval == 0
     return hyperparameter_records(
         count,
@@ -207,7 +216,7 @@ class CardLearner(MemoryLearner):
         self._take(result["weights"] or {})
         batch = self.agent.batch_size
         return {
-            "loss": float(result["loss"].mean()) / batch,
+            "loss": float(result["loss"].mean()) * self.config.agent.loss_scale / batch,
             "td_error": float((result["td"] / np.float32(batch)).mean()),
         }
 

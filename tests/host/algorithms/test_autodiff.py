@@ -155,7 +155,7 @@ def test_weighted_loss_by_hand():
     each = [0.125, 0.125, 0.7 * (0.7 - 0.35), 0.7 * (3 - 0.35)]
     huber = sum(w * e for w, e in zip(weights, each, strict=True)) / 4
     tensors = torch.tensor(td), torch.tensor(weights)
-    for loss, wanted in (("squared", squared), ("huber", huber)):
+    for loss, wanted in (("squared", squared), ("mse", 2 * squared), ("huber", huber)):
         updater = make("dqn", loss=loss, huber_delta=0.7).updater
         assert updater.weighted_loss(*tensors).item() == pytest.approx(wanted, rel=1e-6)
 

@@ -17,6 +17,7 @@ CASES += [dict(target_tau=1.0, target_interval=6), dict(max_gradient_norm=0.05)]
 CASES += [
     dict(lagged_critic=False),
     dict(lagged_critic=False, loss="squared", optimizer="sgd"),
+    dict(loss="mse"),
     dict(lagged_critic=False, max_gradient_norm=0.05),
 ]
 
@@ -70,7 +71,8 @@ def test_training_is_torchs(case):
         if config.loss == "huber":
             each = torch.nn.functional.huber_loss(q, y, reduction="none", delta=0.7)
         else:
-            each = 0.5 * torch.nn.functional.mse_loss(q, y, reduction="none")
+            share = 1 if config.loss == "mse" else 0.5
+            each = share * torch.nn.functional.mse_loss(q, y, reduction="none")
         objective = (t["weights"] * each).mean()
         slope = gradient_of(critic, objective)
         if config.lagged_critic:  # both gradients before either step

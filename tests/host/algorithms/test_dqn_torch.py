@@ -14,7 +14,12 @@ CASES = [
     for dueling in (False, True)
     for rule in ("adam", "rmsprop", "sgd")
 ]
-CASES += [dict(double=False), dict(target_tau=1.0, target_interval=6), dict(max_gradient_norm=None)]
+CASES += [
+    dict(loss="mse"),
+    dict(double=False),
+    dict(target_tau=1.0, target_interval=6),
+    dict(max_gradient_norm=None),
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
@@ -45,7 +50,8 @@ def test_training_is_torchs(case):
         if config.loss == "huber":
             each = torch.nn.functional.huber_loss(q, y, reduction="none", delta=0.7)
         else:
-            each = 0.5 * torch.nn.functional.mse_loss(q, y, reduction="none")
+            share = 1 if config.loss == "mse" else 0.5
+            each = share * torch.nn.functional.mse_loss(q, y, reduction="none")
         objective = (t["weights"] * each).mean()
         rule.zero_grad()
         objective.backward()

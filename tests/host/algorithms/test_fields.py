@@ -32,7 +32,7 @@ beta1 0.9: in [0, 1)
 beta2 0.999: in [0, 1)
 decay 0.99: in [0, 1)
 momentum 0.0: in [0, 1)
-loss squared: huber, squared
+loss squared: huber, squared, mse
 huber_delta 1.0: positive and finite
 target_interval 1: 1 to 2^31
 target_tau 0.005: in (0, 1]
@@ -63,7 +63,7 @@ hidden 256,256:
 learning_rate 0.002: positive and finite
 max_gradient_norm 10.0: positive and finite or none
 n_step 5: 1 to 1000
-loss huber: huber, squared
+loss huber: huber, squared, mse
 target_interval 20: 1 to 2^31
 target_tau 1.0: in (0, 1]
 dueling false: true or false
@@ -80,7 +80,7 @@ learning_rate 0.004: positive and finite
 actor_learning_rate 0.002: positive and finite
 n_step 3: 1 to 1000
 reward_scale 0.1: positive and finite
-loss huber: huber, squared
+loss huber: huber, squared, mse
 target_tau 0.02: in (0, 1]
 noise_steps none: 0 to 2^40 or none
 lagged_critic true: true or false

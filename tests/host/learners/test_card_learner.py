@@ -63,9 +63,12 @@ def experiences(config, seed=2):
 CASES = [
     ("dqn", dict(optimizer="adam", target_interval=3, optimizer_epsilon=1e-3)),
     ("dqn", dict(optimizer="rmsprop", double=False, loss="squared", optimizer_epsilon=1e-3)),
+    ("dqn", dict(optimizer="sgd", momentum=0.9, loss="mse", activation="tanh")),
     ("dqn", dict(optimizer="sgd", momentum=0.9, huber_delta=0.5, activation="tanh")),
     ("ddpg", dict(optimizer="adam", optimizer_epsilon=1e-3, actor_learning_rate=5e-4)),
     ("ddpg", dict(optimizer="sgd", momentum=0.5, target_interval=2, target_tau=0.5)),
+    ("ddpg", dict(optimizer="sgd", momentum=0.5, loss="mse")),
+    ("ddpg", dict(optimizer="adam", loss="mse", optimizer_epsilon=0.1)),
 ]
 
 
