@@ -7,7 +7,8 @@ from host.algorithms.activation import ACTIVATIONS
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer, Number, check_fields
 from hw.config import ConfigBase, check_range
 
-__all__ = ["SCHEDULE", "AgentConfig", "Clock", "TemporalDifferenceConfig", "linear"]
+__all__ = ["SCHEDULE", "AgentConfig", "Clock", "LearningConfig", "ReplayConfig"]
+__all__ += ["TemporalDifferenceConfig", "linear"]
 
 #: length of a schedule
 SCHEDULE = Integer(0, 1 << 40)
@@ -21,7 +22,7 @@ class Clock:
 
     ``launched`` is the value of ``steps`` when the present iteration began. Step sizes depend on
     it, so that a step size that falls to 0 is not yet 0 in the last launch. ``total`` is the number
-    of environment steps for which the schedules were made (``AgentConfig.in_run``), 0 without a
+    of environment steps for which the schedules were made (``LearningConfig.in_run``), 0 without a
     run.
     """
 
@@ -40,8 +41,8 @@ def linear(step, start, end, steps):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentConfig(ConfigBase):
-    """Hyperparameters of every agent. Lengths of schedules are environment steps of all actors
+class LearningConfig(ConfigBase):
+    """Hyperparameters of every learning. Lengths of schedules are environment steps of all actors
     together.
 
     A schedule is a method, such as ``learning_rate_at``, whose argument is a number of environment
@@ -49,14 +50,43 @@ class AgentConfig(ConfigBase):
     of it, which ``in_run`` converts to steps; in a config without a run it keeps its first value.
     """
 
-    #: Width of each hidden layer, 1 to 65536; on the card 1 to 4 layers of 1 to 512.
-    hidden: tuple = (256, 256)
-    #: Activation of the hidden layers.
-    activation: Annotated[str, Choice(tuple(ACTIVATIONS))] = "relu"
     #: Discount per environment step.
     gamma: Annotated[float, FRACTION] = 0.99
     #: Experiences from which a gradient step learns.
     batch_size: Annotated[int, Integer(1, 1 << 16)] = 64
+
+    def __post_init__(self):
+        check_fields(self)
+
+    @property
+    def schedules(self):
+        """A dict: name of a field with a schedule's length -> the share of the run, in 0..1, for
+        which this field's None stands."""
+        return {}
+
+    def in_run(self, steps):
+        """This config for a run of ``steps`` environment steps: each length of a schedule that is
+        None is replaced by its share of the run."""
+        lengths = {name: int(share * steps) for name, share in self.schedules.items()}
+        known = {name: getattr(self, name) for name in lengths}
+        return replace(self, **{name: n for name, n in lengths.items() if known[name] is None})
+
+    @property
+    def learns_until(self):
+        """Number of environment steps after which the step size stays 0; None if it never does."""
+
+    def learning_rate_at(self, steps):
+        """Step size after ``steps``; None if it is not the config's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentConfig(LearningConfig):
+    """Hyperparameters of every agent: its networks, and how they learn."""
+
+    #: Width of each hidden layer, 1 to 65536; on the card 1 to 4 layers of 1 to 512.
+    hidden: tuple = (256, 256)
+    #: Activation of the hidden layers.
+    activation: Annotated[str, Choice(tuple(ACTIVATIONS))] = "relu"
     #: Step size.
     learning_rate: Annotated[float, POSITIVE] = 2e-3
     #: Step size after ``learning_rate_steps``; None: ``learning_rate`` is constant.
@@ -72,35 +102,24 @@ class AgentConfig(ConfigBase):
         object.__setattr__(self, "hidden", tuple(self.hidden))
         for width in self.hidden:
             check_range("hidden", width, 1, 1 << 16)
-        check_fields(self)
+        super().__post_init__()
 
     @property
     def schedules(self):
-        """A dict: name of a field with a schedule's length -> the share of the run, in 0..1, for
-        which this field's None stands."""
-        return {"learning_rate_steps": 1.0}
-
-    def in_run(self, steps):
-        """This config for a run of ``steps`` environment steps: each length of a schedule that is
-        None is replaced by its share of the run."""
-        lengths = {name: int(share * steps) for name, share in self.schedules.items()}
-        known = {name: getattr(self, name) for name in lengths}
-        return replace(self, **{name: n for name, n in lengths.items() if known[name] is None})
+        return super().schedules | {"learning_rate_steps": 1.0}
 
     @property
     def learns_until(self):
-        """Number of environment steps after which the step size stays 0; None if it never does."""
         return self.learning_rate_steps if self.learning_rate_final == 0 else None
 
     def learning_rate_at(self, steps):
-        """Step size after ``steps``."""
         final = self.learning_rate if self.learning_rate_final is None else self.learning_rate_final
         return linear(steps, self.learning_rate, final, self.learning_rate_steps)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TemporalDifferenceConfig(AgentConfig):
-    """Learning from prioritized n-step experiences; the defaults are DQN's."""
+class ReplayConfig(LearningConfig):
+    """Prioritized n-step experiences of a replay memory."""
 
     #: Steps of reward summed before bootstrapping.
     n_step: Annotated[int, Integer(1, 1000)] = 5
@@ -110,6 +129,26 @@ class TemporalDifferenceConfig(AgentConfig):
     #: Largest magnitude of a step's reward in training, before it is scaled and stored; a larger
     #: reward is clipped, but returns are reported without clipping. None: no limit.
     reward_clip: Annotated[float | None, POSITIVE] = None
+    #: Exponent of the importance weights at first.
+    beta_start: Annotated[float, FRACTION] = 0.4
+    #: Exponent of the importance weights after ``beta_steps``.
+    beta_end: Annotated[float, FRACTION] = 1.0
+    #: Environment steps from ``beta_start`` to ``beta_end``; None: the whole run.
+    beta_steps: Annotated[int | None, SCHEDULE] = None
+
+    @property
+    def schedules(self):
+        return super().schedules | {"beta_steps": 1.0}
+
+    def beta_at(self, steps):
+        """Exponent of the importance weights after ``steps``."""
+        return linear(steps, self.beta_start, self.beta_end, self.beta_steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemporalDifferenceConfig(ReplayConfig, AgentConfig):
+    """Learning from prioritized n-step experiences; the defaults are DQN's."""
+
     #: Rule of the gradient steps.
     optimizer: Annotated[str, Choice(("adam", "rmsprop", "sgd"))] = "adam"
     #: Adam: decay of the mean.
@@ -129,26 +168,12 @@ class TemporalDifferenceConfig(AgentConfig):
     #: Share of the online network in the target after a synchronization: 1 is a copy (hard
     #: update), less is a soft update.
     target_tau: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 1.0
-    #: Exponent of the importance weights at first.
-    beta_start: Annotated[float, FRACTION] = 0.4
-    #: Exponent of the importance weights after ``beta_steps``.
-    beta_end: Annotated[float, FRACTION] = 1.0
-    #: Environment steps from ``beta_start`` to ``beta_end``; None: the whole run.
-    beta_steps: Annotated[int | None, SCHEDULE] = None
-
-    @property
-    def schedules(self):
-        return super().schedules | {"beta_steps": 1.0}
 
     @property
     def loss_scale(self):
         """The loss divided by that which the card computes: 2 with mse, which is twice squared,
         else 1."""
         return 2 if self.loss == "mse" else 1
-
-    def beta_at(self, steps):
-        """Exponent of the importance weights after ``steps``."""
-        return linear(steps, self.beta_start, self.beta_end, self.beta_steps)
 
     def learning_rates_at(self, steps):
         """A tuple with the step size of each network after ``steps`` environment steps, in the

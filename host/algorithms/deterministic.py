@@ -5,17 +5,14 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
-
 from host.algorithms.autodiff import torch
-from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
+from host.algorithms.config import TemporalDifferenceConfig
+from host.algorithms.exploration import Noise, NoiseConfig
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
-from host.rules import FRACTION, POSITIVE, Choice, Number
+from host.rules import POSITIVE, Choice
 
 __all__ = ["LONG_RUN", "PENDULUM", "DeterministicConfig", "DeterministicPolicy", "beside", "larger"]
-
-_DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
 
 #: The run of TD3's and SAC's papers, and with some changes of FIXAR's: a million steps of one
 #: environment, a gradient step for each of them, and five greedy episodes after every 5000.
@@ -48,7 +45,7 @@ _LILLICRAP_GAIN, _LILLICRAP_OUTPUT = 3**-0.5, 3e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeterministicConfig(TemporalDifferenceConfig):
+class DeterministicConfig(NoiseConfig, TemporalDifferenceConfig):
     """Hyperparameters of deterministic actors: actions are ``clip(mu(s) + noise, -1, 1)``."""
 
     hidden: tuple = (64, 64)
@@ -62,32 +59,10 @@ class DeterministicConfig(TemporalDifferenceConfig):
     max_gradient_norm: float | None = None
     target_interval: int = 1
     target_tau: float = 0.02
-    #: Standard deviation, at first, of the Gaussian noise on each component of an action, which is
-    #: in [-1, 1].
-    noise_start: Annotated[float, _DEVIATION] = 1.0
-    #: Standard deviation of the noise after ``noise_steps``.
-    noise_end: Annotated[float, _DEVIATION] = 0.1
-    #: Environment steps from ``noise_start`` to ``noise_end``; None: ``noise_share`` of the run.
-    noise_steps: Annotated[int | None, SCHEDULE] = None
-    #: Share of the run for which ``noise_steps`` None stands.
-    noise_share: Annotated[float, FRACTION] = 0.125
-    #: gaussian: independent in every step; ornstein_uhlenbeck: correlated over time
-    #: (``DeterministicPolicy``).
-    noise: Annotated[str, Choice(("gaussian", "ornstein_uhlenbeck"))] = "gaussian"
-    #: ornstein_uhlenbeck: share by which the noise decays in a step.
-    noise_theta: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.15
     #: First weights: kaiming, whose hidden layers keep the magnitude of their inputs; lillicrap,
     #: smaller in hidden layers and almost 0 in output layers, for observations that are not of the
     #: order of 1.
     first_weights: Annotated[str, Choice(("kaiming", "lillicrap"))] = "kaiming"
-
-    @property
-    def schedules(self):
-        return super().schedules | {"noise_steps": self.noise_share}
-
-    def noise_at(self, steps):
-        """Standard deviation of the noise after ``steps``."""
-        return linear(steps, self.noise_start, self.noise_end, self.noise_steps)
 
     def learning_rates_at(self, steps):
         critic = self.learning_rate_at(steps)
@@ -95,21 +70,15 @@ class DeterministicConfig(TemporalDifferenceConfig):
 
 
 class DeterministicPolicy(Policy):
-    """A policy whose actions are ``clip(mu(s) + noise, -1, 1)``, without noise if ``greedy``. The
-    inputs of its critics are observation and action side by side.
-
-    Gaussian noise is ``d N(0, 1)``, with d the deviation at present (``noise_at``).
-    Ornstein-Uhlenbeck noise is ``x <- (1 - theta) x + d sqrt(1 - (1 - theta)^2) N(0, 1)`` in each
-    environment, and 0 at the start of an episode; d is its deviation in the long run. (In
-    Lillicrap et al., 2016, 7, theta is 0.15 and the factor of the normal number 0.2, so d = 0.38.
-    In stable-baselines3 a step takes the time dt, and theta here is their theta times dt.)
+    """A policy whose actions are ``clip(mu(s) + noise, -1, 1)``, without noise if ``greedy``
+    (``Noise``). The inputs of its critics are observation and action side by side.
     """
 
     ACTS, CRITICS = "actor", ("critic",)
 
     def __init__(self, config, spec, **seeds):
         super().__init__(config, spec, **seeds)
-        self._wandering = np.zeros((0, spec.action_count))
+        self._noise = Noise(config)
 
     def make_networks(self, rng):
         size, count, hidden = self.spec.size, self.spec.action_count, self.config.hidden
@@ -130,31 +99,18 @@ class DeterministicPolicy(Policy):
         return self.config.noise_at(steps)
 
     def choose(self, outputs, *, greedy=False, steps=0):
-        if greedy:
-            return outputs
-        noise = self.rng.normal(0, self.config.noise_at(steps), outputs.shape)
-        if self.config.noise == "ornstein_uhlenbeck":
-            noise = self._wandered(noise)
-        return np.clip(outputs + noise.astype(np.float32), -1, 1)
-
-    def _wandered(self, noise):
-        if self._wandering.shape != noise.shape:
-            self._wandering = np.zeros(noise.shape)
-        kept = 1 - self.config.noise_theta
-        self._wandering = kept * self._wandering + (1 - kept**2) ** 0.5 * noise
-        return self._wandering
+        return outputs if greedy else self._noise.added(outputs, steps, self.rng)
 
     def ended(self, which):
-        if self._wandering.shape[0] == len(which):
-            self._wandering[which] = 0
+        self._noise.ended(which)
 
     def state_dict(self):
-        return super().state_dict() | {"wandering": self._wandering.copy()}
+        return super().state_dict() | self._noise.state_dict()
 
     def load_state_dict(self, state):
         """Continues a saved state, in new episodes."""
         super().load_state_dict(state)
-        self._wandering = np.zeros_like(state["wandering"])
+        self._noise.load_state_dict(state)
 
 
 def beside(obs, action):

@@ -3,23 +3,23 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
 from gymnasium.spaces import Discrete
 
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
-from host.algorithms.config import SCHEDULE, TemporalDifferenceConfig, linear
+from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.convolution import ConvNet, ConvolutionConfig
+from host.algorithms.exploration import EpsilonConfig, epsilon_greedy
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
-from host.rules import FRACTION, Flag
+from host.rules import Flag
 from hw.errors import UsageError
 
 __all__ = ["DQN", "DQNConfig", "DQNPolicy", "DQNUpdater"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
+class DQNConfig(ConvolutionConfig, EpsilonConfig, TemporalDifferenceConfig):
     """Deep Q-learning.
 
     ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, where Q' is the target network. With
@@ -31,28 +31,11 @@ class DQNConfig(ConvolutionConfig, TemporalDifferenceConfig):
     dueling: Annotated[bool, Flag()] = False
     #: The online network picks the next action, the target network values it.
     double: Annotated[bool, Flag()] = True
-    #: Chance of a random action at first.
-    epsilon_start: Annotated[float, FRACTION] = 1.0
-    #: Chance of a random action after ``epsilon_steps``.
-    epsilon_end: Annotated[float, FRACTION] = 0.05
-    #: Environment steps from ``epsilon_start`` to ``epsilon_end``; None: ``epsilon_share`` of the
-    #: run.
-    epsilon_steps: Annotated[int | None, SCHEDULE] = None
-    #: Share of the run for which ``epsilon_steps`` None stands.
-    epsilon_share: Annotated[float, FRACTION] = 0.05
 
     def __post_init__(self):
         super().__post_init__()
         if self.dueling and not self.hidden:
             raise UsageError(f"hidden must have a layer when dueling, not {self.hidden!r}")
-
-    @property
-    def schedules(self):
-        return super().schedules | {"epsilon_steps": self.epsilon_share}
-
-    def epsilon_at(self, steps):
-        """Chance of a random action after ``steps``."""
-        return linear(steps, self.epsilon_start, self.epsilon_end, self.epsilon_steps)
 
 
 class DQNPolicy(Policy):
@@ -76,9 +59,7 @@ class DQNPolicy(Policy):
         actions = outputs.argmax(axis=1)
         if greedy:
             return actions
-        explore = self.rng.random(len(actions)) < self.config.epsilon_at(steps)
-        random = self.rng.integers(self.spec.action_count, size=len(actions))
-        return np.where(explore, random, actions)
+        return epsilon_greedy(actions, self.exploration_at(steps), self.spec, self.rng)
 
 
 class DQNUpdater(Updater):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from host.algorithms.config import AgentConfig
+from host.algorithms.config import LearningConfig
 from host.algorithms.registry import ALGORITHMS
 from host.learners.designs import learner_of
 from host.memory import MEMORIES
@@ -90,7 +90,7 @@ class RunConfig(ConfigBase):
     checkpoint_interval_s: Annotated[float, POSITIVE] = 60.0
 
     #: The agent's config; None: the algorithm's defaults.
-    agent: AgentConfig | None = None
+    agent: LearningConfig | None = None
 
     def __post_init__(self):
         self._check_algo(self.algo)
