@@ -1,18 +1,21 @@
 """Modules that a user names, for environments and for the user's own algorithms.
 
 Importing a module runs its code. So a module that a file names is imported only if the user named
-it too. The current folder is on the path only while such a module is imported, so that no other
-import can take a file of this folder by accident.
+it too. The current folder, or the folder of an imported file, is on the path only meanwhile, so
+that no other import can take a file of this folder by accident.
 """
 
 import importlib
+import importlib.util
 import os
 import sys
+import traceback
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from hw.errors import UsageError
 
-__all__ = ["check_trusted", "current_folder", "import_named"]
+__all__ = ["check_trusted", "current_folder", "import_file", "import_named"]
 
 
 def check_trusted(name, modules, file, what="environment"):
@@ -26,11 +29,14 @@ def check_trusted(name, modules, file, what="environment"):
         )
 
 
-@contextmanager
 def current_folder():
     """A context manager: within the block Python also searches modules in the current folder, after
     all other places."""
-    folder = os.getcwd()
+    return _searched(os.getcwd())
+
+
+@contextmanager
+def _searched(folder):
     if folder in sys.path:
         yield
         return
@@ -56,3 +62,28 @@ def import_named(module, field, name):
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, but not a module that it imports
         raise UsageError(f"{rule} ({error})") from error
+
+
+def import_file(path, field, name):
+    """Imports the Python file ``path`` and returns its module; a file that was imported before is
+    not imported again. Its code may import its neighbours. UsageError if there is no such file, and
+    with the last line of the error if its code fails; the texts have ``name`` as the value of
+    ``field``."""
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise UsageError(f"{field} must name a file that is there, not {name!r}")
+    module = str(file)
+    if module in sys.modules:
+        return sys.modules[module]
+    spec = importlib.util.spec_from_file_location(module, file)
+    found = sys.modules[module] = importlib.util.module_from_spec(spec)
+    try:
+        with _searched(str(file.parent)):
+            spec.loader.exec_module(found)
+    except (Exception, SystemExit) as error:  # whatever the file's code raises
+        del sys.modules[module]
+        line = traceback.format_exception_only(error)[-1].strip()
+        raise UsageError(
+            f"{field} must name a file that can be imported, not {name!r} ({line})"
+        ) from error
+    return found

@@ -67,6 +67,8 @@ class Algorithm:
         Name of a preset -> dictionary of the agent's fields.
     default_preset : str or None
         The preset of a run that names none; None: no preset.
+    left : frozenset
+        Names of other agents' fields that a request must not set, since a trainer decides them.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Algorithm:
     card_environments: dict = field(default_factory=dict)
     presets: dict = field(default_factory=dict)
     default_preset: str | None = None
+    left: frozenset = frozenset()
 
     @property
     def learners(self) -> tuple[str, ...]:

@@ -271,10 +271,10 @@ class Updater:
         if len(bad):
             row = f"row {bad[0]} of " if array.ndim else ""
             rate = self.config.learning_rate_at(clock.launched)
+            size = "a step size" if rate is None else f"learning_rate {rate:g}"
             raise UsageError(
                 f"{name} must be finite, not {array.flat[bad[0]]} ({row}batch {clock.updates}; "
-                f"learning_rate {rate:g} may be too high, or an observation or reward is not "
-                "finite)"
+                f"{size} may be too high, or an observation or reward is not finite)"
             )
         return array
 

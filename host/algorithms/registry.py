@@ -1,7 +1,8 @@
 """All algorithms by name: the one list to which a new algorithm is added.
 
 A user's own algorithm needs no line here: an installed package has an entry point of group
-``rlfabric.algorithms``, and an algorithm in any module that can be imported is ``MODULE:NAME``.
+``rlfabric.algorithms``, and an algorithm in any module that can be imported is ``MODULE:NAME``. A
+trainer, a class with torch's code alone, is ``FILE.py:CLASS`` (``host.algorithms.trainer``).
 """
 
 from host.algorithms.a3c import A3C
@@ -11,6 +12,7 @@ from host.algorithms.fixar import FIXAR_DDPG
 from host.algorithms.ppo import PPO
 from host.algorithms.sac import SAC
 from host.algorithms.td3 import TD3
+from host.algorithms.trainer import trainer_algorithm
 from host.modules import check_trusted, import_named
 from host.rules import check_choice
 from hw.errors import UsageError
@@ -30,10 +32,13 @@ def find(name, field="algo"):
 
 
 def find_named(name):
-    """The Algorithm that a user named: a known name, or ``MODULE:NAME``, whose module is imported,
-    and which is known from then on. ValueError if there is none, or if NAME is no Algorithm."""
+    """The Algorithm that a user named: a known name, or ``MODULE:NAME`` or ``FILE.py:CLASS``, whose
+    module is imported, and which is known from then on. ValueError if there is none, if NAME is no
+    Algorithm, or if CLASS is no trainer."""
     module, _, attribute = name.rpartition(":")
-    if module and name not in ALGORITHMS:
+    if module.endswith(".py") and name not in ALGORITHMS:
+        ALGORITHMS[name] = trainer_algorithm(name)
+    elif module and name not in ALGORITHMS:
         found = getattr(import_named(module, "ALGO", name), attribute, None)
         if not isinstance(found, Algorithm):
             raise UsageError(f"ALGO must name an Algorithm of {module}, not {name!r}")
@@ -42,8 +47,9 @@ def find_named(name):
 
 
 def find_trusted(name, modules, file):
-    """As ``find_named``, for a name that is written in ``file``. ``MODULE:NAME`` is imported only
-    if MODULE is one of ``modules``; ValueError for another one, unless it is known already."""
+    """As ``find_named``, for a name that is written in ``file``. ``MODULE:NAME`` or
+    ``FILE.py:CLASS`` is imported only if MODULE or FILE.py is one of ``modules``; ValueError for
+    another one, unless it is known already."""
     if name not in ALGORITHMS:
         check_trusted(name, modules, file, "algorithm")
     return find_named(name)

@@ -30,8 +30,15 @@ def meanings(kind):
     found = {}
     for each in reversed(kind.__mro__):
         if is_dataclass(each) and "__annotations__" in vars(each):
-            found |= _listed(inspect.getdoc(each) or "") | _commented(inspect.getsource(each))
+            found |= _listed(inspect.getdoc(each) or "") | _commented(_source(each))
     return {field.name: found.get(field.name, "") for field in fields(kind)}
+
+
+def _source(kind):
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):  # a class that was made of a trainer's arguments
+        return ""
 
 
 def _commented(source):

@@ -56,7 +56,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
 
     ValueError if a field is unknown or wrong, or given both as an option and in ``settings``.
     """
-    find_named(algo)
+    algorithm = find_named(algo)
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name in settings:
@@ -77,6 +77,9 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
     design = asked.get("design", "own")
     kernel = {name: value for name, value in asked.items() if name.startswith(_KERNEL)}
     own = {name: value for name, value in asked.items() if name not in kernel}
+    for name in own:
+        if name.removeprefix("agent.") in algorithm.left:
+            raise UsageError(f"{name} must be left to the trainer, not be set")
     base = preset(algo, learner or _learner(algo, env), preset_name, env, design)
     config = override(base, own, hint=f"`rlfabric show {algo}` lists them")
     if config.until_solved and config.threshold is None and reward_threshold(config.env) is None:

@@ -9,6 +9,7 @@ from in_process import in_process
 from uart.serial_port import SerialPort
 from uart.systems import twin
 
+from host.algorithms.registry import ALGORITHMS
 from host.card import line
 from sim.model.kernels import KERNELS
 
@@ -17,6 +18,14 @@ from sim.model.kernels import KERNELS
 def run(monkeypatch, capsys):
     """``run(*words)`` gives exit code, standard output and standard error of the command."""
     return in_process(monkeypatch, capsys)
+
+
+@pytest.fixture
+def forgotten_trainers():
+    """Afterwards no algorithm has the name of a file any more."""
+    yield
+    for name in [name for name in ALGORITHMS if ".py:" in name]:
+        del ALGORITHMS[name]
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def unasked(run, mine):
         (".mine:SARSA", "ALGO must name a module that can be imported, not '.mine:SARSA' ('.mine'"),
         (
             "./mine.py:SARSA",
-            "ALGO must name a module that can be imported, not './mine.py:SARSA' (",
+            "ALGO must name a class of ./mine.py, not './mine.py:SARSA'",
         ),
         ("mine:SARSAS", "ALGO must name an Algorithm of mine, not 'mine:SARSAS'"),
         ("mine:SarsaConfig", "ALGO must name an Algorithm of mine, not 'mine:SarsaConfig'"),
