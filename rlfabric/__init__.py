@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from host.train.loop import Progress
     from hw.errors import Failure, MissingTool, RlfabricError, UsageError
     from rlfabric.advantages import AdvantageEstimator
+    from rlfabric.composer import Composer
     from rlfabric.composing import Composed, compose
     from rlfabric.kernels import designs, estimate, explore, generate, load_kernel
     from rlfabric.memories import RingMemory, TreeMemory
@@ -30,6 +31,7 @@ __all__ = [
     "CardTimeout",
     "CheckpointError",
     "Composed",
+    "Composer",
     "DoesNotFit",
     "Evaluation",
     "Failure",
@@ -69,6 +71,7 @@ _MODULES = {
     f"{_ABOVE}host.train.loop": ["Progress"],
     f"{_ABOVE}hw.errors": ["Failure", "MissingTool", "RlfabricError", "UsageError"],
     f"{__name__}.advantages": ["AdvantageEstimator"],
+    f"{__name__}.composer": ["Composer"],
     f"{__name__}.composing": ["Composed", "compose"],
     f"{__name__}.kernels": ["designs", "estimate", "explore", "generate", "load_kernel"],
     f"{__name__}.memories": ["RingMemory", "TreeMemory"],

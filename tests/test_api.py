@@ -46,7 +46,9 @@ def examples(module):
 
 
 @pytest.mark.parametrize(
-    "name", ["run", "policy", "kernels", "replay", "memories", "advantages", "training"]
+    "name",
+    ["run", "policy", "kernels", "replay", "memories", "advantages", "training", "composing"]
+    + ["composer"],
 )
 def test_examples(name):
     runner = doctest.DocTestRunner()

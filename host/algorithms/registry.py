@@ -12,13 +12,13 @@ from host.algorithms.fixar import FIXAR_DDPG
 from host.algorithms.ppo import PPO
 from host.algorithms.sac import SAC
 from host.algorithms.td3 import TD3
-from host.algorithms.trainer import trainer_algorithm
+from host.algorithms.trainer import algorithm_of, trainer_algorithm
 from host.modules import check_trusted, import_named
 from host.rules import check_choice
 from hw.errors import UsageError
 from hw.extension import Registry
 
-__all__ = ["ALGORITHMS", "find", "find_named", "find_trusted"]
+__all__ = ["ALGORITHMS", "find", "find_named", "find_trusted", "known_trainer"]
 
 _OURS = {algorithm.name: algorithm for algorithm in (DQN, FIXAR_DDPG, TD3, SAC, PPO, A3C)}
 ALGORITHMS = Registry("rlfabric.algorithms", Algorithm, _OURS)
@@ -44,6 +44,13 @@ def find_named(name):
             raise UsageError(f"ALGO must name an Algorithm of {module}, not {name!r}")
         ALGORITHMS[name] = found
     return find(name, "ALGO")
+
+
+def known_trainer(name, kind):
+    """The Algorithm of a trainer's class, which is known by ``name``, ``FILE.py:CLASS``, from then
+    on, and is not imported. UsageError if it is no trainer."""
+    ALGORITHMS[name] = algorithm_of(name, kind)
+    return ALGORITHMS[name]
 
 
 def find_trusted(name, modules, file):

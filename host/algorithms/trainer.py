@@ -41,7 +41,8 @@ from host.algorithms.trainer_state import (
 from host.modules import import_file
 from hw.errors import UsageError
 
-__all__ = ["TrainerConfig", "TrainerPolicy", "TrainerUpdater", "trainer_algorithm"]
+__all__ = ["TrainerConfig", "TrainerPolicy", "TrainerUpdater", "algorithm_of"]
+__all__ += ["trainer_algorithm"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +238,13 @@ def trainer_algorithm(name):
     kind = getattr(import_file(path, "ALGO", name), attribute, None)
     if not isinstance(kind, type):
         raise UsageError(f"ALGO must name a class of {path}, not {name!r}")
+    return algorithm_of(name, kind)
+
+
+def algorithm_of(name, kind):
+    """The Algorithm called ``name``, ``FILE.py:CLASS``, of a trainer's class ``kind``. UsageError
+    if it is no trainer."""
+    path, _, attribute = name.rpartition(":")
     contract = contract_of(kind, f"{attribute} ({path})")
     own = [("trainer", contract.options, contract.options())]
     config = make_dataclass(

@@ -19,8 +19,8 @@ from host.train.summary import versions
 from hw.errors import UsageError
 from sim.cache import say
 
-__all__ = ["LAUNCHES", "ROUNDS", "WARM", "Profile", "Profiler", "here", "load", "measured"]
-__all__ += ["profile_of", "profiling", "save"]
+__all__ = ["LAUNCHES", "ROUNDS", "WARM", "NoProfile", "Profile", "Profiler", "here", "load"]
+__all__ += ["measured", "profile_of", "profiling", "save"]
 
 #: Rounds in which all plans take turns; launches of a plan in all of them; launches before.
 ROUNDS, LAUNCHES, WARM = 5, 400, 20
@@ -154,8 +154,12 @@ def save(path, task, profiles, **more):
     write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
+class NoProfile(UsageError):
+    """There is no profile of this task and machine."""
+
+
 def load(path, task):
-    """The content of a profile's file, with ``plans`` as ``{name: Profile}``. UsageError if it is
+    """The content of a profile's file, with ``plans`` as ``{name: Profile}``. NoProfile if it is
     damaged, or of another machine or task."""
     path = Path(path)
     try:
@@ -163,13 +167,13 @@ def load(path, task):
         plans = {name: Profile(**values) for name, values in found["plans"].items()}
         whose = {name: found[name] for name in ("version", "machine", "task")}
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise UsageError(
+        raise NoProfile(
             f"{path.name} must be a profile, not damaged or absent "
             f"({type(error).__name__}: {error}); {_AGAIN}"
         ) from error
     for name, wanted in (("version", _VERSION), ("machine", here()), ("task", task)):
         if whose[name] != wanted:
-            raise UsageError(
+            raise NoProfile(
                 f"{path.name} must be of this {name}, not of another one "
                 f"({_difference(whose[name], wanted)}); {_AGAIN}"
             )
