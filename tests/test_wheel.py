@@ -158,6 +158,25 @@ print(package("gae", "u50", "wheel", **{"gae.rows": 4}))
         assert Path("wheel", path).read_bytes() == Path("checkout", path).read_bytes(), path
 
 
+def test_it_writes_the_programs_of_the_checkout(installed, hostile):
+    """Of plans, from templates that are installed too."""
+    program = """
+from rlfabric.host.compose.plans import plan_of
+from rlfabric.host.compose.program import program
+from rlfabric.host.compose.task import Task
+from rlfabric.host.train.preset import preset
+mapping = dict(rm="card0", learner="card0", act="cpu0", setting=2)
+for algo, rm in (("dqn", "card"), ("a3c", None)):
+    plan = plan_of(Task(preset(algo, "card", env="CartPole-v1"), False, {}), rm, "card")
+    config = dict(algo=algo, env="CartPole-v1")
+    print(program(plan, dict(hash="0", config=config, mapping=mapping), "kernel.json"))
+"""
+    theirs = run(installed, "-c", program)
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, cwd=ROOT, env=ENVIRONMENT, capture_output=True, timeout=300)
+    assert done.stdout.decode() == theirs and "rl.LearningReplay(" in theirs
+
+
 @pytest.mark.parametrize(
     "words, extra",
     [
