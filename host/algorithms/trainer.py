@@ -158,6 +158,8 @@ def _array(result):
 class TrainerUpdater(Updater):
     """The gradient steps of a trainer: ``update_policy``.
 
+    takes : frozenset, what of an experience the trainer took in its last step.
+
     UsageError if ``device`` is not cpu, and the trainer has a tensor that is in none of its
     modules, which therefore cannot be moved.
     """
@@ -165,6 +167,7 @@ class TrainerUpdater(Updater):
     def __init__(self, policy, **options):
         super().__init__(policy, **options)
         self.trainer, self._contract = policy.trainer, policy.config.CONTRACT
+        self.takes = self._contract.takes
         self._random = torch.Generator().manual_seed(int(self.rng.integers(1 << 63))).get_state()
         if self.device != "cpu":
             self._move()
@@ -184,6 +187,13 @@ class TrainerUpdater(Updater):
         self.policy.device = self.device
 
     def update(self, batch, clock):
+        errors = self.step(batch, clock)
+        if errors is None:
+            errors = np.ones(len(batch["reward"]), np.float32)
+        return errors, {}
+
+    def step(self, batch, clock):
+        """As ``update``, but returns the TD errors alone, or None if the trainer returns none."""
         tensors = self.tensors(batch)
         tensors["done"] = (tensors["discount"] == 0).float()
         if self.spec.discrete:
@@ -192,22 +202,23 @@ class TrainerUpdater(Updater):
             torch.set_rng_state(self._random)
             errors = self._called(tensors)
             self._random = torch.get_rng_state()
-        count = len(tensors["reward"])
         if errors is None:
-            return np.ones(count, np.float32), {}
+            return None
+        count = len(tensors["reward"])
         if not torch.is_tensor(errors) or errors.numel() != count:
             shape = list(errors.shape) if torch.is_tensor(errors) else errors
             raise UsageError(
                 f"update_policy must return a tensor of {count} TD errors or None, not {shape!r}"
             )
-        return self.check_finite("td_errors", errors.reshape(count).float(), clock), {}
+        return self.check_finite("td_errors", errors.reshape(count).float(), clock)
 
     def _called(self, tensors):
         arguments = self._contract.arguments
         if arguments is None:
             experiences = Experiences(tensors)
             errors = self.trainer.update_policy(experiences)
-            if "done" in experiences.asked:
+            self.takes = frozenset(experiences.asked)
+            if "done" in self.takes:
                 self.config.check_done()
             return errors
         named = {name: tensors[what] for name, what in arguments.items()}

@@ -1,0 +1,210 @@
+"""Which algorithm of ours a user's trainer could be: its networks, optimizers and numbers are read.
+
+The reading believes what the trainer says; ``host.compose.proof`` tries whether its steps are so.
+"""
+
+from dataclasses import dataclass
+
+from host.algorithms.autodiff import torch
+from host.algorithms.trainer_state import modules_of, optimizers_of
+from host.compose.layers import layers_of
+from hw.config import check_range
+from hw.errors import UsageError
+
+__all__ = ["Network", "Reading", "read"]
+
+#: limits of a kernel's networks (``hw.learner.config``)
+_WIDTH, _LAYERS = 512, 4
+
+#: torch's optimizer -> ours, and name of its number -> the agent's field.
+_OPTIMIZERS = {
+    "Adam": ("adam", {"eps": "optimizer_epsilon"}),
+    "RMSprop": ("rmsprop", {"eps": "optimizer_epsilon", "alpha": "decay"}),
+    "SGD": ("sgd", {"momentum": "momentum"}),
+}
+#: What the card's optimizers have not.
+_WITHOUT = ("weight_decay", "amsgrad", "centered", "nesterov", "dampening", "maximize")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of a trainer: names of the attributes that are its online module, its target and
+    the optimizer of the online module."""
+
+    online: str
+    target: str
+    optimizer: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a trainer seems to be.
+
+    algorithm : str
+        dqn or ddpg.
+    networks : dict
+        Our name of each network -> Network, in the order of the card.
+    agent : dict
+        Fields of the algorithm's config: networks, optimizer, gamma, and targets. Loss and
+        ``double`` are not read.
+    """
+
+    algorithm: str
+    networks: dict
+    agent: dict
+
+
+def read(trainer, spec):
+    """The Reading of ``trainer``, an object of a user's class, for a Spec.
+
+    A module is in training if an optimizer has its parameters; its target is the one module of the
+    same layers that is in no optimizer. One in training is DQN's, two are DDPG's, the actor being
+    the one that ends in tanh. The attributes ``gamma``, ``tau`` or ``polyak``, and
+    ``target_interval`` or ``target_update`` are believed; without them they are 0.99, 1 and 1.
+    UsageError, which names the place, if it is neither.
+    """
+    for name, value in vars(trainer).items():
+        if isinstance(value, torch.optim.lr_scheduler.LRScheduler):
+            raise UsageError(f"{name} must be absent to train on the card, not a schedule of torch")
+    modules, optimizers = modules_of(trainer), optimizers_of(trainer)
+    layers = {name: layers_of(module, name) for name, module in modules.items()}
+    owners = {name: _owner(name, module, optimizers) for name, module in modules.items()}
+    trained = [name for name, owner in owners.items() if owner]
+    found = {name: Network(name, _target(name, layers, owners), owners[name]) for name in trained}
+    algorithm, networks = _named(found, layers, spec)
+    chosen = [layers[each.online] for each in networks.values()]
+    agent = _numbers(networks, optimizers) | _layers(networks, chosen) | _targets(trainer)
+    return Reading(algorithm, networks, agent)
+
+
+def _owner(name, module, optimizers):
+    """The name of the optimizer that has the module's parameters; None if there is none."""
+    mine = {id(each) for each in module.parameters()}
+    for owner, optimizer in optimizers.items():
+        theirs = {id(x) for group in optimizer.param_groups for x in group["params"]}
+        if mine <= theirs:
+            return owner
+        if mine & theirs:
+            raise UsageError(
+                f"{owner} must have all parameters of {name} to train on the card, not some"
+            )
+    return None
+
+
+def _target(name, layers, owners):
+    found = [
+        other
+        for other, owner in owners.items()
+        if owner is None and layers[other].shapes == layers[name].shapes
+    ]
+    if len(found) != 1:
+        raise UsageError(
+            f"{name} must have one target, a module of its layers that is in no optimizer, to "
+            f"train on the card, not {len(found)}"
+        )
+    return found[0]
+
+
+def _named(found, layers, spec):
+    """(algorithm, {our name: Network}) of the modules in training."""
+    size, count = spec.size, spec.action_count
+    if spec.discrete:
+        names, wanted = {"q": next(iter(found), None)}, {"q": (size, count, "linear")}
+        algorithm = "dqn"
+    else:
+        ends = {layers[name].activations[-1]: name for name in found}
+        names = {"critic": ends.get("linear"), "actor": ends.get("tanh")}
+        wanted = {"critic": (size + count, 1, "linear"), "actor": (size, count, "tanh")}
+        algorithm = "ddpg"
+    if len(found) != len(names) or None in names.values():
+        rule = "one network, DQN's" if spec.discrete else "a critic and an actor that ends in tanh"
+        raise UsageError(
+            f"networks in training must be {rule}, to train on the card, not "
+            f"{', '.join(found) or 'none'}"
+        )
+    for ours, name in names.items():
+        each = layers[name]
+        has = each.linears[0].in_features, each.linears[-1].out_features, each.activations[-1]
+        if has != wanted[ours]:
+            inputs, outputs, last = wanted[ours]
+            raise UsageError(
+                f"{name} must be of {inputs} inputs, {outputs} outputs and {last} at its end to "
+                f"train on the card, not {has[0]}, {has[1]} and {has[2]}"
+            )
+    return algorithm, {ours: found[name] for ours, name in names.items()}
+
+
+def _layers(networks, chosen):
+    """hidden and activation, which a card's networks have in common."""
+    first = next(iter(networks.values())).online
+    hidden, kinds = chosen[0].hidden, {x for each in chosen for x in each.activations[:-1]}
+    for network, each in zip(networks.values(), chosen, strict=True):
+        name = network.online
+        if not 1 <= len(each.hidden) <= _LAYERS:
+            raise UsageError(
+                f"{name} must have 1 to {_LAYERS} hidden layers on the card, not {len(each.hidden)}"
+            )
+        for width in each.hidden:
+            check_range(f"{name}.hidden", width, 1, _WIDTH, " on the card")
+        if each.hidden != hidden:
+            raise UsageError(
+                f"{name} must have the hidden layers {hidden} of {first} to train on the card, not "
+                f"{each.hidden}"
+            )
+    if len(kinds) != 1:
+        raise UsageError(
+            f"{first} must have one activation in all hidden layers to train on the card, not "
+            f"{' and '.join(sorted(kinds))}"
+        )
+    return {"hidden": hidden, "activation": kinds.pop()}
+
+
+def _numbers(networks, optimizers):
+    """The agent's fields of the optimizers."""
+    read = {each.optimizer: _optimizer(each.optimizer, optimizers) for each in networks.values()}
+    (first, common), *others = read.items()
+    rates = [read[each.optimizer]["learning_rate"] for each in networks.values()]
+    for name, values in others:
+        for field, value in values.items():
+            if field != "learning_rate" and value != common.get(field):
+                raise UsageError(
+                    f"{name} must have {field} {common.get(field)!r} as {first} to train on the "
+                    f"card, not {value!r}"
+                )
+    return common | dict(zip(("learning_rate", "actor_learning_rate"), rates, strict=False))
+
+
+def _optimizer(name, optimizers):
+    optimizer = optimizers[name]
+    kind, groups = type(optimizer).__name__, optimizer.param_groups
+    if kind not in _OPTIMIZERS:
+        known = ", ".join(_OPTIMIZERS)
+        raise UsageError(f"{name} must be one of {known} to train on the card, not {kind}")
+    if len(groups) != 1:
+        raise UsageError(
+            f"{name} must have one group of parameters to train on the card, not {len(groups)}"
+        )
+    [group] = groups
+    ours, fields = _OPTIMIZERS[kind]
+    without = _WITHOUT if kind == "SGD" else (*_WITHOUT, "momentum")
+    for number in without:
+        if group.get(number):
+            raise UsageError(
+                f"{name} must be without {number} to train on the card, not with {group[number]!r}"
+            )
+    found = {field: float(group[number]) for number, field in fields.items()}
+    if "betas" in group:
+        found |= dict(zip(("beta1", "beta2"), map(float, group["betas"]), strict=True))
+    return {"optimizer": ours, "learning_rate": float(group["lr"]), **found}
+
+
+def _targets(trainer):
+    def attribute(default, *names):
+        values = (getattr(trainer, name) for name in names if hasattr(trainer, name))
+        return next(values, default)
+
+    return {
+        "gamma": float(attribute(0.99, "gamma")),
+        "target_tau": float(attribute(1.0, "tau", "polyak")),
+        "target_interval": int(attribute(1, "target_interval", "target_update")),
+    }
