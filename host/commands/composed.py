@@ -7,6 +7,7 @@ from pathlib import Path
 
 from host.algorithms.autodiff import check_device
 from host.algorithms.registry import find_named
+from host.algorithms.trainer import TrainerConfig
 from host.commands.composition import drawn_plans, show_plans
 from host.commands.composition_files import PLAN, check_free, write
 from host.commands.request import request
@@ -14,6 +15,7 @@ from host.compose import power, primitives, profile
 from host.compose.assign import Sizes
 from host.compose.card_clocks import TWIN_BOARD, own_settings
 from host.compose.document import text_of
+from host.compose.mapping import mapped
 from host.compose.pearl import equation7
 from host.compose.plan_file import PROFILE, plan_document
 from host.compose.plans import plan_of, plans_of
@@ -147,7 +149,8 @@ def answered(asked, machine, *, metric="throughput", card="model", out=None, mea
 
 def task_of(asked):
     """``(task, plans)``: the Task of Asked, and its plans, those that cannot run among them. An
-    algorithm that several designs train has a plan for each of them."""
+    algorithm that several designs train has a plan for each of them. A user's trainer is read and
+    proved for the plans whose learner is the card."""
     for name in _DECIDED:
         if name in asked.settings:
             raise UsageError(f"{name} must be left to compose, not be set")
@@ -156,9 +159,12 @@ def task_of(asked):
         for name, given in (("ratio", asked.ratio is not None), ("uniform", asked.uniform)):
             if given:
                 raise UsageError(f"{name} must be without {asked.algo}, which has no replay memory")
-    task = Task(config, asked.uniform, kernel)
+    algorithm, task = find_named(asked.algo), Task(config, asked.uniform, kernel)
+    if issubclass(algorithm.config, TrainerConfig):
+        trainer = mapped(config, task.spec)
+        task = replace(task, trainer=trainer, kernel=trainer.kernel | kernel)
     plans = plans_of(task)
-    for design in find_named(asked.algo).designs:
+    for design in algorithm.designs:
         other, _ = _requested(asked, design=design)
         variant = replace(task, config=other)
         plans += [plan_of(variant, rm, "card") for rm in ("cpu", "card")]

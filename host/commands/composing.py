@@ -32,7 +32,10 @@ def _size(text):
 @composing.command(cls=FieldsAreSet)
 def compose(
     algorithm: Annotated[
-        str, typer.Argument(metavar="ALGO", help="One of `rlfabric list`, or `MODULE:NAME`.")
+        str,
+        typer.Argument(
+            metavar="ALGO", help="One of `rlfabric list`, `MODULE:NAME`, or `FILE.py:CLASS`."
+        ),
     ],
     env: RunEnv = None,
     machine: Annotated[
@@ -126,6 +129,8 @@ def compose(
     - `rlfabric compose dqn --env CartPole-v1 --profile`
 
     - `rlfabric compose dqn --env CartPole-v1 --board u200`
+
+    - `rlfabric compose mine.py:Trainer --env CartPole-v1 --profile`
 
     - `rlfabric compose ddpg --env Pendulum-v1 --profile --ratio 8 --run`
 

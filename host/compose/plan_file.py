@@ -44,7 +44,11 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile):
         "metric": metric,
         "predicted": {**_figures(choice), "parts": _parts(choice)},
         "sizes": asdict(sizes),
-        "task": {"uniform": task.uniform, "steps_per_update": task.steps_of_update(choice.updates)},
+        "task": {
+            "uniform": task.uniform,
+            "steps_per_update": task.steps_of_update(choice.updates),
+            "trainer": task.trainer and task.trainer.name,
+        },
         "alternatives": [
             {
                 "rm": each.rm,

@@ -63,13 +63,16 @@ def plan_of(task: Task, rm, learner):
 def _replay(task, rm, learner):
     if rm == "cuda":
         raise UsageError("a replay memory must be on a cpu or a card, not cuda")
+    config = task.config
+    if learner == "card" and task.trainer is not None:
+        config = task.trainer.card_config()
     off = "ring" if task.uniform else "tree"
     changes = {"memory": "card" if rm == "card" else off}
     if task.uniform:
         changes["alpha"] = 0.0
     if learner != "card":
         changes |= {"design": "own", "act": "cpu", "weights_interval": 1}
-    return _placed(task.config, learner, **changes)
+    return _placed(config, learner, **changes)
 
 
 def _rounds(task, rm, learner):

@@ -32,7 +32,7 @@ _ULP = 2.0**-23
 _LOSSES = ("huber", "squared", "mse")
 
 
-def prove(reading, agent, spec):
+def prove(reading, agent, spec, record=None):
     """The kernels that train as a trainer does: a list of (design, config of the agent).
 
     Parameters
@@ -41,6 +41,8 @@ def prove(reading, agent, spec):
     agent : TrainerConfig
         The config of the trainer's agent.
     spec : Spec
+    record : Recording, optional
+        What the trainer did; None: it is recorded now.
 
     Returns
     -------
@@ -48,9 +50,10 @@ def prove(reading, agent, spec):
         For DQN one pair with design dqn. For DDPG ddpg, if the actor ascends the critic as it was
         before the critic's step, else fixar. The configs have loss and ``double`` that were found.
 
-    UsageError if no kernel does so; its text has the first quantity that differs of the best match.
+    UsageError if no kernel does so; its text has the first quantity that differs of the best match,
+    and why a kernel cannot be tried.
     """
-    record = recorded(reading, agent, spec)
+    record = record or recorded(reading, agent, spec)
     if reading.algorithm == "dqn":
         kinds = [("dqn", {"double": double}) for double in (False, True)]
     else:
@@ -58,24 +61,26 @@ def prove(reading, agent, spec):
             ("ddpg", {"lagged_critic": True}),
             ("fixar", {"lagged_critic": False, "precision": "fixed32"}),
         ]
-    tried, refused = [], []
+    tried, refused = [], {}
     for loss, (design, values) in product(_LOSSES, kinds):
         try:
             config = _config(reading, record, agent, {"loss": loss, **values})
             all_of = differences(record, reading, design, config, spec)
             words = [words for words, difference, limit in all_of if not difference <= limit]
         except UsageError as error:
-            refused.append(error)
+            refused[design] = error
             continue
         tried.append((words, design, config))
     if not tried:
-        raise refused[0]
+        raise next(iter(refused.values()))
     found = {design: config for words, design, config in reversed(tried) if not words}
     if not found:
         words, *_ = min(tried, key=lambda each: len(each[0]))
         name = {"dqn": "DQN", "ddpg": "DDPG"}[reading.algorithm]
+        others = "".join(f"; kernel {design}: {error}" for design, error in refused.items())
         raise UsageError(
-            f"update_policy must be {name}'s step to train on the card, not one whose {words[0]}"
+            f"update_policy must be {name}'s step to train on the card, not one whose "
+            f"{words[0]}{others}"
         )
     for design, config in found.items():
         _check_actions(record, reading, design, config, spec)

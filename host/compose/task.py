@@ -5,6 +5,7 @@ from functools import cached_property
 from math import prod
 
 from host.compose.equations import WORD_BYTES
+from host.compose.mapping import Mapped
 from host.train.config import RunConfig
 from host.train.families.family import spec_of
 from hw.config import check_range
@@ -27,11 +28,14 @@ class Task:
         no priorities.
     kernel : dict
         Fields of kernels that are generated, as of ``host.train.run.run``.
+    trainer : Mapped or None
+        What a card does of the algorithm, if this is a user's trainer.
     """
 
     config: RunConfig
     uniform: bool
     kernel: dict
+    trainer: Mapped | None = None
 
     @cached_property
     def spec(self):

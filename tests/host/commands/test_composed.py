@@ -33,7 +33,7 @@ def test_profile_and_plan(measured, tmp_path):
     assert (predicted["iteration_us"], predicted["gps"], predicted["eps"]) == (160, 6250, 200e3)
     assert predicted["bound_by"] == "acting" and predicted["parts"]["memory"] == 50
     assert found["config"]["memory"] == "tree" and found["kernel"] is None
-    assert found["task"] == {"uniform": False, "steps_per_update": 32.0}
+    assert found["task"] == {"uniform": False, "steps_per_update": 32.0, "trainer": None}
     pairs = [(each["rm"], each["learner"]) for each in found["alternatives"]]
     assert pairs == [(a, b) for a in ("cpu0", "card0") for b in ("cpu0", "card0")]
     # Equation 7: 20 + max(5, 10 + 300); the twin has no clock, and so no time.

@@ -139,7 +139,8 @@ def test_deviations_of_ddpg_are_named(old, new, words, tmp_path):
 
 def test_the_usual_ddpg_with_tanh_has_no_kernel(tmp_path):
     """Kernel fixar, which has its order, has relu alone."""
-    with pytest.raises(UsageError, match="^update_policy must be DDPG's step .* changes of actor"):
+    words = "changes of actor, .*; kernel fixar: activation must be relu with .*, not 'tanh'$"
+    with pytest.raises(UsageError, match=f"^update_policy must be DDPG's step .* {words}"):
         proved(changed(tmp_path, "usual", ("nn.ReLU", "nn.Tanh")), CONTINUOUS)
 
 

@@ -86,7 +86,7 @@ RULE = "online.forward must be Linear with bias, ReLU or Tanh, and Linear again 
     "old, new, words",
     [
         ("return self.last", "return self.last(x) if x.sum() > 0 else self.last",
-         "online.forward must be what torch.fx can trace to train .*, not other code .symbolically tr"),
+         "online.forward must be what torch.fx can trace to train .*, not other code .symbol"),
         ("torch.tanh(self.first(x))", "torch.sigmoid(self.first(x))", RULE + "sigmoid"),
         ("torch.tanh(self.first(x))", "self.first(x)", RULE + "a Linear without an activation"),
         ("torch.tanh(self.first(x))", "torch.tanh(self.first(x)).relu()", RULE + "relu"),

@@ -1,0 +1,62 @@
+"""host.compose.mapping: the card's run of a trainer, and its plans."""
+
+from dataclasses import replace
+
+import pytest
+
+from host.compose.mapping import mapped
+from host.compose.plans import plan_of, plans_of
+from host.compose.task import Task
+from host.train.preset import preset
+from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed, trainer
+
+pytestmark = pytest.mark.usefixtures("forgotten_trainers")
+
+
+def task_of(algorithm, spec):
+    env = "CartPole-v1" if spec.discrete else "Pendulum-v1"
+    config = preset(algorithm.name, "cpu", env=env)
+    config = replace(config, agent=replace(config.agent, batch_size=16))
+    return Task(config, False, {}, mapped(config, spec))
+
+
+@pytest.mark.parametrize(
+    "name, algo, design, act, alpha, kernel",
+    [
+        ("sequential", "dqn", "dqn", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
+        ("polyak", "dqn", "dqn", "cpu", 0.0, {"learner.arithmetic.kind": "float32"}),
+        ("lagged", "ddpg", "ddpg", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
+        ("usual", "ddpg", "fixar", "card", 0.6, {}),
+    ],
+)
+def test_plans_of_a_trainer(name, algo, design, act, alpha, kernel):
+    """torch's plans run the trainer, the card's the algorithm that was proved, on its kernel."""
+    task = task_of(trainer(name), DISCRETE if algo == "dqn" else CONTINUOUS)
+    assert task.trainer.kernel == kernel and not task.trainer.refused
+    for rm in ("cpu", "card"):
+        plan = plan_of(task, rm, "card")
+        assert (plan.design, plan.config.algo, plan.config.act) == (design, algo, act), plan
+        assert plan.config.alpha == alpha and plan.config.agent.batch_size == 16
+        assert plan.config.memory == ("card" if rm == "card" else "tree")
+        for learner in ("cpu", "cuda"):
+            plan = plan_of(task, rm, learner)
+            assert plan.config.algo == task.trainer.name and plan.config.alpha == 0.6
+            assert plan.config.agent == task.config.agent and plan.config.device == learner
+
+
+def test_a_refused_trainer_keeps_the_plans_of_torch(tmp_path):
+    task = task_of(changed(tmp_path, "sequential", ("self.gamma * fol", "0.9 * fol")), DISCRETE)
+    said = {each.refused for each in plans_of(task) if each.learner == "card" and each.rm != "cuda"}
+    assert said == {task.trainer.refused} and task.trainer.config is None
+    assert task.trainer.refused.startswith("update_policy must be DQN's step to train on the card")
+    runs = [each.name for each in plans_of(task) if not each.refused]
+    assert len(runs) == 4 and runs[0] == "rm cpu, learner cpu"
+
+
+def test_what_no_kernel_has_is_the_reason():
+    """A batch that is too large for the kernel of the trainer's order."""
+    algorithm = trainer("usual")
+    config = preset(algorithm.name, "cpu", env="Pendulum-v1")
+    config = replace(config, agent=replace(config.agent, batch_size=1100), learning_starts=4096)
+    said = mapped(config, CONTINUOUS).refused
+    assert "; kernel fixar: batch_size must be an integer in 1..512 with precision fixed32" in said
