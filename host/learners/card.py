@@ -216,7 +216,7 @@ class CardLearner(MemoryLearner):
         self._take(result["weights"] or {})
         batch = self.agent.batch_size
         return {
-            "loss": float(result["loss"].mean()) * self.config.agent.loss_scale / batch,
+            "loss": float(result["loss"].mean()) * self.agent.loss_scale / batch,
             "td_error": float((result["td"] / np.float32(batch)).mean()),
         }
 
