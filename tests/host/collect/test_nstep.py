@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from host.algorithms.dqn import DQNConfig
 from host.collect.environment import Transitions
 from host.collect.nstep import NStep
 from host.collect.spec import Spec
@@ -170,3 +171,15 @@ def test_rejects(bad):
         NStep(1, bad, 0.9, SPEC)
     with pytest.raises(ValueError, match="^env_count must be"):
         NStep(bad, 1, 0.9, SPEC)
+
+
+def test_an_agents_windows():
+    """Its steps, its gamma, and its rewards, which are clipped before they are scaled."""
+    agent = DQNConfig(n_step=2, gamma=0.5, reward_scale=0.25, reward_clip=4.0)
+    spec = Spec(shape=(1,), dtype="float32", discrete=True, action_count=2)
+    windows = NStep.of(agent, spec, 1)
+    one, no = np.zeros((1, 1), np.float32), np.zeros(1, bool)
+    step = dict(obs=one, next_obs=one, action=np.zeros(1), terminated=no, truncated=no, valid=~no)
+    assert not len(windows.push(Transitions(reward=np.array([10.0]), **step)))
+    [record] = windows.push(Transitions(reward=np.array([-2.0]), **step))
+    assert record["reward"] == (4 - 0.5 * 2) / 4 and record["discount"] == 0.25
