@@ -76,14 +76,9 @@ def optimizer_state(optimizer):
 
 
 def load_optimizer(optimizer, state):
-    """Sets the state that ``optimizer_state`` returned, also after JSON, whose keys are texts and
-    whose tuples are lists."""
+    """Sets the state that ``optimizer_state`` returned, also after JSON, whose keys are texts."""
     moments = {int(key): _as_tensors(value) for key, value in state["state"].items()}
-    groups = [
-        {name: tuple(x) if name == "betas" else x for name, x in group.items()}
-        for group in state["param_groups"]
-    ]
-    optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    optimizer.load_state_dict({"state": moments, "param_groups": state["param_groups"]})
 
 
 def _as_arrays(value):

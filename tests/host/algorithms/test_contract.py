@@ -88,3 +88,10 @@ def test_arguments_that_it_may_have(tmp_path, monkeypatch):
     assert config.trainer.to_dict() == {"sizes": (3, 4), "name": "a", "deep": None}
     assert config.from_json(config.to_json()) == config
     assert config.CONTRACT.arguments == {"obs": "obs", "rewards": "reward"}
+
+
+def test_two_trainers_of_one_file_share_its_module(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("two.py").write_text(written() + "class Other(Trainer): pass\n")
+    one, other = (find_named(name).config.CONTRACT for name in ("two.py:Trainer", "./two.py:Other"))
+    assert issubclass(other.kind, one.kind) and str(tmp_path) not in sys.path

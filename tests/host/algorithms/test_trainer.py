@@ -55,6 +55,43 @@ def test_state_goes_on_from_a_file(name, tmp_path):
         np.testing.assert_array_equal(*drawn)
 
 
+def test_what_it_draws_is_the_runs(tmp_path):
+    """Random numbers of torch in a step go on from one to the next, also from a file, and other
+    draws do not change them."""
+    change = "return (wanted - q).detach()", "return (wanted - q).detach() + torch.rand(len(q))"
+    algorithm = changed(tmp_path, "sequential", change)
+    batch, found = make_batch(DISCRETE), []
+    for again in (False, True):
+        policy, updater = made(algorithm, DISCRETE)
+        for k in range(3):
+            torch.manual_seed(k + 10 * again)
+            found.append(updater.update(batch, Clock())[0])
+            if again and k == 1:
+                state = policy.state_dict(), updater.state_dict()
+                policy, updater = made(algorithm, DISCRETE, seed=7)
+                policy.load_state_dict(state[0])
+                updater.load_state_dict(state[1])
+    np.testing.assert_array_equal(found[:3], found[3:])
+    plain = made(trainer("sequential"), DISCRETE)[1]
+    drawn = [errors - plain.update(batch, Clock())[0] for errors in found[:3]]
+    assert all(0 <= each.min() and each.max() <= 1 for each in drawn)
+    assert abs(drawn[0] - drawn[1]).max() > 0.1
+
+
+def test_correlated_noise_begins_anew_with_episodes():
+    obs = make_batch(CONTINUOUS, rows=6)["obs"]
+    options = dict(noise="ornstein_uhlenbeck", noise_theta=0.001, noise_start=0.2, noise_end=0.2)
+    policy, _ = made(trainer("usual"), CONTINUOUS, **options)
+    greedy = policy.act(obs, greedy=True)
+    for _ in range(40):
+        policy.act(obs)
+    policy.ended(np.arange(6) < 3)
+    noise = abs(policy.act(obs) - greedy)
+    assert noise[:3].max() < 0.04 < noise[3:].max()
+    policy.load_state_dict(policy.state_dict())
+    assert abs(policy.act(obs) - greedy).max() < 0.04
+
+
 def test_first_weights_are_the_seeds():
     one, same, other = (made(trainer("usual"), CONTINUOUS, seed)[0] for seed in (4, 4, 5))
     assert {*one.parameters} == {"actor", "critic", "actor_target", "critic_target"}

@@ -168,6 +168,14 @@ def test_a_gradient_limit_that_large_errors_alone_reach(tmp_path):
         proved(changed(tmp_path, "usual", ("self.critic_optimizer.step()", limit)), CONTINUOUS)
 
 
+def test_a_long_interval_is_reached(tmp_path):
+    longer = "target_update=4", "target_update=9"
+    assert proved(changed(tmp_path, "sequential", longer), DISCRETE)[0][1].target_interval == 9
+    never = "self.steps % self.target_update == 0", "False"
+    with pytest.raises(UsageError, match=r"changes of target, layer 1, differ .* \(step 2\)"):
+        proved(changed(tmp_path, "sequential", longer, never), DISCRETE)
+
+
 def test_an_interval_that_takes_too_long():
     options = trainer("sequential").config.CONTRACT.options(target_update=20_001)
     with pytest.raises(UsageError, match=r"^target_interval must be .* 1..20000 to be proved"):
