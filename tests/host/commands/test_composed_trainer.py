@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from host.commands.composed import Asked, task_of
+from host.compose.card_clocks import kernel_config
 from tests.host.compose.trainer_files import FOLDER
 from tests.host.composed_plans import invoke
 
@@ -45,3 +47,12 @@ def test_what_is_the_trainers_is_not_set(measured, tmp_path):
     said = invoke(*words, "--set", "target_tau=1", code=2)
     assert said == "target_tau must be left to the trainer, not be set"
     assert "not 'absent.py:A'" in invoke("absent.py:A", code=2)
+
+
+@pytest.mark.parametrize("name", ["kernel.learner.arithmetic.kind", "kernel.kind"])
+def test_the_card_has_binary32_unless_the_user_sets_another(name, measured, tmp_path):
+    algo, *_ = copied(tmp_path, "sequential")
+    for settings, kind in (({}, "float32"), ({name: "fixed"}, "fixed")):
+        task, plans = task_of(Asked(algo, "CartPole-v1", settings=settings))
+        [plan] = [each for each in plans if each.name == "rm card, learner card, kernel dqn"]
+        assert kernel_config(task, plan, None).learner.arithmetic.kind == kind

@@ -91,6 +91,7 @@ RULE = "online.forward must be Linear with bias, ReLU or Tanh, and Linear again 
         ("torch.tanh(self.first(x))", "self.first(x)", RULE + "a Linear without an activation"),
         ("torch.tanh(self.first(x))", "torch.tanh(self.first(x)).relu()", RULE + "relu"),
         ("self.first(x))", "self.first(x) + x.sum())", RULE + "a branch at sum_1"),
+        ("self.first(x))", "torch.cat([self.first(x)], 1))", RULE + "cat"),
         ("self.first(x))", "(h := self.first(x)) * h)", RULE + "mul"),
         ("self.first(x))", "self.first(torch.tanh(x)))", RULE + "tanh"),
         ("observation, width)", "observation, width, bias=False)", RULE + "first without a bias"),
