@@ -31,6 +31,8 @@ def command(tmp_path, monkeypatch, capsys, forgotten_trainers):
     monkeypatch.setattr("host.compose.profile.WARM", 1)
     monkeypatch.setattr("host.compose.primitives.ITERATIONS", 5)
     monkeypatch.setattr(rlfabric.Composer, "_launches", 5)
+    monkeypatch.setattr(rlfabric.Composer, "_config", {"trainer.width": 4, "batch_size": 16})
+    monkeypatch.setattr(rlfabric.Composer, "_kernel", {"multipliers": 2, "lanes": 1})
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     write_machine(tmp_path)
@@ -46,6 +48,8 @@ def command(tmp_path, monkeypatch, capsys, forgotten_trainers):
             return capsys.readouterr().out
         if words[0] == "compose" and "--times" not in words:
             words += BRIEF.split() + ([] if "--profile" in words else ["--profile"])
+            if words[1].startswith("my_trainer.py"):
+                words += ["--set", "trainer.width=4", "--set", "kernel.multipliers=2"]
         elif words[0] == "train":
             words += ["--steps", "400"]
         code, out, err = run(*words)
