@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import host.commands.composed as composed
 import rlfabric
 from host.commands.app import app
 from host.generate import read_description
 from tests.host.composed_plans import DQN, invoke
 
 PPO = ["ppo", "--env", "CartPole-v1", "--set", "steps_per_launch=16", "--set", "batch_size=16"]
-PPO += ["--set", "steps=256", "--set", "evaluation_episodes=1"]
+PPO += ["--set", "env_count=2", "--set", "steps=256", "--set", "evaluation_episodes=1"]
 
 
 def test_a_program_its_kernel_and_what_they_are(measured, tmp_path):
@@ -36,7 +37,7 @@ def test_a_program_its_kernel_and_what_they_are(measured, tmp_path):
     words = [sys.executable, elsewhere / "train.py", "--steps", "128", "--out", "policy.npz"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("128 steps, 80 updates, mean return ")
+    assert done.stdout.startswith("128 steps, 80 updates, mean return "), done.stdout
     assert rlfabric.load_policy(tmp_path / "policy.npz").env == "CartPole-v1"
 
 
@@ -74,6 +75,7 @@ def test_what_is_there_stays(measured, tmp_path):
 @pytest.mark.parametrize("code", [0, 3])
 def test_run_runs_the_program(measured, monkeypatch, code):
     asked = []
+    monkeypatch.setattr(composed, "write_kernel", lambda *_, **__: None)
     monkeypatch.setattr("subprocess.call", lambda words: asked.append(words) or code)
     for words, card in ((DQN, []), (PPO, ["--card", "model"])):
         found = CliRunner().invoke(app, ["compose", *words, "--profile", "--generate", "--run"])
