@@ -21,7 +21,7 @@ from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.shell import estimate as shell
-from hw.stream.ram import memory_blocks, style_of
+from hw.stream.ram import Ram, style_of
 from hw.stream.transpose import Transpose
 from hw.suggest import suggest as changes_that_fit
 
@@ -55,11 +55,13 @@ def _unit(config, role):
 
 
 def _rounds(config):
-    """Registers, commands and engines; the memories for lists of tasks, and the logic of a
-    round."""
-    units, style = len(config.units), style_of(config.tasks)
+    """Registers, commands and engines; the blocks of the memories for lists of tasks and for the
+    lengths of rollouts, and the logic of a round."""
+    units = len(config.units)
     lists = [8 * TASK.size, updating_task(config).size, *[queued_task(config).size] * units]
-    blocks = sum(memory_blocks(width, config.tasks, style) for width in lists)
+    memories = [(width, config.tasks) for width in lists]
+    memories.append((config.steps.bit_length(), config.agents))
+    blocks = sum(Ram.estimate(*each, style_of(each[1])).bram36 for each in memories)
     return [
         *shell.parts(config, BUFFERS, A3C_STATUS).values(),
         shell.dispatcher(COMMANDS, config, products=0),

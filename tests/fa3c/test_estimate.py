@@ -10,9 +10,10 @@ from replay.kernels import generate
 import boards
 from host.generate import configure
 from hw.designs import DESIGNS
+from hw.estimate import together
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.estimate import estimate
-from hw.stream.ram import memory_blocks, style_of
+from hw.stream.ram import Ram, style_of
 
 DESIGN = DESIGNS["a3c"]
 
@@ -33,6 +34,9 @@ def rams(text):
     "config",
     [
         pytest.param(NARROW, id="narrow"),
+        pytest.param(
+            replace(NARROW, agents=65, tasks=65), id="many_agents", marks=pytest.mark.long
+        ),
         pytest.param(WIDE, id="wide", marks=pytest.mark.long),
         pytest.param(default("ulx3s"), id="ulx3s", marks=pytest.mark.long),
         pytest.param(default("u200"), id="u200", marks=pytest.mark.long),
@@ -40,12 +44,11 @@ def rams(text):
     ],
 )
 def test_blocks_are_those_of_the_verilog(config):
-    blocks = {"block": 0, "ultra": 0, "distributed": 0}
-    for width, depth, style in rams((generate(config).parent / "a3c.v").read_text()):
-        blocks[style] += memory_blocks(width, depth, style)
+    verilog = (generate(config).parent / "a3c.v").read_text()
+    blocks = together([Ram.estimate(*memory) for memory in rams(verilog)])
     found = estimate(config)
     tables = config.rms_units  # of their roots: no Ram
-    assert (found.bram36, found.uram) == (blocks["block"] + tables, blocks["ultra"])
+    assert (found.bram36, found.uram) == (blocks.bram36 + tables, blocks.uram)
     assert found.bram36
 
 

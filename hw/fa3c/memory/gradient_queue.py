@@ -4,12 +4,13 @@ The queue holds a whole gradient, so a compute unit never waits for RMSProp. FA3
 buffers instead, each for a part of the gradient.
 """
 
+from dataclasses import replace
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
-from hw.fa3c.rows import ROW_WIDTH, row_blocks
+from hw.fa3c.rows import ROW_WIDTH, row_memory
 from hw.shell.command import round_up
 from hw.stream.queue import Queue
 from hw.stream.ram import style_of
@@ -64,12 +65,8 @@ class GradientQueue(wiring.Component):
         """Latency through an empty queue, and the memory blocks with the logic that selects one of
         them."""
         depth, _ = cls._memory(config)
-        return Estimate(
-            latency=Queue.latency_of(depth),
-            interval=cls.INTERVAL,
-            dsp=0,
-            **row_blocks(depth, config.ultra_ram),
-        )
+        memory = row_memory(depth, config.ultra_ram)
+        return replace(memory, latency=Queue.latency_of(depth), interval=cls.INTERVAL, dsp=0)
 
     def elaborate(self, platform):
         m = Module()

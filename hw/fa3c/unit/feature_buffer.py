@@ -4,12 +4,13 @@ It reads a row and writes a row each clock; a row leaves ``LATENCY`` clocks afte
 taken.
 """
 
+from dataclasses import replace
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
-from hw.fa3c.rows import ROW_WIDTH, row_blocks
+from hw.fa3c.rows import ROW_WIDTH, row_memory
 from hw.stream.queue import Queue
 from hw.stream.ram import Ram, style_of
 
@@ -72,8 +73,8 @@ class FeatureBuffer(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """Clocks from a request that is taken at once to its row, and the memory blocks."""
-        blocks = row_blocks(config.feature_rows, config.ultra_ram)
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, **blocks)
+        memory = row_memory(config.feature_rows, config.ultra_ram)
+        return replace(memory, latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

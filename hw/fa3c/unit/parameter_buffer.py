@@ -4,12 +4,13 @@ It takes and gives a row a clock. A row that is in the ring leaves ``LATENCY`` c
 request was taken.
 """
 
+from dataclasses import replace
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
-from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH, row_blocks
+from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH, row_memory
 from hw.shell.ports import read_port
 from hw.stream.ram import Ram, style_of
 
@@ -79,8 +80,8 @@ class ParameterBuffer(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """Clocks from a request to its row, if it is in the ring; the memory blocks of the ring."""
-        blocks = row_blocks(config.parameter_rows, config.ultra_ram)
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, **blocks)
+        memory = row_memory(config.parameter_rows, config.ultra_ram)
+        return replace(memory, latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -21,14 +21,14 @@ SMALL = LEAST | dict(height=2, width=2, convolutions=((40, 2, 1),), hidden=(20,)
     "config, depth, style, bram36, uram",
     [
         (LEAST, 17, "auto", 0, 0),
-        (SMALL, 3 * 5 + 2 * 49 + 33, "block", 8, 0),
+        (SMALL, 3 * 5 + 2 * 49 + 33, "block", 7.5, 0),
         # 17 rows for each group of hidden units, and a group of 16 a unit and one.
-        (LEAST | dict(hidden=(62 * 16,)), 62 * 17 + 62 * 16 + 1, "block", 29, 0),
+        (LEAST | dict(hidden=(62 * 16,)), 62 * 17 + 62 * 16 + 1, "block", 28.5, 0),
         (LEAST | dict(hidden=(63 * 16,)), 4096, "ultra", 0, 8),
         # On a part without UltraRAM: as many rows as there are.
-        (LEAST | dict(hidden=(63 * 16,), ultra_ram=False), 63 * 33 + 1, "block", 40, 0),
+        (LEAST | dict(hidden=(63 * 16,), ultra_ram=False), 63 * 33 + 1, "block", 37.5, 0),
         # FA3C's: 257 + 2 * 257 + 16 * 2593 + 2 * 257 rows.
-        ({}, 45056, "ultra", 0, 88),
+        ({}, 45056, "ultra", 0, 79),
     ],
     ids=["least", "small", "not deep", "deep", "no ultra", "fa3c"],
 )

@@ -4,7 +4,7 @@ import pytest
 from paces import CROSSED
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.rows import row_blocks
+from hw.fa3c.rows import row_memory
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 
 #: 95 rows.
@@ -26,22 +26,24 @@ def test_matches_memory(simulate):
 @pytest.mark.parametrize(
     "rows, ultra_ram, lut, bram36, uram",
     [
-        (64, True, 0, 0, 0),
-        (65, True, 0, 8, 0),
-        (1024, True, 0, 15, 0),
-        (2047, True, 0, 29, 0),
+        (64, True, 74 * 8, 0, 0),
+        (65, True, 0, 7.5, 0),
+        (1024, True, 0, 14.5, 0),
+        (2047, True, 0, 28.5, 0),
         (2048, True, 0, 0, 8),
-        (2048, False, 0, 29, 0),
-        (4097, True, 512, 0, 16),
-        (45056, True, 6 * 512, 0, 88),
+        (2048, False, 0, 28.5, 0),
+        (4097, True, 512, 0, 15),
+        (45056, True, 6 * 512, 0, 79),
     ],
 )
-def test_blocks(rows, ultra_ram, lut, bram36, uram):
-    assert row_blocks(rows, ultra_ram) == {"lut": lut, "bram36": bram36, "uram": uram}
+def test_memory(rows, ultra_ram, lut, bram36, uram):
+    """As yosys maps them: the last bits of a row take half a block, or share one of UltraRAM."""
+    found = row_memory(rows, ultra_ram)
+    assert (found.lut, found.bram36, found.uram) == (lut, bram36, uram)
 
 
 def test_estimate():
     """Of the default: 5420 rows."""
     estimate = FeatureBuffer.estimate(Fa3cConfig())
     assert (estimate.latency, estimate.interval) == (2, 1)
-    assert (estimate.bram36, estimate.uram) == (0, 16)
+    assert (estimate.bram36, estimate.uram) == (0, 15)
