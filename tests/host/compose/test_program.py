@@ -28,6 +28,7 @@ REPLAY = SMALL | dict(
 DQN = REPLAY | dict(env_count="4", steps_per_launch="4")
 PENDULUM = REPLAY | dict(steps="240", evaluation_interval_steps="120", evaluation_steps="20")
 ROUNDS = SMALL | dict(env_count="8", hidden="8", evaluation_interval_steps="4")
+ROUNDS |= dict(steps="320", evaluation_episodes="1")
 FIXAR = PENDULUM | dict(design="fixar", activation="relu", lagged_critic="false", noise="gaussian")
 #: Every field of an agent that changes nothing where it is a little different.
 MANY = dict(
