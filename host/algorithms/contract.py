@@ -8,13 +8,15 @@
 """
 
 import inspect
+import traceback
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, make_dataclass
 
 from hw.config import ConfigBase, freeze_lists
 from hw.errors import UsageError
 
-__all__ = ["EXPERIENCE", "Contract", "Experiences", "contract_of"]
+__all__ = ["EXPERIENCE", "Contract", "Experiences", "calling", "contract_of"]
 
 #: What an experience has -> the names by which a trainer may ask for it.
 EXPERIENCE = {
@@ -76,6 +78,24 @@ class Experiences(Mapping):
 
     def __len__(self):
         return len(self._values)
+
+
+@contextmanager
+def calling(method, kind):
+    """A context manager, in which ``method`` of a trainer's class ``kind`` is called: what it
+    raises becomes a UsageError that has the line of the class' file."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as error:
+        file = inspect.getsourcefile(kind)
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == file]
+        place = f", line {lines[-1]}" if lines else ""
+        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        name = f"{method} of {kind.__name__}"
+        raise UsageError(f"{name} must return, not raise {first}{place}") from error
 
 
 def contract_of(kind, where):

@@ -25,7 +25,7 @@ from gymnasium.spaces import Box, Discrete
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import ReplayConfig
-from host.algorithms.contract import Experiences, contract_of
+from host.algorithms.contract import Experiences, calling, contract_of
 from host.algorithms.ddpg import DDPGConfig
 from host.algorithms.dqn import DQNConfig
 from host.algorithms.exploration import EpsilonConfig, Noise, NoiseConfig, epsilon_greedy
@@ -72,7 +72,8 @@ class TrainerConfig(EpsilonConfig, NoiseConfig, ReplayConfig):
     def made(self, spec):
         """The trainer for a Spec."""
         options = {each.name: getattr(self.trainer, each.name) for each in fields(self.trainer)}
-        return self.CONTRACT.kind(spec.size, spec.action_count, **options)
+        with calling("__init__", self.CONTRACT.kind):
+            return self.CONTRACT.kind(spec.size, spec.action_count, **options)
 
 
 class TrainerPolicy(Policy):
@@ -105,7 +106,7 @@ class TrainerPolicy(Policy):
         """The greedy actions [rows] or [rows, components] for obs [rows, size]."""
         rows, count = torch.as_tensor(self.flat(obs), device=self.device), len(obs)
         shape = (count,) if self.spec.discrete else (count, self.spec.action_count)
-        with torch.no_grad():
+        with torch.no_grad(), calling("get_action", type(self.trainer)):
             given = _array(self.trainer.get_action(rows))
             if given.shape[:1] != (count,):
                 given = np.array([_array(self.trainer.get_action(row)) for row in rows])
@@ -200,7 +201,8 @@ class TrainerUpdater(Updater):
             tensors["action"] = tensors["action"][:, 0]
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._random)
-            errors = self._called(tensors)
+            with calling("update_policy", type(self.trainer)):
+                errors = self._called(tensors)
             self._random = torch.get_rng_state()
         if errors is None:
             return None

@@ -1,5 +1,6 @@
 """What ``rlfabric compose`` does without times: a task from options, its profile, and its plan."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -187,7 +188,11 @@ def _requested(asked, **options):
 def _identity(task, card):
     """What a profile is of, as JSON values."""
     config = json.loads(task.config.to_json())
-    return {"config": config, "uniform": task.uniform, "kernel": task.kernel, "card": card}
+    whose = {"config": config, "uniform": task.uniform, "kernel": task.kernel, "card": card}
+    if task.trainer is not None:  # of another text of the class the times may be others
+        file, _, _ = task.trainer.name.rpartition(":")
+        whose["trainer"] = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:12]
+    return whose
 
 
 def _measure(task, plans, path, card, board, launches):

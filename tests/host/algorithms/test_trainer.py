@@ -261,3 +261,34 @@ def test_every_command_knows_it(tmp_path, monkeypatch, run):
     assert code == 2 and err.startswith("rlfabric: --import must name lagged.py: run/")
     assert run("evaluate", "run", "--episodes", 1, "--import", "lagged.py")[0] == 0
     assert "learner must be cpu for" in run("train", "lagged.py:Trainer", "--learner", "card")[2]
+
+
+@pytest.mark.parametrize("method", ["__init__", "get_action", "update_policy"])
+def test_what_a_trainer_raises_is_a_line(method):
+    """With the method, the error and the place in its file."""
+    algorithm = trainer("sequential")
+    kind = algorithm.config.CONTRACT.kind
+
+    def wrong(*arguments, **options):
+        return np.zeros(3) @ np.zeros(4)
+
+    with pytest.MonkeyPatch.context() as patch:
+        policy, updater = made(algorithm, DISCRETE) if method != "__init__" else (None, None)
+        patch.setattr(kind, method, wrong)
+        with pytest.raises(UsageError, match=f"^{method} of Trainer must return, not raise Value"):
+            if method == "__init__":
+                made(algorithm, DISCRETE)
+            elif method == "get_action":
+                policy.act(np.zeros((2, *DISCRETE.shape), np.float32), greedy=True)
+            else:
+                learn(updater, DISCRETE, 1)
+
+
+def test_the_line_of_the_class_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (FOLDER / "sequential.py").read_text().replace("self.q(states)", "self.q(states[:, :1])")
+    (tmp_path / "short.py").write_text(text)
+    number = 1 + next(k for k, x in enumerate(text.splitlines()) if "states[:, :1]" in x)
+    _, updater = made(find_named("short.py:Trainer"), DISCRETE)
+    with pytest.raises(UsageError, match=rf"not raise RuntimeError: mat1 .*, line {number}$"):
+        learn(updater, DISCRETE, 1)

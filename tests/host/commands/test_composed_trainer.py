@@ -56,3 +56,14 @@ def test_the_card_has_binary32_unless_the_user_sets_another(name, measured, tmp_
         task, plans = task_of(Asked(algo, "CartPole-v1", settings=settings))
         [plan] = [each for each in plans if each.name == "rm card, learner card, kernel dqn"]
         assert kernel_config(task, plan, None).learner.arithmetic.kind == kind
+
+
+def test_a_profile_is_of_the_file_as_it_was(measured, tmp_path):
+    words = copied(tmp_path, "sequential")
+    invoke(*words, "--profile")
+    invoke(*words)
+    with open(tmp_path / "sequential.py", "a") as file:
+        file.write("# slower\n")
+    assert "profile.json must be of this task, not of another one (trainer " in invoke(
+        *words, code=2
+    )
