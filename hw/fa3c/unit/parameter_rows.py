@@ -140,10 +140,12 @@ class ParameterRows:
             return max(0, self.count - ROW - now.number) // (now.number - before.number)
         found = self.pieces.times(before.piece, now.piece)
         later = clocks - (now.latest - before.latest)
-        used, known = now.used - before.used, now.known - before.known
+        used = now.used - before.used
         if later and (early < 0 or slack < 0):
             return 0
-        if used and (now.room != before.room or known != used):
+        # The releases that come again have the places of the rows that are asked for, in the clocks
+        # of whoever takes them. No case is known in which one of the two conditions decides.
+        if used and (now.room != before.room or now.front - before.front != clocks):
             return 0
         if now.room < before.room:
             found = min(found, now.room // (before.room - now.room))
@@ -151,8 +153,6 @@ class ParameterRows:
             found = min(found, early // -later)
         if later > 0 and used:
             found = min(found, slack // later)
-        if used and now.front - before.front != clocks:
-            return 0
         return self._alike(before, now, found) if used else found
 
     def _alike(self, before, now, most):
