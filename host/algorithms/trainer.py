@@ -98,6 +98,12 @@ class TrainerPolicy(Policy):
             self.trainer = self.config.made(self.spec)
         return {name: ModuleState(module) for name, module in modules_of(self.trainer).items()}
 
+    def move(self, device):
+        """Moves the trainer's modules to torch's ``device``, on which the policy acts then."""
+        for module in modules_of(self.trainer).values():
+            module.to(device)
+        self.device = device
+
     def exploration_at(self, steps):
         at = self.config.epsilon_at if self.spec.discrete else self.config.noise_at
         return at(steps)
@@ -183,9 +189,7 @@ class TrainerUpdater(Updater):
                     f"device must be cpu for a trainer with the tensor {name}, which is in no "
                     f"module, not {self.device!r}"
                 )
-        for module in modules_of(self.trainer).values():
-            module.to(self.device)
-        self.policy.device = self.device
+        self.policy.move(self.device)
 
     def update(self, batch, clock):
         errors = self.step(batch, clock)

@@ -130,8 +130,6 @@ def compose(
 
     - `rlfabric compose dqn --env CartPole-v1 --board u200`
 
-    - `rlfabric compose mine.py:Trainer --env CartPole-v1 --profile`
-
     - `rlfabric compose ddpg --env Pendulum-v1 --profile --ratio 8 --run`
 
     - `rlfabric compose dqn --env CartPole-v1 --board u200 --generate --out runs/composed`

@@ -18,7 +18,7 @@ from host.algorithms.precision import PRECISIONS
 from host.algorithms.registry import find
 from host.learners.card import CardLearner
 from host.learners.designs import learner_of
-from host.learners.fixar import FixarLearner, _NoisyPolicy
+from host.learners.fixar import FixarLearner, NoisyPolicy
 from host.learners.replay import ReplayLearner
 from host.train.preset import preset
 from tests.host import agents
@@ -266,6 +266,6 @@ def test_tasks_of_the_paper():
 def test_the_cards_noise_is_that_of_the_step():
     config, asked = SimpleNamespace(noise_at=lambda steps: steps / 10), []
     policy = SimpleNamespace(config=config, rng=np.random.default_rng(0), flat=lambda obs: obs)
-    actor = _NoisyPolicy(policy, lambda obs, **how: asked.append(how["noise"]))
+    actor = NoisyPolicy(policy, lambda obs, **how: asked.append(how["noise"]))
     actor.act(np.zeros((1, 3), np.float32), steps=7)
     assert asked == [0.7]
