@@ -215,15 +215,15 @@ def test_plain_ddpg_learns_the_same():
 
 
 def test_where_the_host_knows_kernel_fixar_by_name():
-    """Where an agent says what differs with it, and where it says which learner that is: its name
-    stood in five tables (host 23)."""
+    """Where an agent says what differs with it, where it says which learner that is, and where a
+    user's steps are compared with its twin's: its name stood in five tables (host 23)."""
     found = {
         path.relative_to(HOST).as_posix()
         for path in HOST.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and node.value == "fixar"
     }
-    assert found == {"algorithms/fixar.py", "learners/designs.py"}
+    assert found == {"algorithms/fixar.py", "learners/designs.py", "compose/proof.py"}
     kinds = {design: learner_of(design) for design in ("replay", "dqn", "ddpg", "fixar")}
     assert kinds == {
         "replay": ReplayLearner, "dqn": CardLearner, "ddpg": CardLearner, "fixar": FixarLearner,
@@ -243,7 +243,7 @@ def test_whose_noise_explores(noise):
         return policy.predict(obs)
 
     learner = object.__new__(FixarLearner)
-    learner.config, learner.infer = SimpleNamespace(agent=policy.config), infer
+    learner.agent, learner.infer = policy.config, infer
     acts = learner.on_card(policy)
     np.testing.assert_array_equal(acts.act(obs, greedy=True), policy.predict(obs))
     found = acts.act(obs, steps=7)
@@ -266,6 +266,7 @@ def test_tasks_of_the_paper():
 def test_the_cards_noise_is_that_of_the_step():
     config, asked = SimpleNamespace(noise_at=lambda steps: steps / 10), []
     policy = SimpleNamespace(config=config, rng=np.random.default_rng(0), flat=lambda obs: obs)
+    policy.spec = None
     actor = NoisyPolicy(policy, lambda obs, **how: asked.append(how["noise"]))
     actor.act(np.zeros((1, 3), np.float32), steps=7)
     assert asked == [0.7]
