@@ -16,6 +16,7 @@ from host.learners.designs import learner_of
 from host.learners.fixar import FixarLearner
 from host.memory import memory_on_cpu
 from host.settings import flat
+from hw.config import ConfigBase
 
 __all__ = ["LINES", "PROGRAM", "program", "program_files", "write_kernel"]
 
@@ -175,7 +176,9 @@ def _filled(agent):
 
 
 def _literal(value):
-    """``value`` as ruff writes it."""
+    """``value`` as ruff writes it; a config as the dict of its fields."""
+    if isinstance(value, ConfigBase):
+        return _literal(value.to_dict())
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):

@@ -1,6 +1,7 @@
 """Programs of plans: as short as is said, and to the byte what ``rlfabric train`` does."""
 
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from learner.modelled import equal
 import rlfabric
 from host import checkpoint
 from host.algorithms.autodiff import Updater
+from host.algorithms.registry import find_named
 from host.commands.request import request
 from host.compose.plans import plan_of
 from host.compose.program import LINES, program
@@ -20,6 +22,7 @@ from host.train.families.family import spec_of
 from host.train.kernel import kernel_values
 from host.train.run import run
 from rlfabric import training
+from tests.host.compose.trainer_files import FOLDER
 
 SMALL = dict(evaluation_interval_steps="160", evaluation_episodes="2", steps="480")
 REPLAY = SMALL | dict(
@@ -30,6 +33,7 @@ PENDULUM = REPLAY | dict(steps="240", evaluation_interval_steps="120", evaluatio
 ROUNDS = SMALL | dict(env_count="8", hidden="8", evaluation_interval_steps="4")
 ROUNDS |= dict(steps="320", evaluation_episodes="1")
 FIXAR = PENDULUM | dict(design="fixar", activation="relu", lagged_critic="false", noise="gaussian")
+TRAINER = f"{os.path.relpath(FOLDER)}/sequential.py:Trainer"
 #: Every field of an agent that changes nothing where it is a little different.
 MANY = dict(
     gamma="0.98", learning_rate="0.001", learning_rate_final="0.0005", learning_rate_steps="1000",
@@ -52,16 +56,21 @@ CASES = {
         precision="qat", quantization_delay="160", launches_in_flight="2", until_solved="true",
         threshold="-2000",
     )),
+    "a trainer": (TRAINER, "cpu", "cpu", DQN | {"trainer.width": "6", "n_step": "1"}),
     "11": ("ppo", None, "cpu", SMALL | dict(steps_per_launch="32", env_count="2", batch_size="16")),
     "9": ("a3c", None, "card", ROUNDS | dict(group="3")),
     "10": ("a3c", None, "cpu", ROUNDS),
 }  # fmt: skip
 
 
+pytestmark = pytest.mark.usefixtures("forgotten_trainers")
+
+
 def planned(algo, rm, learner, settings, uniform=False):
     """``(Plan, its document)``, what a program needs of it."""
     design = {"design": settings["design"]} if "design" in settings else {}
-    rest = {name: value for name, value in settings.items() if name != "design"}
+    left = {"design", *find_named(algo).left}
+    rest = {name: value for name, value in settings.items() if name not in left}
     config, _ = request(algo, options={"learner": learner, **design}, settings=rest)
     plan = plan_of(Task(config, uniform, {}), rm, learner)
     assert not plan.refused, plan.refused
@@ -75,14 +84,9 @@ def text_of(plan, document):
     return program(plan, document, path)
 
 
-@pytest.fixture(scope="module")
-def programs():
-    return {case: planned(*each) for case, each in CASES.items()}
-
-
-def test_they_are_short_and_clean(programs, tmp_path):
-    for number, each in enumerate(programs.values()):
-        text = text_of(*each)
+def test_they_are_short_and_clean(tmp_path):
+    for number, case in enumerate(CASES.values()):
+        text = text_of(*(each := planned(*case)))
         assert text.count("\n") <= LINES == 80, text
         assert text == text_of(*each)
         (tmp_path / f"p{number}.py").write_text(text)
@@ -93,9 +97,9 @@ def test_they_are_short_and_clean(programs, tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_program_is_its_run(case, programs, tmp_path, monkeypatch):
+def test_a_program_is_its_run(case, tmp_path, monkeypatch):
     """After the same steps: weights, memory, moments and the best policy."""
-    plan, document = programs[case]
+    plan, document = planned(*CASES[case])
     config = plan.config
     run(config, card="model", out=tmp_path / "run", overwrite=True)
     _, state = checkpoint.load(tmp_path / "run/checkpoint.npz", "training")
@@ -112,7 +116,8 @@ def test_a_program_is_its_run(case, programs, tmp_path, monkeypatch):
     learner = state["session"]["learner"]
     theirs = learner if config.LEARNS_FROM == "rounds" else {name: learner[name] for name in kept}
     assert kept
-    equal(kept, theirs)
+    checkpoint.save(tmp_path / "kept.npz", "kept", {}, kept)  # as a run's, whose keys are texts
+    equal(checkpoint.load(tmp_path / "kept.npz", "kept")[1], theirs)
     one, two = (
         checkpoint.load(folder / "best.npz", "policy") for folder in (tmp_path, tmp_path / "run")
     )
