@@ -9,8 +9,8 @@ from typing import cast
 from rich.console import Console
 
 from host.commands.composed import Answer, Asked, answered
+from host.compose.plan_file import PROGRAM
 from host.compose.profile import LAUNCHES
-from host.compose.program import PROGRAM
 from host.compose.shipped import machine_of
 from host.train.run import run
 from rlfabric.kernels import Setting

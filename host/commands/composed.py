@@ -10,7 +10,7 @@ from host.algorithms.autodiff import check_device
 from host.algorithms.registry import find_named
 from host.algorithms.trainer import TrainerConfig
 from host.commands.composition import drawn_plans, show_plans
-from host.commands.composition_files import PLAN, check_free, write
+from host.commands.composition_files import check_free, write
 from host.commands.request import request
 from host.compose import power, primitives, profile
 from host.compose.assign import Sizes
@@ -18,7 +18,7 @@ from host.compose.card_clocks import TWIN_BOARD, own_settings
 from host.compose.document import text_of
 from host.compose.mapping import mapped
 from host.compose.pearl import equation7
-from host.compose.plan_file import PROFILE, plan_document
+from host.compose.plan_file import PLAN, PROFILE, plan_document
 from host.compose.plans import plan_of, plans_of
 from host.compose.program import program_files, write_kernel
 from host.compose.search import Candidate, compose

@@ -18,6 +18,7 @@ from host.commands.options import (
     options,
 )
 from host.commands.unknown import FieldsAreSet
+from host.compose.plan_file import PLAN, PROGRAM
 from hw.errors import UsageError
 
 __all__ = ["composing"]
@@ -143,16 +144,14 @@ def compose(
     from host.compose.shipped import machine_of
 
     whole = dict(inserts=inserts, words=words, transfers=transfers)
-    flags = dict(uniform=uniform or None, profile=profile or None, run=run or None)
-    flags |= dict(generate=generate or None)
+    flags = dict(uniform=uniform, profile=profile, generate=generate, run=run)
     ours = dict(env=env, ratio=ratio, launches=launches, settings=settings or None, config=file)
-    ours |= flags
+    ours |= {name: flag or None for name, flag in flags.items()}
     _absent(*((whole, "with") if times is None else (ours, "without")))
     chosen = machine_of(machine, board=board, devices=devices, links=links)
-    from host.commands.composition_files import PLAN, check_free, write
-
     if times is not None:
         from host.commands.by_times import by_times
+        from host.commands.composition_files import check_free, write
 
         sizes = dict(batch=batch, inserts=inserts, words=words)
         told = dict(transfers=transfers or "included", metric=metric)
@@ -164,7 +163,6 @@ def compose(
         _answer(out, text, show, as_json)
         return
     from host.commands.composed import Asked, answered
-    from host.compose.program import PROGRAM
 
     asked = Asked(
         algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or ()
@@ -206,7 +204,7 @@ def _absent(values, word):
 
 def _answer(out, text, show, as_json):
     """Prints ``text``, or what ``show`` prints and the paths of the files in ``out``, if any."""
-    from host.commands.composition_files import GRID, PLAN
+    from host.commands.composition_files import GRID
 
     if as_json:
         print(text, end="")

@@ -3,13 +3,13 @@
 import sys
 from pathlib import Path
 
-from host.compose.program import PROGRAM
+from host.compose.plan_file import PLAN, PROGRAM
 from host.generate.folder import write_files
 from hw.errors import MissingTool, UsageError
 
-__all__ = ["GRID", "PLAN", "check_free", "write"]
+__all__ = ["GRID", "check_free", "write"]
 
-PLAN, GRID = "plan.json", "grid.png"
+GRID = "grid.png"
 #: A file that may have been written for another plan, or changed -> what it is.
 _KEPT = {PLAN: "plan", PROGRAM: "program"}
 

@@ -5,10 +5,10 @@ import json
 from dataclasses import asdict
 from importlib.metadata import version
 
-__all__ = ["PROFILE", "plan_document"]
+__all__ = ["PLAN", "PROFILE", "PROGRAM", "plan_document"]
 
-#: The profile beside a plan.
-PROFILE = "profile.json"
+#: The plan's file, and those beside it: its profile, its program.
+PLAN, PROFILE, PROGRAM = "plan.json", "profile.json", "train.py"
 _DIGITS = 3
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from boards.templates import render
 from host.algorithms.precision import CAPTURED
 from host.collect.environment_id import reward_threshold
+from host.compose.plan_file import PROGRAM
 from host.generate import emit
 from host.learners.designs import learner_of
 from host.learners.fixar import FixarLearner
@@ -18,10 +19,8 @@ from host.memory import memory_on_cpu
 from host.settings import flat
 from hw.config import ConfigBase
 
-__all__ = ["LINES", "PROGRAM", "program", "program_files", "write_kernel"]
+__all__ = ["LINES", "program", "program_files", "write_kernel"]
 
-#: File of a program.
-PROGRAM = "train.py"
 _KERNELS = "kernels"
 
 #: Most lines of a program.
@@ -80,13 +79,6 @@ def program(plan, document, kernel):
         names=_names(config),
         kernel=kernel,
         on_card=config.learner == "card",
-        torch=config.learner == "cpu",
-        acts=None,
-        every=config.evaluation_interval_steps,
-        episodes=config.evaluation_episodes,
-        limit=config.evaluation_steps,
-        steps=config.steps,
-        seed=config.seed,
         threshold=_threshold(config),
         agent=_filled(config.agent),
     )
@@ -134,7 +126,6 @@ def _of_replay(config):
         if fixar and config.agent.noise == "gaussian":
             acts, infer = "NoisyPolicy", infer.replace("obs", "obs, **noise")
     return dict(
-        in_flight=config.launches_in_flight,
         memory=None if config.memory == "card" else memory_on_cpu(config.memory).__name__,
         runtime=learner.BUFFER.__name__,
         sent=learner.SENT.__name__ if config.learner == "card" else None,
