@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from host.algorithms.autodiff import torch
 from host.algorithms.trainer_state import modules_of, optimizers_of
 from host.compose.layers import layers_of
+from host.learners.card import LAYERS, WIDTH
 from hw.config import check_range
 from hw.errors import UsageError
 
 __all__ = ["Network", "Reading", "read"]
-
-#: limits of a kernel's networks (``hw.learner.config``)
-_WIDTH, _LAYERS = 512, 4
 
 #: torch's optimizer -> ours, and name of its number -> the agent's field.
 _OPTIMIZERS = {
@@ -140,12 +138,12 @@ def _layers(networks, chosen):
     hidden, kinds = chosen[0].hidden, {x for each in chosen for x in each.activations[:-1]}
     for network, each in zip(networks.values(), chosen, strict=True):
         name = network.online
-        if not 1 <= len(each.hidden) <= _LAYERS:
+        if not 1 <= len(each.hidden) <= LAYERS:
             raise UsageError(
-                f"{name} must have 1 to {_LAYERS} hidden layers on the card, not {len(each.hidden)}"
+                f"{name} must have 1 to {LAYERS} hidden layers on the card, not {len(each.hidden)}"
             )
         for width in each.hidden:
-            check_range(f"{name}.hidden", width, 1, _WIDTH, " on the card")
+            check_range(f"{name}.hidden", width, 1, WIDTH, " on the card")
         if each.hidden != hidden:
             raise UsageError(
                 f"{name} must have the hidden layers {hidden} of {first} to train on the card, not "

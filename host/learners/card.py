@@ -19,10 +19,10 @@ from host.runtime.learner import LearningReplay
 from hw.config import check_range
 from hw.errors import UsageError
 
-__all__ = ["CardLearner", "kernel_settings", "steps_of"]
+__all__ = ["LAYERS", "WIDTH", "CardLearner", "kernel_settings", "steps_of"]
 
 #: limits of the learner's kernel (``hw.learner.config``), checked before one is made
-_WIDTH, _LAYERS = 512, 4
+WIDTH, LAYERS = 512, 4
 
 
 def kernel_settings(algorithm, agent, spec, env="the environment"):
@@ -39,9 +39,9 @@ def kernel_settings(algorithm, agent, spec, env="the environment"):
             f"{' x '.join(map(str, spec.shape))} bytes of {env!r} (--learner cpu takes them)"
         )
     inputs = spec.size + (0 if spec.discrete else spec.action_count)
-    if inputs > _WIDTH:
+    if inputs > WIDTH:
         raise UsageError(
-            f"env must have observations of at most {_WIDTH - inputs + spec.size} numbers on the "
+            f"env must have observations of at most {WIDTH - inputs + spec.size} numbers on the "
             f"card, not {spec.size} of {env!r} (learner cpu takes any)"
         )
     return {
@@ -150,12 +150,12 @@ class CardLearner(MemoryLearner):
     def check_agent(cls, agent, design):
         """ValueError if the kernel of ``design``, a design's name, cannot train an agent with the
         config ``agent``."""
-        if not 1 <= len(agent.hidden) <= _LAYERS:
+        if not 1 <= len(agent.hidden) <= LAYERS:
             raise UsageError(
-                f"hidden must be 1 to {_LAYERS} widths on the card, not {agent.hidden!r}"
+                f"hidden must be 1 to {LAYERS} widths on the card, not {agent.hidden!r}"
             )
         for width in agent.hidden:
-            check_range("hidden", width, 1, _WIDTH, " on the card")
+            check_range("hidden", width, 1, WIDTH, " on the card")
         for name, trained in cls.TRAINS.items():
             value = getattr(agent, name, trained[0])
             if value not in trained:
