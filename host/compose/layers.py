@@ -6,7 +6,7 @@ from operator import attrgetter
 from host.algorithms.autodiff import torch
 from hw.errors import UsageError
 
-__all__ = ["Layers", "layers_of"]
+__all__ = ["Layers", "read_layers"]
 
 #: Functions and methods that leave the numbers of a row as they are.
 _SHAPES = {"squeeze", "flatten", "float", "contiguous"}
@@ -35,7 +35,7 @@ class Layers:
         return tuple((each.out_features, each.in_features) for each in self.linears)
 
 
-def layers_of(module, name):
+def read_layers(module, name):
     """The Layers of a ``torch.nn.Module``, the trainer's attribute ``name``, read by
     ``torch.fx.symbolic_trace``. Inputs side by side (``torch.cat``), ``squeeze`` and ``flatten``
     are no layers. UsageError for anything else."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from host.algorithms.autodiff import torch
 from host.algorithms.trainer_state import modules_of, optimizers_of
-from host.compose.layers import layers_of
+from host.compose.layers import read_layers
 from host.learners.card import LAYERS, WIDTH
 from hw.config import check_range
 from hw.errors import UsageError
@@ -65,7 +65,7 @@ def read(trainer, spec):
         if isinstance(value, torch.optim.lr_scheduler.LRScheduler):
             raise UsageError(f"{name} must be absent to train on the card, not a schedule of torch")
     modules, optimizers = modules_of(trainer), optimizers_of(trainer)
-    layers = {name: layers_of(module, name) for name, module in modules.items()}
+    layers = {name: read_layers(module, name) for name, module in modules.items()}
     owners = {name: _owner(name, module, optimizers) for name, module in modules.items()}
     trained = [name for name, owner in owners.items() if owner]
     found = {name: Network(name, _target(name, layers, owners), owners[name]) for name in trained}

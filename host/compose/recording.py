@@ -7,7 +7,7 @@ import numpy as np
 from host.algorithms.autodiff import torch
 from host.algorithms.config import Clock
 from host.algorithms.trainer import TrainerPolicy, TrainerUpdater
-from host.compose.layers import layers_of
+from host.compose.layers import read_layers
 from hw.config import check_range
 
 __all__ = ["Recording", "Step", "recorded"]
@@ -141,7 +141,7 @@ def _numbers(trainer, reading):
 
 
 def _pairs(trainer, name):
-    return [(x.weight, x.bias) for x in layers_of(getattr(trainer, name), name).linears]
+    return [(x.weight, x.bias) for x in read_layers(getattr(trainer, name), name).linears]
 
 
 def _layer(online, target, states):
