@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Extras that each target installs.
 DEMO := dev,sim,plot
 TOOLS := $(DEMO),bitstream,test
-TESTS := $(TOOLS),torch,atari,minatar,video,notebook
+TESTS := $(TOOLS),torch,actors,atari,minatar,video,notebook
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-machines learning cocotb lint verilog bitstream bench tables

@@ -2,7 +2,7 @@
 
 import time
 
-__all__ = ["PHASES", "Phases"]
+__all__ = ["ACTORS", "PHASES", "Phases"]
 
 #: name -> explanation; the column of progress.csv is ``seconds_<name>``
 PHASES = {
@@ -16,11 +16,14 @@ PHASES = {
     "records": "checkpoints, policies, rows",
     "other": "everything else",
 }
+#: name -> explanation, of a further phase of runs with actors
+ACTORS = {"actors": "waiting for actors in other processes"}
 
 
 class Phases:
     """Counts the time that one thread spends in each phase. The thread is always in one phase: in
     the innermost phase whose ``with`` block it is in, or in "other" outside of all of them.
+    ``more`` are names of phases besides PHASES.
 
         with phases("policy"):
             action = agent.act(obs)
@@ -32,10 +35,10 @@ class Phases:
         was called last, and the seconds that ``load`` added.
     """
 
-    def __init__(self, clock=time.perf_counter):
+    def __init__(self, clock=time.perf_counter, more=()):
         self._clock = clock
-        self._seconds = dict.fromkeys(PHASES, 0.0)
-        self._known = {name: _Phase(self, name) for name in PHASES}
+        self._seconds = dict.fromkeys((*PHASES, *more), 0.0)
+        self._known = {name: _Phase(self, name) for name in self._seconds}
         self._stack, self._since = ["other"], clock()
 
     def __call__(self, name):
@@ -51,7 +54,7 @@ class Phases:
         """Sets the seconds of all phases to 0, because the time so far did not belong to the
         run."""
         self._count()
-        self._seconds = dict.fromkeys(PHASES, 0.0)
+        self._seconds = dict.fromkeys(self._seconds, 0.0)
 
     def load(self, seconds):
         """Adds the seconds that a resumed run had before."""

@@ -14,8 +14,8 @@ from host.algorithms.registry import find
 from host.collect import evaluation
 from host.collect.spec import Spec
 from host.modules import check_trusted
-from host.train.config import RunConfig
 from host.train.folder import policy_of
+from host.train.run_config import RunConfig
 from hw.errors import UsageError
 
 __all__ = ["Evaluation", "Policy", "evaluate", "load_policy"]

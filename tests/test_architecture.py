@@ -33,19 +33,19 @@ HW_ARROWS = {
 }
 #: the same of host, from the card's own side to the command line's
 HOST_ARROWS = {
-    "card": set(),
-    "generate": set(),
-    "runtime": {"card"},
-    "memory": {"runtime"},
+    "card": set(), "generate": set(),
+    "runtime": {"card"}, "memory": {"runtime"},
     "measure": {"card", "generate", "runtime"},
     "collect": {"runtime"},
     "algorithms": {"runtime", "collect"},
+    "actors": {"collect", "algorithms"},
     "learners": {"runtime", "memory", "collect", "algorithms"},
-    "train": {"card", "generate", "runtime", "memory", "collect", "algorithms", "learners"},
-    "compose": {
-        "card", "generate", "runtime", "memory", "collect", "algorithms", "learners", "train"},
-    "commands": {
-        "card", "generate", "memory", "measure", "collect", "algorithms", "train", "compose"},
+    "train": {
+        "card", "generate", "runtime", "memory", "collect", "algorithms", "actors", "learners"},
+    "compose": {"card", "generate", "runtime", "memory", "collect", "algorithms", "actors",
+        "learners", "train"},
+    "commands": {"card", "generate", "memory", "measure", "collect", "algorithms", "actors",
+        "train", "compose"},
 }  # fmt: skip
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them

@@ -50,9 +50,13 @@ class Normalizer:
                 f"observations must be finite to be normalized, not {obs[row, component]} "
                 f"(component {component})"
             )
-        rows, count = len(obs), self.count + len(obs)
-        delta = obs.mean(axis=0) - self.mean
-        squares = self.count * self.variance + rows * obs.var(axis=0)
+        self.join(obs.mean(axis=0), obs.var(axis=0), len(obs))
+
+    def join(self, mean, variance, rows):
+        """Adds ``rows`` observations, of which ``mean`` and ``variance`` [size] are known."""
+        count = self.count + rows
+        delta = mean - self.mean
+        squares = self.count * self.variance + rows * variance
         self.variance = (squares + delta**2 * self.count * rows / count) / count
         self.mean = self.mean + delta * rows / count
         self.count = np.asarray(count)

@@ -11,7 +11,7 @@ from host.collect.environment import Actor
 from host.collect.nstep import NStep
 from host.phases import Phases
 
-__all__ = ["Acts", "Collector", "Counts", "Episodes", "NStepCollector"]
+__all__ = ["Acts", "Collector", "Counts", "Episodes", "NStepCollector", "SteppingCollector"]
 
 #: ``(return, length)`` of each episode that ended.
 Episodes: TypeAlias = list[tuple[float, int]]
@@ -34,11 +34,42 @@ class Counts(Protocol):
 
 
 class Collector:
-    """Steps environments by a policy, or by an object that acts as one (``Learner.actor``).
+    """Makes experience for a run. A subclass has ``collect(policy, clock)``, whose policy may be an
+    object that acts as one (``Learner.actor``). It returns the experience of one launch, and a list
+    with the ``(return, length)`` of every episode that ended. It adds the environment steps that
+    this experience took to ``clock.steps``.
 
-    A subclass has ``collect(policy, clock)``. It returns the experience of one launch, and a list
-    with the ``(return, length)`` of every episode that ended. It adds the environment steps that it
-    has taken to ``clock.steps``.
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns of progress.csv that ``progress`` returns.
+    """
+
+    columns: tuple[str, ...] = ()
+
+    def restart(self, seed: int) -> None:
+        """Resets all environments: environment i begins a new episode with seed ``seed + i``. A
+        resumed run needs this, since gymnasium's environments cannot be saved."""
+        raise NotImplementedError
+
+    def progress(self) -> dict[str, float | None]:
+        """Column -> present number, or the mean since the call before."""
+        return {}
+
+    def state_dict(self) -> dict[str, object]:
+        """The collector's data of episodes under way."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Continues a saved state, after ``restart``."""
+
+    def close(self) -> None:
+        """Closes the environments."""
+        raise NotImplementedError
+
+
+class SteppingCollector(Collector):
+    """Steps environments of its own.
 
     Parameters
     ----------
@@ -68,25 +99,17 @@ class Collector:
         return taken, episodes
 
     def restart(self, seed: int) -> None:
-        """Resets all environments: environment i begins a new episode with seed ``seed + i``. A
-        resumed run needs this, since gymnasium's environments cannot be saved."""
         self._actor = Actor(self.envs, seed=seed)
-
-    def state_dict(self) -> dict[str, object]:
-        """The collector's data of episodes under way."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, object]) -> None:
-        pass
 
     def close(self) -> None:
         self.envs.close()
 
 
-class NStepCollector(Collector):
+class NStepCollector(SteppingCollector):
     """Collects records of n-step experiences for a replay memory.
 
-    ``windows``, an NStep, makes experiences of the steps; other arguments are as for Collector.
+    ``windows``, an NStep, makes experiences of the steps; other arguments are as for
+    SteppingCollector.
     """
 
     def __init__(

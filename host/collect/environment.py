@@ -142,7 +142,8 @@ class Transitions:
     ended with this step and the environment has been reset since. ``action`` is as ``Actor.step``
     takes it. ``valid`` is False where the environment only reset in this step and ignored the
     action; the other arrays have no meaning there. ``reward``, ``terminated`` and ``truncated`` are
-    those of the step.
+    those of the step. ``restarted``: all environments were lost and replaced, and began new
+    episodes in this step (``info["restarted"]``); none of them is valid then.
     """
 
     obs: NDArray[np.generic]
@@ -152,6 +153,7 @@ class Transitions:
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     valid: NDArray[np.bool_]
+    restarted: bool = False
 
 
 class Actor:
@@ -237,7 +239,12 @@ class Actor:
         self._check("rewards", reward)
         if ended.any():
             self._check("observations", obs)
-        transitions = Transitions(self.obs, action, reward, next_obs, terminated, truncated, valid)
+        restarted = bool(info.get("restarted", False))
+        if restarted:
+            valid = np.zeros_like(valid)
+            self._return[:], self._length[:] = 0, 0
+        step = self.obs, action, reward, next_obs, terminated, truncated, valid, restarted
+        transitions = Transitions(*step)
         self.obs = obs
         self._return += np.where(valid, reward, 0)
         self._length += valid

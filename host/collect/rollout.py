@@ -2,13 +2,14 @@
 in several epochs of minibatches, and drops it before the next.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from host.collect.collector import Collector, Counts, Episodes
+from host.collect.collector import Counts, Episodes, SteppingCollector
 
 __all__ = ["Rollout", "RolloutCollector", "Samples"]
 
@@ -48,6 +49,13 @@ class Rollout:
     truncated: np.ndarray
     bootstrap: np.ndarray
 
+    @classmethod
+    def joined(cls, parts: "Sequence[Rollout]") -> "Rollout":
+        """The Rollout of the environments of all ``parts``, Rollouts of equally many steps."""
+        names = (each.name for each in fields(cls))
+        columns = {name: [getattr(part, name) for part in parts] for name in names}
+        return cls(**{name: np.concatenate(each, axis=1) for name, each in columns.items()})
+
     def batch(
         self, advantages: NDArray[np.float32], returns: NDArray[np.float32]
     ) -> dict[str, NDArray[np.generic]]:
@@ -58,7 +66,7 @@ class Rollout:
         return own | {"advantage": advantages, "return": returns}
 
 
-class RolloutCollector(Collector):
+class RolloutCollector(SteppingCollector):
     """Collects Rollouts for an on-policy agent. Its policy must have ``sample``, ``applied`` and
     ``value``, as ``host.algorithms.ppo.PPOPolicy`` has; its environments must have autoreset mode
     SAME_STEP."""

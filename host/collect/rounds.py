@@ -1,7 +1,7 @@
 """Collects experience of agents whose actions come from rounds of inferences and trainings (kernel
 ``a3c``): environments are stepped group by group, and ask for the next round."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from host.collect.collector import Counts, Episodes
+from host.collect.collector import Collector, Counts, Episodes
 from host.collect.environment import Actor
 from host.phases import Phases
 from hw.fa3c.schedule import RoundPlan, Schedule
@@ -72,9 +72,10 @@ class Request:
         self.inferred, self.valued = inferred, valued
 
 
-class RoundCollector:
+class RoundCollector(Collector):
     """Collects for agents that act in rounds. The populations of agents take turns: in its turn, a
-    population is stepped by the answers to its last Request, and makes the next one.
+    population is stepped by the answers to its last Request, and makes the next one. Rollouts under
+    way are not in ``state_dict``, since their environments cannot be saved.
 
     Parameters
     ----------
@@ -123,14 +124,6 @@ class RoundCollector:
         episodes = population.step(policy, clock)
         with self.phases("packing"):
             return population.request(), episodes
-
-    def state_dict(self) -> dict[str, object]:
-        """An empty dict: rollouts under way are not saved, since their environments cannot be
-        saved."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, object]) -> None:
-        pass
 
     def close(self) -> None:
         for envs in self.envs:
@@ -207,6 +200,9 @@ class _Group:
         return (self.actor.obs if inference.step is not None else self._last)[part]
 
     def keep(self, step, outputs, action, taken):
+        if taken.restarted:  # nothing is learned of what was before
+            for row in self._rows:
+                row["valid"] = np.zeros_like(row["valid"])
         cut = taken.truncated & ~taken.terminated
         self._last = taken.next_obs
         self._rows.append(

@@ -174,6 +174,37 @@ def train(
         typer.Option(min=1, help="Launches of `--trace`, set-up included. [default: 20]"),
     ] = None,
     board: BoardName = "u200",
+    actors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|HOST:PORT",
+            help="Step the environments in N processes of this machine, or on the machines of a "
+            "Ray cluster (extra `actors`). [default: in this process]",
+        ),
+    ] = None,
+    actor_count: Annotated[
+        int | None,
+        typer.Option(min=1, help="Actors on a cluster. [default: its free CPUs less one]"),
+    ] = None,
+    inline: Annotated[
+        bool,
+        typer.Option("--inline", help="Call the actors one after another in this process."),
+    ] = False,
+    deterministic: Annotated[
+        bool,
+        typer.Option("--deterministic", help="Take the actors' messages in turn: equal bytes."),
+    ] = False,
+    actor_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds for an actor's answer. [default: 60, or 20 times the median]"),
+    ] = None,
+    actor_losses: Annotated[
+        int, typer.Option(min=0, help="Losses of an actor after which it is replaced.")
+    ] = 3,
+    ship: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With HOST:PORT: a folder that all machines get."),
+    ] = None,
     settings: Settings = None,
     file: RunFile = None,
     imports: Imports = None,
@@ -213,10 +244,22 @@ def train(
     - `rlfabric train ddpg --design fixar --env Pendulum-v1`
 
     - `rlfabric train ppo --env Pendulum-v1 --preset heppo5 --set kernel.lookahead=1`
+
+    - `rlfabric train dqn --env CartPole-v1 --actors 2 --steps 2000`
     """
+    from host.commands.acting import acting
     from host.commands.request import request
 
-    asked = dict(learner=learner, design=design, act=act, env=env, steps=steps, seed=seed)
+    own, acts = acting(
+        actors,
+        actor_count,
+        fixed=deterministic,
+        inline=inline,
+        limit=actor_limit,
+        losses=actor_losses,
+        ship=ship,
+    )
+    asked = dict(learner=learner, design=design, act=act, env=env, steps=steps, seed=seed) | own
     asked |= dict(memory=memory, threshold=threshold)
     asked["until_solved"] = until_solved or None
     config, kernel = request(
@@ -242,5 +285,6 @@ def train(
             trace=trace or trace_launches is not None,
             trace_launches=trace_launches or TRACE_LAUNCHES,
             kernel=kernel,
+            actors=acts,
         )
     )

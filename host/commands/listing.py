@@ -11,7 +11,7 @@ import boards
 from host.algorithms.registry import ALGORITHMS
 from host.compose.shipped import SHIPPED, THIS, shipped
 from host.memory import MEMORIES
-from host.train.config import LEARNERS
+from host.train.run_config import LEARNERS
 
 __all__ = ["LISTS", "console", "table"]
 

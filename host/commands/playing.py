@@ -13,8 +13,8 @@ from host.collect.environment_id import find_spec
 from host.collect.evaluation import Copies, evaluate
 from host.commands.film import FILMS
 from host.modules import check_trusted
-from host.train.config import RunConfig
 from host.train.folder import policy_of
+from host.train.run_config import RunConfig
 from hw.errors import UsageError
 
 __all__ = ["Played", "play"]

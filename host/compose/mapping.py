@@ -6,7 +6,7 @@ from host.algorithms.registry import find
 from host.compose.proof import prove
 from host.compose.reading import read
 from host.compose.recording import recorded
-from host.train.config import RunConfig
+from host.train.run_config import RunConfig
 from hw.errors import UsageError
 
 __all__ = ["Mapped", "mapped"]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from host.compose.task import Task
-from host.train.config import RunConfig
 from host.train.families import family_of
+from host.train.run_config import RunConfig
 from hw.errors import UsageError
 
 __all__ = ["Plan", "plan_of", "plans_of"]

@@ -1,148 +1,32 @@
-"""Configs of training runs; a config does not name the card of the run."""
+"""Configs of training runs: a class for each kind of experience from which algorithms learn."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
-from host.algorithms.config import LearningConfig
-from host.algorithms.registry import ALGORITHMS
 from host.learners.designs import learner_of
 from host.memory import MEMORIES
 from host.rules import (
-    FINITE,
     FRACTION,
-    POSITIVE,
     Choice,
-    Flag,
     Integer,
     Number,
     check_choice,
-    check_fields,
 )
-from hw.config import ConfigBase, check_range
+from host.train.run_config import RunConfig
+from hw.config import check_range
 from hw.errors import UsageError
 
-__all__ = ["CONFIGS", "LEARNERS", "OffPolicyConfig", "OnPolicyConfig", "RoundsConfig", "RunConfig"]
-
-#: name -> explanation
-LEARNERS = {
-    "cpu": "the CPU trains; the card draws batches (kernel replay, if the replay memory is there), "
-    "or for ppo estimates advantages (kernel gae)",
-    "card": "the card trains too, with the kernel of the algorithm's name, if there is one",
-}
-
-#: fields that may change when a run is resumed: they decide when it ends, and what it records
-_FREE = (
-    "steps",
-    "until_solved",
-    "threshold",
-    "evaluation_steps",
-    "log_interval_steps",
-    "checkpoint_interval_steps",
-    "checkpoint_interval_s",
-)
-
-
-_INTERVAL = Integer(1, 1 << 40)
+__all__ = ["CONFIGS", "OffPolicyConfig", "OnPolicyConfig", "RoundsConfig"]
 
 #: most batches that a launch draws for learner cpu
 _BATCHES = 64
 
+#: steps and bytes of an actor's message by default; most steps
+_MESSAGE_STEPS, _MESSAGE_BYTES, _MOST_STEPS = 64, 8 << 20, 4096
+
 #: most agents and snapshots of a kernel ``a3c``. As many agents as a population has are reserved
 #: for values of other observations, and one snapshot for evaluations.
 _PLACES, _SNAPSHOTS = 256, 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunConfig(ConfigBase):
-    """The base class of configs of training runs, with the fields that all runs have. A subclass is
-    for the algorithms whose ``learns_from`` equals the subclass's ``LEARNS_FROM``."""
-
-    LEARNS_FROM = None
-
-    #: Learning algorithm.
-    algo: str
-    #: What trains: the CPU, or the card.
-    learner: Annotated[str, Choice(tuple(LEARNERS))] = "cpu"
-    #: Id of a gymnasium environment, or MODULE:ID; the algorithm must take its actions.
-    env: str = "CartPole-v1"
-    #: Environment steps of all actors together, rounded up to whole launches.
-    steps: Annotated[int, Integer(1, 1 << 40)] = 200_000
-    #: Stop once the environment is solved and a second evaluation confirms it.
-    until_solved: Annotated[bool, Flag()] = False
-    #: Mean return that counts as solved; None: the environment's own.
-    threshold: Annotated[float | None, FINITE] = None
-    #: Seed of everything random: weights, exploration, environments, draws, evaluation.
-    seed: Annotated[int, Integer(0, (1 << 63) - 1)] = 0
-    #: Environments that collect, stepped together.
-    env_count: Annotated[int, Integer(1, 1 << 12)] = 8
-    #: Environment steps of all actors together from one greedy evaluation to the next. An
-    #: evaluation follows the launch that passes a multiple of this number.
-    evaluation_interval_steps: Annotated[int, _INTERVAL] = 800
-    #: Episodes of an evaluation.
-    evaluation_episodes: Annotated[int, Integer(1, 1 << 12)] = 20
-    #: Steps after which an episode of an evaluation is broken off if it has not ended before.
-    evaluation_steps: Annotated[int, _INTERVAL] = 100_000
-    #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
-    log_interval_steps: Annotated[int, _INTERVAL] = 800
-    #: Environment steps from one checkpoint to the next.
-    checkpoint_interval_steps: Annotated[int, _INTERVAL] = 40_000
-    #: Seconds from one checkpoint to the next, if they pass before those steps.
-    checkpoint_interval_s: Annotated[float, POSITIVE] = 60.0
-
-    #: The agent's config; None: the algorithm's defaults.
-    agent: LearningConfig | None = None
-
-    def __post_init__(self):
-        self._check_algo(self.algo)
-        if self.agent is None:
-            object.__setattr__(self, "agent", self.algorithm.config())
-        check_fields(self)
-        if type(self.agent) is not self.algorithm.config:
-            raise UsageError(
-                f"agent must be a {self.algorithm.config.__name__} for {self.algo}, "
-                f"not {self.agent!r}"
-            )
-        if not isinstance(self.env, str) or not self.env:
-            raise UsageError(f"env must be the id of a gymnasium environment, not {self.env!r}")
-        if self.learner not in self.algorithm.learners:
-            raise UsageError(
-                f"learner must be {' or '.join(self.algorithm.learners)} for {self.algo}, "
-                f"not {self.learner!r}"
-            )
-
-    def in_run(self, steps=None):
-        """This config with a length for every schedule of the agent, for a run of ``steps``
-        environment steps; None: of the config's own ``steps``."""
-        return replace(self, agent=self.agent.in_run(self.steps if steps is None else steps))
-
-    @classmethod
-    def algorithms(cls):
-        """Names of the algorithms whose runs this class describes."""
-        return [name for name, each in ALGORITHMS.items() if each.learns_from == cls.LEARNS_FROM]
-
-    @classmethod
-    def _check_algo(cls, algo):
-        """ValueError, with the known names, unless this class describes runs of ``algo``."""
-        known = isinstance(algo, str) and algo in ALGORITHMS  # imports nothing for other names
-        if not known or ALGORITHMS[algo].learns_from != cls.LEARNS_FROM:
-            check_choice("algo", algo, cls.algorithms())
-
-    @property
-    def algorithm(self):
-        return ALGORITHMS[self.algo]
-
-    @classmethod
-    def from_dict(cls, values):
-        agent, algo = values.get("agent"), values.get("algo", cls.algo)
-        cls._check_algo(algo)
-        if isinstance(agent, dict):
-            values = {**values, "agent": ALGORITHMS[algo].config.from_dict(agent)}
-        return super().from_dict(values)
-
-    def identity(self):
-        """A dict of the fields, as JSON values, that a resumed run must share with its
-        checkpoint."""
-        return {name: value for name, value in self.to_dict().items() if name not in _FREE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,8 +76,44 @@ class OffPolicyConfig(RunConfig):
             return "replay" if self.memory == "card" else None
         return self.algorithm.name if self.design == "own" else self.design
 
+    #: With actors: launches of a message; None: those of 64 steps, at least one.
+    launches_per_message: Annotated[int | None, Integer(1, 1 << 12)] = None
+
+    def message_launches(self, size=1):
+        """Launches of an actor's message: ``launches_per_message``, or what it stands for, but no
+        more than 8 MiB of experiences of ``size`` bytes."""
+        steps = self.env_count * self.steps_per_launch
+        wanted = min(_MESSAGE_STEPS, _MESSAGE_BYTES // size) // steps
+        return self.launches_per_message or max(1, wanted)
+
+    @property
+    def message_steps(self):
+        return self.message_launches() * self.env_count * self.steps_per_launch
+
+    def _check_acting(self):
+        self._check_actors(self.env_count, "env_count")
+        if not self.actors:
+            if self.launches_per_message is not None:
+                raise UsageError(
+                    "launches_per_message must be none without actors, not "
+                    f"{self.launches_per_message}"
+                )
+            return
+        most = max(1, _MOST_STEPS // (self.env_count * self.steps_per_launch))
+        why = f" ({_MOST_STEPS} steps of a message)"
+        check_range("launches_per_message", self.message_launches(), 1, most, why)
+        if self.act != "cpu":
+            raise UsageError(f"act must be cpu with actors, not {self.act!r}")
+        precision = getattr(self.agent, "precision", "float32")
+        if self.learner == "cpu" and precision != "float32":
+            raise UsageError(
+                f"precision must be float32 with actors and learner cpu, not {precision!r}: actors "
+                "compute in binary32"
+            )
+
     def __post_init__(self):
         super().__post_init__()
+        self._check_acting()
         batch = self.agent.batch_size
         check_range("batch_size", batch, 1, self.capacity, " (capacity)")
         why = " (batch_size..capacity)"
@@ -234,8 +154,13 @@ class OnPolicyConfig(RunConfig):
     log_interval_steps: int = 1024
     checkpoint_interval_steps: int = 50 * 1024
 
+    @property
+    def message_steps(self):
+        return self.env_count * self.steps_per_launch
+
     def __post_init__(self):
         super().__post_init__()
+        self._check_actors(self.env_count, "env_count")
         samples = self.env_count * self.steps_per_launch
         why = " (steps of a rollout, all environments together)"
         check_range("batch_size", self.agent.batch_size, 1, samples, why)
@@ -274,6 +199,7 @@ class RoundsConfig(RunConfig):
                 f"group must make at most {_SNAPSHOTS - 1} groups in all populations, with a "
                 f"snapshot each, not {self.groups * self.populations}"
             )
+        self._check_actors(self.groups * self.populations, "groups of all populations")
         if self.learner == "card" and self.device != "cpu":
             raise UsageError(f"device must be cpu with learner card, not {self.device!r}")
 

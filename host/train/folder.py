@@ -10,10 +10,12 @@ from hw.errors import UsageError
 from sim.cache import say
 from sim.lock import Held, locked
 
-__all__ = ["BEST", "CHECKPOINT", "LAST", "clear", "default_folder", "plain_name"]
+__all__ = ["BEST", "CHECKPOINT", "LAST", "LOSSES", "clear", "default_folder", "plain_name"]
 __all__ += ["policy_of", "run_folder"]
 
 CHECKPOINT, BEST, LAST = "checkpoint.npz", "best.npz", "last.npz"
+#: a line for each actor that was lost
+LOSSES = "actors.csv"
 
 _LOCK = ".lock"
 #: files that show that a folder has a run
@@ -94,13 +96,14 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
 
 def clear(folder):
     """Prepares ``folder``, a Path, for a new run: checkpoint.npz and best.npz are renamed to
-    ``*.previous.npz``; last.npz, summary.json and returns.png are removed. ``progress.csv`` and
-    TensorBoard's events are left for the new run's log, which replaces them."""
+    ``*.previous.npz``; last.npz, actors.csv, summary.json and returns.png are removed.
+    ``progress.csv`` and TensorBoard's events are left for the new run's log, which replaces
+    them."""
     for name in (CHECKPOINT, BEST):
         file = folder / name
         if file.exists():
             file.replace(file.with_suffix(".previous.npz"))
-    for name in (LAST, "summary.json", "returns.png"):
+    for name in (LAST, LOSSES, "summary.json", "returns.png"):
         (folder / name).unlink(missing_ok=True)
 
 

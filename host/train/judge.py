@@ -8,7 +8,7 @@ from host.algorithms.policy import InferredPolicy, Policy
 from host.algorithms.policy_file import save_policy
 from host.collect.evaluation import Copies, evaluate
 from host.train.best import Best
-from host.train.config import RunConfig
+from host.train.run_config import RunConfig
 from host.train.session import Seeds
 from hw.config import check_range
 

@@ -5,8 +5,9 @@ import io
 import json
 from pathlib import Path
 
+from host.actors.collector import COLUMNS as ACTOR_COLUMNS
 from host.checkpoint import atomic_write, write_text
-from host.phases import PHASES
+from host.phases import ACTORS, PHASES
 from host.train.events import EventFile
 from hw.extras import needed
 
@@ -37,7 +38,11 @@ COLUMNS = {
     "value_deviation": "deviation by which values were standardized",
     "clipped": "codes that the card has clipped in a launch",
     "saturated": "slots in which the card has clipped a result in a launch",
-    **{f"seconds_{name}": f"of the seconds so far: {what}" for name, what in PHASES.items()},
+    **ACTOR_COLUMNS,
+    **{
+        f"seconds_{name}": f"of the seconds so far: {what}"
+        for name, what in (PHASES | ACTORS).items()
+    },
 }
 
 #: column -> its tag in TensorBoard, in stable-baselines3's groups, and with stable-baselines3's

@@ -5,13 +5,15 @@
 
 import warnings
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from host import checkpoint
+from host.actors.pool import ActorsFailed, EnvironmentFailed
 from host.interrupt import INTERRUPTED, stop_requests
+from host.train.actor_log import ActorLog
 from host.train.build import build
 from host.train.folder import CHECKPOINT, clear
 from host.train.progress import progress_bar
@@ -63,7 +65,16 @@ class TrainResult:
 
 
 def train(
-    config, factory, *, out, card="model", kernel=None, resume=False, console=None, callback=None
+    config,
+    factory,
+    *,
+    out,
+    card="model",
+    kernel=None,
+    resume=False,
+    console=None,
+    callback=None,
+    actors=None,
 ):
     """Trains by ``config`` until its ``steps`` are taken, the callback ends the run, SIGINT or
     SIGTERM comes, or, with ``until_solved``, the environment is solved.
@@ -98,6 +109,9 @@ def train(
     callback : callable, optional
         ``callback(Progress)`` is called after each launch; if it returns False, the run ends as if
         its steps had been taken: with a checkpoint and an evaluation.
+    actors : Actors, optional
+        Where the actors of a config with ``actors`` are (``host.actors.session``). Each one that is
+        lost is a line on ``console`` and in ``actors.csv``.
 
     Returns
     -------
@@ -115,7 +129,11 @@ def train(
     total = saved["session"].get("total", config.steps) if saved else config.steps
     _warn_of_rest(config, total)
     one_thread = single_threaded(with_torch=config.learner == "cpu")
-    with one_thread, closing(build(config, factory, total)) as session:
+    log = ActorLog(out, console)
+    if actors is not None:
+        actors = replace(actors, report=log)
+    with one_thread, closing(build(config, factory, total, actors=actors)) as session:
+        log.clock = session.clock
         with closing(_Run(config, session, out, console, saved, callback)) as run:
             return run.to_end(card, kernel)
 
@@ -167,7 +185,8 @@ class _Run:
             except BaseException as error:
                 # There is no checkpoint in the middle of an iteration, where the states of card and
                 # host do not belong together, and none at a second signal.
-                keep = self._whole and isinstance(error, Exception)
+                whole = self._whole or isinstance(error, (ActorsFailed, EnvironmentFailed))
+                keep = whole and isinstance(error, Exception)
                 self.records.leave(error, self._state if keep else None)
                 raise
             self._show()

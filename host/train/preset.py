@@ -4,7 +4,8 @@ from host.algorithms.registry import ALGORITHMS, find
 from host.collect.environment import has_continuous_actions, has_images
 from host.collect.environment_id import namespace_of
 from host.rules import check_choice
-from host.train.config import CONFIGS, LEARNERS
+from host.train.config import CONFIGS
+from host.train.run_config import LEARNERS
 from hw.errors import UsageError
 
 __all__ = ["default_learner", "preset"]

@@ -1,9 +1,10 @@
 """A training run for the command line: makes kernel and card, and runs ``host.train.loop``."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import boards
 from boards.memory import configured
+from host.actors.session import ActorOptions, open_actors
 from host.algorithms.autodiff import check_device
 from host.card import is_simulated, open_card
 from host.generate import card_banks, keep, read_description
@@ -60,6 +61,7 @@ def run(
     kernel=None,
     console=None,
     callback=None,
+    actors=None,
 ):
     """Makes the kernel of a RunConfig, opens ``card`` and calls ``host.train.loop.train``; returns
     the TrainResult.
@@ -94,6 +96,8 @@ def run(
         Where progress is shown.
     callback : callable, optional
         As for ``host.train.loop.train``.
+    actors : ActorOptions, optional
+        Where the actors of a config with ``actors`` are; None: in processes of this machine.
     """
     told = dict(resume=resume, console=console, callback=callback)
     check_range("trace_launches", trace_launches, 1, 1 << 40)
@@ -112,8 +116,19 @@ def run(
         run_folder(out, numbered=numbered, resume=resume, overwrite=overwrite) as folder,
     ):
         traced = dict(trace=folder / "trace.vcd", trace_launches=trace_launches) if trace else {}
-        with on_card(config, card, board, kernel, **traced) as (factory, _, description):
+        with ExitStack() as stack:
+            if config.actors:
+                told["actors"] = stack.enter_context(_acting(config, actors or ActorOptions()))
+            opened = stack.enter_context(on_card(config, card, board, kernel, **traced))
+            factory, _, description = opened
             return train(config, factory, out=folder, card=card, kernel=description, **told)
+
+
+def _acting(config, options):
+    """``open_actors`` for a run, with a bound of its messages' bytes."""
+    spec = spec_of(config)
+    observation = spec.size * (1 if spec.dtype == "uint8" else 4)
+    return open_actors(config.actors, options, config.message_steps * (2 * observation + 64))
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Seeds:
     environments and evaluations each have a seed of their own, which follows from the run's
     ``seed`` alone."""
 
-    _AGENT, _BUFFER, _ENVS, _EVALUATION = range(4)
+    _AGENT, _BUFFER, _ENVS, _EVALUATION, _ACTORS = range(5)
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -51,8 +51,18 @@ class Seeds:
     def evaluation(self, attempt: int) -> int:
         return self._number(self._EVALUATION, attempt)
 
+    def actor(self, index: int, generation: int) -> tuple[np.random.SeedSequence, int]:
+        """Seeds of exploration, and of the first environment, of an actor (``host.actors``);
+        ``generation`` is 0 at first, and one more for each actor that takes its place."""
+        sequence = np.random.SeedSequence(self._seed, spawn_key=(self._ACTORS, index, generation))
+        exploration, environments = sequence.spawn(2)
+        return exploration, self._folded(environments)
+
     def _number(self, *key):
-        sequence = np.random.SeedSequence(self._seed, spawn_key=key)
+        return self._folded(np.random.SeedSequence(self._seed, spawn_key=key))
+
+    @staticmethod
+    def _folded(sequence):
         return int(sequence.generate_state(1)[0]) >> 1
 
 
@@ -92,7 +102,8 @@ class Session:
     @property
     def columns(self):
         """Columns of progress.csv besides those of all runs."""
-        return tuple(dict.fromkeys((*self.config.algorithm.columns, *self.learner.columns)))
+        parts = (self.config.algorithm, self.learner, self.collector)
+        return tuple(dict.fromkeys(name for part in parts for name in part.columns))
 
     def iterate(self):
         """Begins one launch, makes one collection, and returns the Iteration.
@@ -106,12 +117,13 @@ class Session:
         self.clock.launched = self.clock.steps
         if not learner.at_once:
             self._flying.append(learner.begin(self._pending))
+        self._pending = None
         with learner.actor() as actor:
             self._pending, episodes = self.collector.collect(actor, self.clock)
         if learner.at_once:
             self._flying.append(learner.begin(self._pending))
         measured = {}
-        if len(self._flying) >= learner.in_flight:
+        while len(self._flying) >= learner.in_flight:
             measured = learner.end(self._flying.popleft())
         self.launches += 1
         return Iteration(episodes, measured)
@@ -133,7 +145,7 @@ class Session:
 
     def progress(self):
         """Column of progress.csv -> present number."""
-        return self.learner.progress()
+        return self.learner.progress() | self.collector.progress()
 
     @property
     def device_cycles(self):

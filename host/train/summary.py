@@ -35,8 +35,12 @@ def _kernel(description):
 
 def summary_of(config, session, scores, card, kernel):
     """The content of summary.json except times and clocks, a dict of JSON values. ``card`` is the
-    card's name, ``kernel`` a KernelDescription, or None for a run without a kernel."""
-    return {
+    card's name, ``kernel`` a KernelDescription, or None for a run without a kernel. A run with
+    actors has their number and how many of them were lost besides."""
+    acting = {}
+    if config.actors:
+        acting = {"actors": config.actors, "actor_losses": session.progress()["actor_losses"]}
+    return acting | {
         "env": config.env,
         "algo": config.algo,
         "card": card,

@@ -5,12 +5,16 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 
+from host.actors.messages import WorkerPlan
+from host.actors.pool import Pool
+from host.actors.session import Actors
+from host.actors.worker import worker_of
 from host.algorithms.config import Clock
 from host.algorithms.policy import Policy
 from host.collect.environment import make_envs
 from host.collect.spec import Spec
 from host.phases import Phases
-from host.train.config import RunConfig
+from host.train.run_config import RunConfig
 from host.train.session import Seeds
 
 __all__ = ["Family", "Parts", "spec_of"]
@@ -22,6 +26,7 @@ class Parts:
     and the learner of them.
 
     ``envs`` has a ``gymnasium.vector.VectorEnv`` for each number of the family's ``environments``.
+    With actors, ``envs`` has a single environment, which nobody steps, and ``actors`` is not None.
     ``updater()`` makes the Updater that trains ``policy`` off the card. ``seeds`` has the seeds of
     all parts, ``phases`` counts their time, and ``clock`` their steps.
     """
@@ -34,6 +39,29 @@ class Parts:
     seeds: Seeds
     envs: list
     updater: Callable
+    actors: Actors | None
+
+    def pool(self, sizes, steps=1):
+        """A Pool of the run's actors. Actor ``index`` has vector environments of ``sizes(index)``
+        environments, each of which takes ``steps`` steps for a launch."""
+        config, seeds, actors = self.config, self.seeds, self.actors
+        kind, fixed = worker_of(config.algorithm), config.actor_order == "fixed"
+        names = dict(algo=config.algo, agent=config.agent.to_dict(), env=config.env)
+
+        def make(index, generation):
+            own = tuple(sizes(index))
+            plan = WorkerPlan(**names, sizes=own, steps=steps, actors=config.actors)
+            return kind, plan, *seeds.actor(index, generation)
+
+        return Pool(
+            actors.transport,
+            make,
+            config.actors,
+            fixed=fixed,
+            limit=actors.limit,
+            losses=actors.losses,
+            report=actors.report,
+        )
 
 
 class Family:

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from functools import partial
 
+from host.actors.collector import ExperienceActors
 from host.collect.collector import NStepCollector
 from host.collect.nstep import NStep
 from host.learners.card import kernel_settings
@@ -69,11 +70,8 @@ class Replay(Family):
         return made
 
     def join(self, parts, factory):
-        config, agent, phases = parts.config, parts.config.agent, parts.phases
-        [envs] = parts.envs
-        windows = NStep.of(agent, parts.spec, config.env_count)
-        timed = dict(seed=parts.seeds.environments(0), phases=phases)
-        collector = NStepCollector(envs, config.steps_per_launch, windows=windows, **timed)
+        config, phases = parts.config, parts.phases
+        collector = self._actors(parts) if config.actors else self._collector(parts)
         memory = factory(
             parts.spec.fields,
             capacity=config.capacity,
@@ -84,3 +82,16 @@ class Replay(Family):
         updater = () if config.learner == "card" else (parts.updater(),)
         own = config, parts.policy, parts.clock, memory, *updater
         return collector, learner_of(config.kernel)(*own, phases=phases)
+
+    def _collector(self, parts):
+        config, [envs] = parts.config, parts.envs
+        windows = NStep.of(config.agent, parts.spec, config.env_count)
+        timed = dict(seed=parts.seeds.environments(0), phases=parts.phases)
+        return NStepCollector(envs, config.steps_per_launch, windows=windows, **timed)
+
+    def _actors(self, parts):
+        config, each = parts.config, [parts.config.env_count // parts.config.actors]
+        pool = parts.pool(lambda _: each, config.steps_per_launch)
+        launches = config.message_launches(record_dtype(parts.spec.fields).itemsize)
+        fixed = config.actor_order == "fixed"
+        return ExperienceActors(pool, parts.phases, launches=launches, fixed=fixed)

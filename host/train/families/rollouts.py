@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from host.actors.collector import RolloutActors
 from host.collect.rollout import RolloutCollector
 from host.learners.advantages import AdvantageLearner
 from host.runtime.gae import AdvantageEstimator
@@ -44,9 +45,13 @@ class Rollouts(Family):
 
     def join(self, parts, factory):
         config, phases = parts.config, parts.phases
-        [envs] = parts.envs
-        seed = parts.seeds.environments(0)
-        collector = RolloutCollector(envs, config.steps_per_launch, seed=seed, phases=phases)
+        steps = config.steps_per_launch
+        if config.actors:
+            each = [config.env_count // config.actors]
+            collector = RolloutActors(parts.pool(lambda _: each, steps), phases)
+        else:
+            [envs], seed = parts.envs, parts.seeds.environments(0)
+            collector = RolloutCollector(envs, steps, seed=seed, phases=phases)
         learner = AdvantageLearner(
             parts.policy, parts.clock, factory(), parts.updater(), phases=phases
         )

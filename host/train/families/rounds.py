@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from host.actors.envs import ActorEnvs, RoundActors, RoundHosts
 from host.collect.rounds import RoundCollector
 from host.learners.rounds import CardRounds, RoundLearner
 from host.runtime.a3c import ActorCritic
@@ -60,13 +61,7 @@ class Rounds(Family):
         if network:
             self._check_kernel(config, parts.spec, kernel)
         schedule = Schedule(kernel, config.population, config.group_size)
-        collector = RoundCollector(
-            parts.envs,
-            schedule,
-            populations=config.populations,
-            seed=parts.seeds.environments(0),
-            phases=phases,
-        )
+        collector = self._collector(parts, schedule)
         executor = CardRounds(network, parts.policy) if network else parts.updater()
         learner = RoundLearner(
             parts.policy,
@@ -78,6 +73,19 @@ class Rounds(Family):
             phases=phases,
         )
         return collector, learner
+
+    def _collector(self, parts, schedule):
+        config, seeds = parts.config, parts.seeds
+        options = dict(populations=config.populations, seed=seeds.environments(0))
+        options |= dict(phases=parts.phases)
+        if not config.actors:
+            return RoundCollector(parts.envs, schedule, **options)
+        sizes, [like] = self.environments(config), parts.envs
+        each = len(sizes) // config.actors
+        pool = parts.pool(lambda index: sizes[index * each : (index + 1) * each])
+        hosts = RoundHosts(pool, sizes, lambda *actor: seeds.actor(*actor)[1])
+        envs = [ActorEnvs(hosts, group, size, like) for group, size in enumerate(sizes)]
+        return RoundActors(pool, envs, schedule, **options)
 
     def _check_kernel(self, config, spec, kernel):
         for name, value in self.kernel_values(config, spec).items():

@@ -17,6 +17,8 @@ from host.train.session import Seeds, Session
 class Parts:
     """Collector, policy and environments in one; ``events`` is what was asked of them, in turn."""
 
+    columns = ("idle", "loss")
+
     def __init__(self):
         self.events, self.collected = [], 0
         self.envs, self.parameters = self, {}
@@ -26,6 +28,9 @@ class Parts:
         clock.steps += 2
         self.events.append(("collect", self.collected))
         return f"experience {self.collected}", [(1.0, self.collected)]
+
+    def progress(self):
+        return {"idle": self.collected}
 
     def restart(self, seed):
         self.events.append(("restart", seed))
@@ -192,9 +197,9 @@ def test_the_policy_is_saved_as_it_is_now():
 
 def test_what_it_passes_on():
     session, events = made(1)
-    assert session.columns == ("loss", "kl", "mine"), "each once, the algorithm's first"
+    assert session.columns == ("loss", "kl", "mine", "idle"), "each once, the algorithm's first"
     session.iterate()
-    assert session.progress() == {"mine": 1}
+    assert session.progress() == {"mine": 1, "idle": 1}
     events.clear()
     session.close()
     assert events == ["close learner", "close", "close"]
@@ -209,6 +214,9 @@ def test_seeds_are_streams_of_their_own():
         numbers += [seeds.environments(n) for n in (0, 1, 2, 10**9)]
         numbers += [seeds.evaluation(n) for n in (0, 1, 2)]
         states += [tuple(each.generate_state(2)) for each in seeds.agent]
+        actors = [seeds.actor(index, generation) for index in (0, 1, 9) for generation in (0, 1)]
+        numbers += [environments for _, environments in actors]
+        states[-3:-3] = [tuple(each.generate_state(2)) for each, _ in actors]
         again = Seeds(seed)
         assert (again.buffer, again.evaluation(2)) == (seeds.buffer, seeds.evaluation(2))
         assert [tuple(each.generate_state(2)) for each in again.agent] == states[-3:]

@@ -1,0 +1,144 @@
+"""The config of a training run, with the fields that all runs have; it does not name the card."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from host.algorithms.config import LearningConfig
+from host.algorithms.registry import ALGORITHMS
+from host.rules import FINITE, POSITIVE, Choice, Flag, Integer, check_choice, check_fields
+from hw.config import ConfigBase
+from hw.errors import UsageError
+
+__all__ = ["LEARNERS", "RunConfig"]
+
+#: name -> explanation
+LEARNERS = {
+    "cpu": "the CPU trains; the card draws batches (kernel replay, if the replay memory is there), "
+    "or for ppo estimates advantages (kernel gae)",
+    "card": "the card trains too, with the kernel of the algorithm's name, if there is one",
+}
+
+#: fields that may change when a run is resumed: they decide when it ends, and what it records
+_FREE = (
+    "steps",
+    "until_solved",
+    "threshold",
+    "evaluation_steps",
+    "log_interval_steps",
+    "checkpoint_interval_steps",
+    "checkpoint_interval_s",
+)
+
+
+_INTERVAL = Integer(1, 1 << 40)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(ConfigBase):
+    """The base class of configs of training runs, with the fields that all runs have. A subclass is
+    for the algorithms whose ``learns_from`` equals the subclass's ``LEARNS_FROM``."""
+
+    LEARNS_FROM = None
+
+    #: Learning algorithm.
+    algo: str
+    #: What trains: the CPU, or the card.
+    learner: Annotated[str, Choice(tuple(LEARNERS))] = "cpu"
+    #: Id of a gymnasium environment, or MODULE:ID; the algorithm must take its actions.
+    env: str = "CartPole-v1"
+    #: Environment steps of all actors together, rounded up to whole launches.
+    steps: Annotated[int, Integer(1, 1 << 40)] = 200_000
+    #: Stop once the environment is solved and a second evaluation confirms it.
+    until_solved: Annotated[bool, Flag()] = False
+    #: Mean return that counts as solved; None: the environment's own.
+    threshold: Annotated[float | None, FINITE] = None
+    #: Seed of everything random: weights, exploration, environments, draws, evaluation.
+    seed: Annotated[int, Integer(0, (1 << 63) - 1)] = 0
+    #: Environments that collect, stepped together.
+    env_count: Annotated[int, Integer(1, 1 << 12)] = 8
+    #: Processes that step the environments, ``env_count`` of them in all; 0: this process does.
+    actors: Annotated[int, Integer(0, 256)] = 0
+    #: With actors: fixed takes their messages in turn, so that equal seeds give equal bytes; free
+    #: takes them as they come.
+    actor_order: Annotated[str, Choice(("free", "fixed"))] = "free"
+    #: Environment steps of all actors together from one greedy evaluation to the next. An
+    #: evaluation follows the launch that passes a multiple of this number.
+    evaluation_interval_steps: Annotated[int, _INTERVAL] = 800
+    #: Episodes of an evaluation.
+    evaluation_episodes: Annotated[int, Integer(1, 1 << 12)] = 20
+    #: Steps after which an episode of an evaluation is broken off if it has not ended before.
+    evaluation_steps: Annotated[int, _INTERVAL] = 100_000
+    #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
+    log_interval_steps: Annotated[int, _INTERVAL] = 800
+    #: Environment steps from one checkpoint to the next.
+    checkpoint_interval_steps: Annotated[int, _INTERVAL] = 40_000
+    #: Seconds from one checkpoint to the next, if they pass before those steps.
+    checkpoint_interval_s: Annotated[float, POSITIVE] = 60.0
+
+    #: The agent's config; None: the algorithm's defaults.
+    agent: LearningConfig | None = None
+
+    def __post_init__(self):
+        self._check_algo(self.algo)
+        if self.agent is None:
+            object.__setattr__(self, "agent", self.algorithm.config())
+        check_fields(self)
+        if type(self.agent) is not self.algorithm.config:
+            raise UsageError(
+                f"agent must be a {self.algorithm.config.__name__} for {self.algo}, "
+                f"not {self.agent!r}"
+            )
+        if not isinstance(self.env, str) or not self.env:
+            raise UsageError(f"env must be the id of a gymnasium environment, not {self.env!r}")
+        if self.learner not in self.algorithm.learners:
+            raise UsageError(
+                f"learner must be {' or '.join(self.algorithm.learners)} for {self.algo}, "
+                f"not {self.learner!r}"
+            )
+
+    def in_run(self, steps=None):
+        """This config with a length for every schedule of the agent, for a run of ``steps``
+        environment steps; None: of the config's own ``steps``."""
+        return replace(self, agent=self.agent.in_run(self.steps if steps is None else steps))
+
+    @classmethod
+    def algorithms(cls):
+        """Names of the algorithms whose runs this class describes."""
+        return [name for name, each in ALGORITHMS.items() if each.learns_from == cls.LEARNS_FROM]
+
+    @classmethod
+    def _check_algo(cls, algo):
+        """ValueError, with the known names, unless this class describes runs of ``algo``."""
+        known = isinstance(algo, str) and algo in ALGORITHMS  # imports nothing for other names
+        if not known or ALGORITHMS[algo].learns_from != cls.LEARNS_FROM:
+            check_choice("algo", algo, cls.algorithms())
+
+    def _check_actors(self, places, what):
+        """ValueError unless ``places``, the value of what is called ``what``, can be shared by the
+        actors."""
+        if self.actors and places % self.actors:
+            raise UsageError(f"{what} must be a multiple of {self.actors} (actors), not {places}")
+        if not self.actors and self.actor_order != "free":
+            raise UsageError(f"actor_order must be free without actors, not {self.actor_order!r}")
+
+    @property
+    def message_steps(self):
+        """Environment steps of an actor's message, at most."""
+        return self.env_count
+
+    @property
+    def algorithm(self):
+        return ALGORITHMS[self.algo]
+
+    @classmethod
+    def from_dict(cls, values):
+        agent, algo = values.get("agent"), values.get("algo", cls.algo)
+        cls._check_algo(algo)
+        if isinstance(agent, dict):
+            values = {**values, "agent": ALGORITHMS[algo].config.from_dict(agent)}
+        return super().from_dict(values)
+
+    def identity(self):
+        """A dict of the fields, as JSON values, that a resumed run must share with its
+        checkpoint."""
+        return {name: value for name, value in self.to_dict().items() if name not in _FREE}
