@@ -1,6 +1,7 @@
 """A Ray cluster of the user's: whether it answers, whether it lets this process join, and whether
 all of its machines have this project as it is here."""
 
+import importlib.util
 import json
 import socket
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from host.actors import probe as probes
 from hw.errors import Failure
+from hw.extras import needed
 
 __all__ = ["check_nodes", "joined"]
 
@@ -23,7 +25,9 @@ _PACKAGE, _NAME = __name__.rpartition(".actors")[0], "rlfabric"
 def joined(address):
     """What ``host.actors.join`` finds at ``address``, HOST:PORT: ``free``, CPUs that are free, and
     ``nodes``, address -> its CPUs. Failure, which says why, if nothing answers there or if it does
-    not let this process join within 20 seconds."""
+    not let this process join within 20 seconds; MissingTool without Ray."""
+    if importlib.util.find_spec("ray") is None:  # which this process does not import yet
+        needed("ray", "actors", "for actors")
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()

@@ -170,7 +170,8 @@ class ExperienceActors(_Actors):
 
     def _keep(self, index, message):
         self._kept[index].append(message)
-        self._arrived.append(index)
+        if not self._fixed:
+            self._arrived.append(index)
 
     def state_dict(self):
         state = super().state_dict()

@@ -180,9 +180,12 @@ class Pool:
     def receive(self):
         """Waits until an actor answers, or is lost; returns a list of ``(index, answer)``. The
         answer is None if the actor was lost: what it had been asked is void, and a new one is in
-        its place, unless ``alive`` is without it. Failure if the run must end."""
+        its place, unless ``alive`` is without it. The list is empty if all that was waited for is
+        that a new actor has its environments. Failure if the run must end."""
+        if not self.waits:
+            raise RuntimeError("an actor must be asked before its answer is waited for")
         began, found = self._clock(), []
-        while not found:
+        while not found and self.waits:
             for place, answer in self._answers(self._patience()):
                 if isinstance(answer, Loss):
                     self._lose(place, answer)
@@ -225,8 +228,6 @@ class Pool:
 
     def _patience(self):
         ends = [self._deadline(place) for place in self._places if place.alive and place.tickets]
-        if not ends:
-            raise RuntimeError("an actor must be asked before its answer is waited for")
         return max(0.0, min(_LOOK_S, min(ends) - self._clock()))
 
     def _overdue(self):

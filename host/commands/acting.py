@@ -3,7 +3,6 @@
 from host.actors.cluster import joined
 from host.actors.session import ActorOptions, actors_of
 from hw.errors import UsageError
-from hw.extras import needed
 from sim.cache import say
 
 __all__ = ["acting"]
@@ -35,7 +34,6 @@ def acting(text, count=None, *, fixed=False, inline=False, **options):
     if count is not None and address is None:
         raise UsageError(f"actor_count must be with the address of a cluster, not {text!r}")
     if address is not None and count is None:
-        needed("ray", "actors", "for actors")
         free = int(joined(address)["free"])
         count = max(1, free - 1)
         say(f"{count} actors: {free} CPUs of the cluster are free")

@@ -1,0 +1,55 @@
+"""A transport without processes: answers come when a test says so, on a clock of its own."""
+
+from host.actors.messages import Loss, Lost
+
+__all__ = ["FakeTransport", "Worker"]
+
+
+class Worker:
+    """Answers each call with ``(method, arguments)``; ``strikes`` has what it does instead, by the
+    number of the call: a Loss, or "silent"."""
+
+    def __init__(self, name, strikes=()):
+        self.name, self.strikes, self.calls, self.killed = name, dict(strikes), [], False
+
+    def reply(self, method, arguments):
+        self.calls.append((method, *arguments))
+        strike = self.strikes.get(len(self.calls) - 1)
+        if strike is not None:
+            return strike
+        return f"worker {self.name}" if method == "open" else (method, *arguments)
+
+
+class FakeTransport:
+    """Makes Workers; ``now`` is the time, which passes while nobody answers."""
+
+    def __init__(self):
+        self.now, self.made = 0.0, []
+
+    def clock(self):
+        return self.now
+
+    def make(self, kind, *arguments):
+        self.made.append(kind(*arguments))
+        return self.made[-1]
+
+    def call(self, worker, method, *arguments):
+        return [worker.reply(method, arguments)]
+
+    def ready(self, tickets, timeout):
+        found = [k for k, ticket in enumerate(tickets) if ticket[0] != "silent"]
+        if not found:
+            self.now += max(timeout, 0.01)
+        return found
+
+    def answer(self, ticket):
+        [answer] = ticket
+        if isinstance(answer, Loss):
+            raise Lost(answer)
+        return answer
+
+    def share(self, parameters):
+        return parameters
+
+    def kill(self, worker):
+        worker.killed = True

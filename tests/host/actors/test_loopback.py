@@ -1,0 +1,141 @@
+"""Nobody but this user, on this machine, reaches what a run with actors starts."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from host.actors import session
+from host.actors.session import ActorOptions, open_actors
+from hw.errors import UsageError
+
+LISTENING = "0A"
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def _address(text):
+    """The address in /proc/net/tcp or tcp6: words of four bytes, the last byte first."""
+    words = [bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8)]
+    packed = b"".join(words)
+    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)
+
+
+def _sockets(pid):
+    """Inodes of a process' sockets; none of one that is gone, or not ours."""
+    found = set()
+    try:
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            name = os.readlink(each)
+            if name.startswith("socket:["):
+                found.add(name[8:-1])
+    except OSError:
+        pass
+    return found
+
+
+def _processes(folder):
+    """This process, and those whose command or environment names Ray's session folder."""
+    for each in Path("/proc").iterdir():
+        try:
+            text = (each / "cmdline").read_bytes() + (each / "environ").read_bytes()
+        except OSError:
+            continue
+        if each.name.isdecimal() and folder.encode() in text:
+            yield int(each.name)
+    yield os.getpid()
+
+
+def listened(folder):
+    """Addresses on which the processes of Ray's session ``folder`` listen."""
+    inodes = set().union(*map(_sockets, _processes(folder)))
+    found = []
+    for table in ("tcp", "tcp6"):
+        path = Path("/proc/net") / table
+        for line in path.read_text().splitlines()[1:] if path.exists() else ():
+            words = line.split()
+            if words[3] == LISTENING and words[9] in inodes:
+                found.append(_address(words[1].partition(":")[0]))
+    return found
+
+
+def test_every_socket_is_on_loopback(ray):
+    node = ray.nodes()[0]
+    found = listened(ray._private.worker._global_node.get_session_dir_path())
+    assert len(found) >= 4 and set(found) <= LOOPBACK, found
+    assert node["NodeManagerAddress"] == "127.0.0.1"
+
+
+def test_the_token_is_in_no_file(ray):
+    token = os.environ["RAY_AUTH_TOKEN"]
+    assert len(token) == 64 and os.environ["RAY_AUTH_MODE"] == "token"
+    folder = Path(ray._private.worker._global_node.get_session_dir_path())
+    for path in (*folder.rglob("*"), *Path.home().glob(".ray/**/*")):
+        if path.is_file():
+            assert token.encode() not in path.read_bytes(), path
+
+
+#: Without the check of what Ray's variable has done.
+_UNREFUSED = """
+import importlib, types
+
+found = importlib.import_module
+importlib.import_module = lambda name: (
+    types.SimpleNamespace(ENABLE_RAY_CLUSTER=False) if name.endswith("constants") else found(name)
+)
+"""
+_PROGRAM = """
+import os
+from pathlib import Path
+from host.actors import session
+from tests.host.actors.test_loopback import LOOPBACK, listened
+
+{before}
+home = sorted(Path.home().rglob("*"))
+with session.ray_here(1):
+    import ray
+
+    print(set(listened(ray._private.worker._global_node.get_session_dir_path())) <= LOOPBACK)
+print(sorted(Path.home().rglob("*")) == home, os.environ.get("RAY_AUTH_TOKEN"))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("taken", "words"), [(False, ["True", "True None"]), (True, ["False"])])
+def test_what_keeps_it_there(tmp_path, taken, words):
+    """Without Ray's variable it listens for everybody, and the test above sees it; nothing is
+    written into the user's home."""
+    before = "del session._LOCAL['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER']" if taken else ""
+    before += _UNREFUSED if taken else ""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM.format(before=before)],
+        env=clean | {"HOME": str(tmp_path), "PYTHONPATH": ".:tests"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.splitlines()[: len(words)] == words, done.stderr
+
+
+def test_a_program_that_has_ray_already(ray, monkeypatch):
+    with pytest.raises(UsageError, match="made where ray.init was not called, not beside it"):
+        with open_actors(1, ActorOptions()):
+            pass
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr("ray._private.ray_constants.ENABLE_RAY_CLUSTER", True)
+    with pytest.raises(UsageError, match="made before this program imports ray"):
+        with open_actors(1, ActorOptions()):
+            pass
+
+
+def test_the_environment_is_as_before(monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "mine")
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    with session._environment({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "x"}):
+        assert os.environ["RAY_AUTH_TOKEN"] == "x"
+    assert os.environ["RAY_AUTH_MODE"] == "mine" and "RAY_AUTH_TOKEN" not in os.environ

@@ -1,0 +1,215 @@
+"""A run's actors: who is asked, who answers in time, who is replaced, when the run ends."""
+
+import pytest
+
+from host.actors.messages import Loss
+from host.actors.pool import ActorsFailed, EnvironmentFailed, Pool
+from hw.errors import Failure, UsageError
+from tests.host.actors.fake_transport import FakeTransport, Worker
+
+KILLED, SILENT = Loss("killed"), "silent"
+
+
+def made(count=2, strikes=None, *, fixed=False, limit=5.0, losses=3):
+    """``(pool, transport, lines)``: ``strikes[index, generation]`` are those of a Worker."""
+    transport, lines = FakeTransport(), []
+
+    def make(index, generation):
+        return Worker, (index, generation), (strikes or {}).get((index, generation), ())
+
+    told = dict(fixed=fixed, limit=limit, losses=losses, clock=transport.clock)
+    pool = Pool(transport, make, count, report=lambda *row: lines.append(row), **told)
+    return pool, transport, lines
+
+
+def received(pool, count):
+    """So many answers."""
+    found = []
+    while len(found) < count:
+        found += pool.receive()
+    return found
+
+
+def test_answers():
+    pool, transport, lines = made()
+    assert not pool.started and not pool.waits
+    pool.start()
+    pool.start()
+    assert pool.started and len(transport.made) == 2 and pool.alive == [0, 1] and len(pool) == 2
+    pool.call(1, "step", 7)
+    pool.call(1, "step", 8)
+    assert (pool.asked(0), pool.asked(1)) == (0, 2) and pool.waits
+    assert pool.receive() == [(1, ("step", 7))] and pool.receive() == [(1, ("step", 8))]
+    assert not pool.waits and not lines and pool.lost == 0
+    pool.close()
+    assert all(worker.killed for worker in transport.made)
+
+
+def test_replaced():
+    """What a lost actor was asked is void; the new one has the next generation, and is asked."""
+    pool, transport, lines = made(strikes={(1, 0): {1: KILLED}})
+    pool.start()
+    pool.call(1, "step", 1)
+    pool.call(1, "step", 2)
+    assert pool.receive() == [(1, None)]
+    assert pool.generations == [0, 1] and pool.lost == 1 and pool.alive == [0, 1]
+    assert transport.made[1].killed and not transport.made[0].killed
+    assert pool.asked(1) == 0 and pool.waits, "it is being opened"
+    pool.call(1, "step", 3)
+    assert pool.asked(1) == 1 and received(pool, 1) == [(1, ("step", 3))]
+    [(index, who, loss, text)] = lines
+    assert (index, who, loss) == (1, "worker (1, 0)", KILLED)
+    assert text == ("actor 1 (worker (1, 0)) was lost: its process was killed; replaced (1 of 3)")
+    assert transport.made[2].calls == [("open",), ("step", 3)]
+
+
+def test_a_new_actor_alone_is_waited_for():
+    """As before a checkpoint: nobody has been asked since."""
+    pool, _, _ = made(1, strikes={(0, 0): {1: KILLED}})
+    pool.start()
+    pool.call(0, "step")
+    assert pool.receive() == [(0, None)] and pool.waits
+    assert pool.receive() == [] and not pool.waits and pool.alive == [0]
+
+
+def test_hung():
+    """No answer within the limit, counted from the answer before."""
+    pool, transport, lines = made(strikes={(0, 0): {2: SILENT}})
+    pool.start()
+    transport.now = 100.0
+    pool.call(0, "step", 1)
+    pool.call(0, "step", 2)
+    transport.now = 104.0
+    assert pool.receive() == [(0, ("step", 1))]
+    assert pool.receive() == [(0, None)] and 109.0 <= transport.now < 110.5
+    assert lines[0][2] == Loss("hung", "no answer within 5 s")
+    assert pool.waited_s == pytest.approx(transport.now - 104.0)
+
+
+def test_the_limit_follows_the_answers():
+    pool, transport, _ = made(1, limit=None)
+    pool.start()
+    assert pool.limit == 60.0
+    for _ in range(5):
+        pool.call(0, "step")
+        transport.now += 9.0
+        pool.receive()
+    assert pool.limit == 180.0
+    assert made(limit=2.5)[0].limit == 2.5
+
+
+def test_too_many_of_one():
+    strikes = {(0, generation): {1: KILLED} for generation in range(9)}
+    pool, _, lines = made(strikes=strikes, losses=2)
+    pool.start()
+    for _ in range(2):
+        pool.call(0, "step")
+        received(pool, 1)
+    pool.call(0, "step")
+    with pytest.raises(ActorsFailed, match=r"actor 0 was lost .* more than 2 times .--actor-"):
+        received(pool, 1)
+    assert len(lines) == 3 and lines[-1][3].endswith("the run ends") and pool.alive == [1]
+    assert not pool.waits
+
+
+def test_too_many_in_all():
+    """Three for each actor, whichever is lost."""
+    strikes = {(i, generation): {1: KILLED} for generation in range(9) for i in range(2)}
+    pool, _, lines = made(strikes=strikes, losses=100)
+    pool.start()
+    for turn in range(6):
+        pool.call(turn % 2, "step")
+        received(pool, 1)
+    pool.call(0, "step")
+    with pytest.raises(ActorsFailed, match="more than 6 actors were lost in all"):
+        received(pool, 1)
+    assert pool.lost == 7
+
+
+def test_the_same_error_again():
+    """Of an environment, wherever it is raised; its traceback is the run's."""
+    raised = Loss("raised", "ValueError: no", "Traceback\nValueError: no")
+    strikes = {(i, generation): {1: raised} for generation in range(9) for i in range(2)}
+    pool, _, _ = made(strikes=strikes)
+    pool.start()
+    for index in (0, 1):
+        pool.call(index, "step")
+        assert received(pool, 1) == [(index, None)]
+    pool.call(0, "step")
+    with pytest.raises(EnvironmentFailed, match="(?s)raised an error: ValueError: no.*Traceback"):
+        received(pool, 1)
+
+
+def test_different_errors_do_not_add_up():
+    def raised(text):
+        return Loss("raised", text, f"Traceback\n{text}")
+
+    strikes = {(0, generation): {1: raised(f"error {generation}")} for generation in range(3)}
+    pool, _, _ = made(strikes=strikes)
+    pool.start()
+    for _ in range(3):
+        pool.call(0, "step")
+        assert received(pool, 1) == [(0, None)]
+
+
+def test_fixed_order_replaces_none():
+    pool, transport, lines = made(strikes={(0, 0): {1: KILLED}}, fixed=True)
+    pool.start()
+    pool.call(0, "step")
+    with pytest.raises(ActorsFailed, match="with actor_order fixed none is replaced"):
+        pool.receive()
+    assert len(transport.made) == 2 and "the run ends" in lines[0][3]
+    raised = Loss("raised", "ValueError: no", "Traceback")
+    pool, _, _ = made(strikes={(0, 0): {1: raised}}, fixed=True)
+    pool.start()
+    pool.call(0, "step")
+    with pytest.raises(EnvironmentFailed, match="Traceback"):
+        pool.receive()
+
+
+def test_no_place_for_a_new_one():
+    """The run goes on with fewer after 30 seconds, but not with none."""
+    strikes = {(0, 0): {1: KILLED}, (0, 1): {0: SILENT}, (1, 0): {2: KILLED}, (1, 1): {0: SILENT}}
+    pool, transport, lines = made(strikes=strikes)
+    pool.start()
+    pool.call(0, "step")
+    assert received(pool, 1) == [(0, None)] and pool.alive == [0, 1]
+    pool.call(1, "step", 1)
+    assert received(pool, 1) == [(1, ("step", 1))] and transport.now < 1
+    assert received(pool, 1) == [(0, None)] and 30 <= transport.now < 32
+    assert pool.alive == [1] and pool.asked(0) == 0
+    assert "1 of 2 are left" in lines[-1][3]
+    pool.call(1, "step", 2)
+    assert received(pool, 1) == [(1, None)]
+    with pytest.raises(ActorsFailed, match="an actor must be left, not none"):
+        pool.receive()
+
+
+def test_refused_at_the_start():
+    cases = [
+        (Loss("env", "ModuleNotFoundError: my"), UsageError, "env must be an environment that"),
+        (Loss("algo", "no such"), UsageError, r"algo must be importable by name .* \(no such\)"),
+        (KILLED, Failure, "actor 1 was lost at the start: its process was killed"),
+    ]
+    for loss, kind, text in cases:
+        with pytest.raises(kind, match=text):
+            made(strikes={(1, 0): {0: loss}})[0].start()
+    pool, transport, _ = made(strikes={(1, 0): {0: SILENT}})
+    with pytest.raises(Failure, match="actor 1 must answer within 60 s of the start"):
+        pool.start()
+    assert 60 <= transport.now < 62
+
+
+def test_going_on():
+    """A resumed run counts on; its actors have seeds that no earlier one had."""
+    pool, transport, _ = made()
+    pool.go_on([4, 2], 5)
+    pool.start()
+    assert [worker.name for worker in transport.made] == [(0, 5), (1, 3)] and pool.lost == 5
+
+
+def test_nobody_is_waited_for_without_a_call():
+    pool, _, _ = made()
+    pool.start()
+    with pytest.raises(RuntimeError, match="must be asked"):
+        pool.receive()

@@ -1,0 +1,199 @@
+"""What a user may get wrong about actors: one line each, before anything is started."""
+
+import socket
+import sys
+
+import pytest
+
+from host.actors import cluster, session
+from host.actors.cluster import joined
+from host.actors.probe import probe
+from host.actors.session import ActorOptions, actors_of, open_actors
+from host.commands.acting import acting
+from host.commands.request import request
+from host.train.build import build
+from hw.errors import Failure, MissingTool, UsageError
+
+
+def test_actors():
+    assert actors_of("1") == (1, None) and actors_of("256") == (256, None)
+    assert actors_of("head:6379") == (None, "head:6379") and actors_of("[::1]:80") == (
+        None,
+        "[::1]:80",
+    )
+    for text in ("0", "-1", "two", "257", "", "1.5", ":80", "host:", "host:0", "host:65536", "٣"):
+        with pytest.raises(UsageError, match="a number of actors, 1 to 256, or HOST:PORT .*, not"):
+            actors_of(text)
+    with pytest.raises(UsageError, match="(?s)not 'ray://h:10001': that is Ray's client"):
+        actors_of("ray://h:10001")
+
+
+def test_options(tmp_path):
+    cases = [
+        (dict(inline=True, address="h:1"), "inline must be without an address, not with 'h:1'"),
+        (dict(ship=tmp_path), "ship must be with the address of a cluster"),
+        (dict(ship=tmp_path / "none", address="h:1"), "ship must be a folder, not"),
+        (dict(limit=0.0), "actor_limit must be above 0 seconds, not 0"),
+        (dict(losses=-1), "actor_losses must be at least 0, not -1"),
+    ]
+    for options, text in cases:
+        with pytest.raises(UsageError, match=text):
+            ActorOptions(**options)
+
+
+def test_options_of_the_command_line(monkeypatch):
+    assert acting(None) == ({}, ActorOptions())
+    assert acting("3") == ({"actors": 3}, ActorOptions())
+    fields, options = acting("3", inline=True, limit=2.0, losses=1)
+    assert fields == {"actors": 3, "actor_order": "fixed"}
+    assert options == ActorOptions(inline=True, limit=2.0, losses=1)
+    assert acting("3", fixed=True)[0] == {"actors": 3, "actor_order": "fixed"}
+    assert acting("h:1", 4) == ({"actors": 4}, ActorOptions(address="h:1"))
+    monkeypatch.setattr("host.commands.acting.joined", lambda address: {"free": 6.0})
+    assert acting("h:1")[0] == {"actors": 5}
+    monkeypatch.setattr("host.commands.acting.joined", lambda address: {"free": 1.0})
+    assert acting("h:1")[0] == {"actors": 1}
+    for name in ("fixed", "inline"):
+        with pytest.raises(UsageError, match="must be with --actors, not without"):
+            acting(None, **{name: True})
+    with pytest.raises(UsageError, match="actor_count must be with the address"):
+        acting("2", 2)
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings", "text"),
+    [
+        ("dqn", dict(env_count=8, actors=3), r"env_count must be a multiple of 3 .actors., not 8"),
+        ("ppo", dict(env_count=8, actors=3), r"env_count must be a multiple of 3 .actors., not 8"),
+        ("a3c", dict(env_count=8, actors=3), "groups of all populations must be a multiple of 3"),
+        ("dqn", dict(actors=257), "actors must be an integer in 0..256, not 257"),
+        ("dqn", dict(actors=2, act="card"), "act must be cpu with actors, not 'card'"),
+        ("dqn", dict(actor_order="fixed"), "actor_order must be free without actors"),
+        ("dqn", dict(launches_per_message=2), "launches_per_message must be none without actors"),
+        (
+            "dqn",
+            dict(actors=2, env_count=16, launches_per_message=65),
+            r"launches_per_message must be an integer in 1..64 .4096 steps of a message., not 65",
+        ),
+        (
+            "ddpg",
+            dict(actors=2, learner="cpu", precision="qat", env="Pendulum-v1"),
+            "precision must be float32 with actors and learner cpu, not 'qat'",
+        ),
+    ],
+)
+def test_configs(algo, settings, text):
+    with pytest.raises(UsageError, match=text):
+        request(algo, options={}, settings=settings)
+
+
+def test_messages():
+    own = dict(actors=2, steps_per_launch=1)
+
+    def launches(size=1, **settings):
+        return request("dqn", options={}, settings=own | settings)[0].message_launches(size)
+
+    assert launches(env_count=8) == 8 and launches(env_count=8, steps_per_launch=4) == 2
+    assert launches(env_count=128) == 1 and launches(env_count=4, launches_per_message=5) == 5
+    assert launches(1 << 20, env_count=4) == 2, "8 MiB"
+    assert launches(1 << 24, env_count=4) == 1
+
+
+def test_actors_of_nobody():
+    config, _ = request("dqn", options={}, settings=dict(actors=2))
+    with pytest.raises(UsageError, match="actors must be 0 where nothing makes actors, not 2"):
+        build(config, None)
+
+
+def test_without_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingTool, match=r"ray must be installed for actors .*\[actors\]"):
+        with open_actors(1, ActorOptions()):
+            pass
+
+
+def test_more_than_the_cores(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
+    with pytest.raises(UsageError, match="actors must be at most 8, 4 for each of 2 cores, not 9"):
+        with open_actors(9, ActorOptions()):
+            pass
+
+
+def test_shared_memory(monkeypatch, tmp_path):
+    usage = session.shutil.disk_usage(tmp_path)._replace
+    monkeypatch.setattr(session, "_SHARED", tmp_path)
+    monkeypatch.setattr(session.shutil, "disk_usage", lambda _: usage(free=64 << 20))
+    with pytest.raises(Failure, match="shared memory must have 160 MiB free, not 64: docker run"):
+        with open_actors(1, ActorOptions()):
+            pass
+    monkeypatch.setattr(session.shutil, "disk_usage", lambda _: usage(free=1 << 30))
+    assert session._store(2, 1000) == 80 << 20
+    assert session._store(2, 10 << 20) == 160 << 20
+    assert session._store(2, 1 << 30) == 512 << 20, "half of what is free"
+    monkeypatch.setattr(session, "_SHARED", tmp_path / "none")
+    assert session._store(2, 1 << 30) == 16 << 30
+
+
+def test_nobody_is_there():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(Failure, match=f"running cluster, not '{address}' .nothing answers"):
+        joined(address)
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        ("print('InvalidAuthToken'); exit(1)", "refuses this token .RAY_AUTH_TOKEN"),
+        (
+            "raise RuntimeError('Version mismatch: The cluster was started with: Ray: 2.55.1')",
+            "must have ray and Python as this process: The cluster was started with: Ray: 2.55.1",
+        ),
+        ("import time; time.sleep(60)", "must let this process join .no answer within 1 s"),
+        ("print('x\\nlast line'); exit(15)", r"must let this process join .15: last line"),
+        (
+            "print('Unauthenticated', flush=True); import time; time.sleep(60)",
+            "refuses this token",
+        ),
+    ],
+)
+def test_joining(monkeypatch, tmp_path, program, text):
+    """What a cluster has to say, or that it says nothing."""
+    (tmp_path / "join.py").write_text(program)
+    monkeypatch.setattr(cluster, "__file__", str(tmp_path / "cluster.py"))
+    monkeypatch.setattr(cluster, "_JOIN_S", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with pytest.raises(Failure, match=text):
+            joined(f"127.0.0.1:{server.getsockname()[1]}")
+
+
+def test_joined(monkeypatch, tmp_path):
+    (tmp_path / "join.py").write_text("print('words')\nprint('{\"free\": 3, \"nodes\": {}}')")
+    monkeypatch.setattr(cluster, "__file__", str(tmp_path / "cluster.py"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found = joined(f"127.0.0.1:{server.getsockname()[1]}")
+    assert found == {"free": 3, "nodes": {}}
+
+
+def test_machines():
+    """They must have this project, and as it is here."""
+    here = probe("host", "rlfabric")
+    assert here["form"] == "a checkout" and len(here["digest"]) == 12 and here["version"]
+    cluster._compare("n", dict(here), here)
+    with pytest.raises(Failure, match="node n must have rlfabric installed .No module named 'nix'"):
+        cluster._compare("n", probe("nix", "rlfabric"), here)
+    with pytest.raises(Failure, match="No module named 'nix'"):
+        cluster._compare("n", probe("nix.host", "rlfabric"), here)
+    for name in ("form", "digest", "version", "python", "numpy"):
+        with pytest.raises(Failure, match="node n has .*other.*, this process .*must be the same"):
+            cluster._compare("n", here | {name: "other"}, here)
+
+
+def test_probes(ray):
+    """Each machine is asked by code that travels with the question."""
+    cluster.check_nodes(ray)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cluster, "_PACKAGE", "nix")
+        with pytest.raises(Failure, match="node 127.0.0.1 must have rlfabric installed"):
+            cluster.check_nodes(ray)
