@@ -9,6 +9,7 @@ from typing import cast
 from rich.console import Console
 
 from host.card import is_simulated
+from host.commands.acting import acting
 from host.commands.request import request
 from host.train.log import read_progress
 from host.train.loop import Progress
@@ -85,6 +86,9 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     progress: bool = True,
+    actors: int | str | None = None,
+    inline: bool = False,
+    deterministic: bool = False,
     config: Mapping[str, Setting] | None = None,
     kernel: Mapping[str, Setting] | None = None,
 ) -> Run:
@@ -119,6 +123,12 @@ def train(
         Whether an earlier run in the folder is continued, or replaced.
     progress : bool
         Show a progress bar.
+    actors : int or str, optional
+        Processes that step the environments, or HOST:PORT of a Ray cluster, whose free CPUs less
+        one do; None: this process steps them. The program must not have imported ray before.
+    inline, deterministic : bool
+        Whether the actors are called one after another in this process; whether their messages are
+        taken in turn, so that equal seeds give equal bytes.
     config, kernel : mapping, optional
         ``config``: fields of the run and its agent; ``kernel``: fields of the kernel. ``rlfabric
         show`` lists all of them.
@@ -134,11 +144,20 @@ def train(
     ...                      config={"evaluation_episodes": 2}, progress=False)
     >>> 1500 <= run.steps < 1600, run.mean_return > 0, run.policy.env
     (True, True, 'CartPole-v1')
+
+    With two actors that are called in this process, as a test of an environment may:
+
+    >>> rlfabric.train("dqn", "CartPole-v1", steps=400, actors=2, inline=True, out="runs/second",
+    ...                config={"evaluation_episodes": 2}, progress=False).summary["actors"]
+    2
     """
     settings = dict(config or {}) | {f"kernel.{name}": x for name, x in (kernel or {}).items()}
+    told = None if actors is None else str(actors)
+    acts, where = acting(told, fixed=deterministic, inline=inline)
+    own = dict(env=env, steps=steps, seed=seed, learner=learner, memory=memory)
     made, fields = request(
         algorithm,
-        options=dict(env=env, steps=steps, seed=seed, learner=learner, memory=memory),
+        options=own | acts,
         settings=settings,
         preset_name=preset,
         board=board if is_simulated(card) else None,
@@ -154,5 +173,6 @@ def train(
         kernel=fields,
         console=None if progress else Console(quiet=True),
         callback=callback,
+        actors=where,
     )
     return Run(result.plot.parent, result.summary)

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from host.actors.cluster import check_nodes, joined
@@ -123,7 +124,7 @@ def ray_here(count, message_bytes=0):
             f"not {count}"
         )
     store = _store(count, message_bytes)
-    with _environment(_ALWAYS | _LOCAL | {_TOKEN: secrets.token_hex(32)}):
+    with _environment(_ALWAYS | _LOCAL | {_TOKEN: _token()}):
         ray = _ray()
         if importlib.import_module("ray._private.ray_constants").ENABLE_RAY_CLUSTER:
             raise UsageError(
@@ -170,6 +171,12 @@ def _initialized(ray, **options):
         yield
     finally:
         ray.shutdown()
+
+
+@cache
+def _token():
+    """A token for Ray, the same in all of this process: Ray reads it once."""
+    return secrets.token_hex(32)
 
 
 def _ray():

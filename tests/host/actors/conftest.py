@@ -1,4 +1,4 @@
-"""Ray, started once in a process of the tests, on loopback and with two CPUs."""
+"""Ray, started once for these tests, on loopback."""
 
 import pytest
 
@@ -6,13 +6,11 @@ from host.actors.remote import RayTransport
 from host.actors.session import Actors, ray_here
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ray():
-    """The module, initialized as a run of its own does it."""
-    import os
-
-    cores = len(os.sched_getaffinity(0))
-    with ray_here(min(4, 4 * cores)):
+    """The module, initialized as a run of its own does it. Runs of other tests may start it too,
+    before and after."""
+    with ray_here(4):
         import ray
 
         yield ray
