@@ -24,9 +24,16 @@ __all__ = ["CLOCK", "Measured", "expected", "kernel", "measure", "rows"]
 
 #: The paper's clock, FA3C 5.1.
 CLOCK = 180e6
-#: Two pairs of units with 64 PEs, as in the paper, and one unit with 256 PEs (its SingleCU).
+#: Two pairs of units with 64 PEs, as in the paper, and other units. The unit of 128 PEs is the
+#: paper's SingleCU, which it compares with one pair (FA3C 5.4).
 PAIRS = dict(agents=32, snapshots=8)
-SINGLE = dict(agents=32, snapshots=8, units=("any",), lanes=16)
+CASES = {
+    "2 pairs of 64 PEs": PAIRS,
+    "one unit of 256 PEs": PAIRS | dict(units=("any",), lanes=16),
+    "one pair of 64 PEs": PAIRS | dict(units=("infer", "train")),
+    "one unit of 128 PEs": PAIRS | dict(units=("any",), lanes=8),
+    "4 units of 64 PEs for both": PAIRS | dict(units=("any",) * 4),
+}
 
 _SOURCE = "clocks of a period of rounds, Verilog on the simulated card, at 180 MHz"
 
@@ -72,7 +79,7 @@ def measure(folder, agents, memory=None):
     """
     with open_card("sim", **({} if memory is None else {"memory": memory})) as card:
         network = ActorCritic(card.load(folder / "kernel.json"))
-        turns = periods(network, agents)
+        turns = periods(network, Schedule(network.config, agents))
         next(turns)
         before = network.device_cycles, *_bytes(card)
         statuses = next(turns)
@@ -84,6 +91,12 @@ def measure(folder, agents, memory=None):
 def expected(config, agents):
     """Clocks of each round of a period, computed."""
     return period_clocks(config, Schedule(config, agents))
+
+
+def _worked_out_ips(config, agents):
+    """Inferences a second of ``agents`` agents, computed; some of them may rest."""
+    schedule = Schedule(config, agents)
+    return _ips(schedule.active, sum(period_clocks(config, schedule)))
 
 
 def _ips(agents, clocks, steps=5):
@@ -155,13 +168,13 @@ def rows():
 def _worked_out(pairs):
     """Rows computed by ``round_clocks``, which is right to half a percent."""
     result, source = [], "worked out, hw.fa3c.round_clocks, at 180 MHz"
-    single = Fa3cConfig(**SINGLE)
-    for agents in (1, 2, 4, 8, 16, 32):
-        for case, config in (("2 pairs of 64 PEs", pairs), ("one unit of 256 PEs", single)):
-            clocks = sum(expected(config, agents))
+    for case, settings in CASES.items():
+        config = Fa3cConfig(**settings)
+        for agents in (1, 2, 4, 8, 16, 32):
+            ips = _worked_out_ips(config, agents)
             result.append(
-                row("fa3c", f"{case}, {agents} agents", "ips", _ips(agents, clocks), "1/s",
-                    **(_PAPER if agents == 16 and config is pairs else {}), source=source)
+                row("fa3c", f"{case}, {agents} agents", "ips", ips, "1/s",
+                    **(_PAPER if agents == 16 and settings is PAIRS else {}), source=source)
             )  # fmt: skip
     period = len(expected(pairs, 16))
     train = round_clocks(pairs, [Work(Task.TRAIN, 1, 5)])

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from host.collect.collector import Collector, Counts, Episodes
 from host.collect.environment import Actor
 from host.phases import Phases
-from hw.fa3c.schedule import RoundPlan, Schedule
+from hw.fa3c.group_rounds import RoundPlan
+from hw.fa3c.schedule import Schedule
 
 __all__ = ["Chooses", "GroupRollout", "Request", "RoundCollector"]
 

@@ -56,14 +56,14 @@ def tasks_of(config, plan, rng):
     return tasks
 
 
-def periods(network, agents):
-    """Runs periods of rounds of ``agents`` agents on ``network``, an ActorCritic, with random
-    parameters, observations and errors; in the first all groups of agents begin.
+def periods(network, schedule):
+    """Runs periods of rounds of the Schedule ``schedule`` on ``network``, an ActorCritic, with
+    random parameters, observations and errors; in the first all groups of agents begin.
 
     A generator without an end: each ``next`` runs a period, and gives a list with the design's
     status block after each of its rounds. A round without a task is left out.
     """
-    rng, schedule = np.random.default_rng(0), Schedule(network.config, agents)
+    rng = np.random.default_rng(0)
     network.load(random_parameters(network.config, rng))
     plans = schedule.plans()
     while True:
@@ -76,9 +76,10 @@ def periods(network, agents):
 
 
 def period_clocks(kernel, config, batch):
-    """Clocks of a period of rounds with ``batch`` agents, in which each takes the steps of a
-    training and is trained once."""
+    """Clocks of rounds in which each of ``batch`` agents takes the steps of a training and is
+    trained once; on average, where some of them rest."""
     network = ActorCritic(kernel, timeout_s=LIMIT_S)
-    turns = periods(network, batch)
+    schedule = Schedule(network.config, batch)
+    turns = periods(network, schedule)
     next(turns)
-    return launch_clocks(network, lambda: next(turns))
+    return schedule.clocks_of_all(launch_clocks(network, lambda: next(turns)))

@@ -179,7 +179,7 @@ class RoundsConfig(RunConfig):
     #: are under way.
     populations: Annotated[int, Integer(1, 8)] = 2
     #: Agents of a population that share a snapshot and are stepped together; none: a quarter of the
-    #: population.
+    #: population, on every kernel, so that a run's results are the same on all of them.
     group: Annotated[int | None, Integer(1, 8)] = None
     #: Learner cpu: device of the gradient steps, cpu or torch's name of another.
     device: str = "cpu"

@@ -7,10 +7,9 @@ from hw.fa3c.commands import IMAGES
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.core import A3cCore
 from hw.fa3c.estimate import estimate, suggest
-from hw.fa3c.period_clocks import clocks
 from hw.fa3c.records import A3C_ERRORS, TASK, Task
 from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH
-from hw.fa3c.space import SPACE
+from hw.fa3c.space import SPACE, clocks
 from hw.shell.command import round_up
 from hw.shell.design import Design, Training, default_engine
 from hw.shell.program import PAGE_BYTES

@@ -1,35 +1,36 @@
 """Clocks of the rounds of a schedule's period, computed round by round as ``round_clocks`` does."""
 
+from functools import lru_cache
 from itertools import islice
 
 from hw.fa3c.records import Task
 from hw.fa3c.round_clocks import round_clocks
-from hw.fa3c.schedule import Schedule
 from hw.fa3c.task_clocks import Work
 from hw.shell.memory_clocks import latencies, launch_clocks
 
-__all__ = ["clocks", "period_clocks", "works_of"]
+__all__ = ["clocks_of_launch", "period_clocks", "period_works", "works_of"]
 
 #: Clocks of a ROUND before and after those that its status counts.
 _COMMAND = 6
 
 
-def clocks(config):
-    """``{operation: clocks}`` of a Fa3cConfig: of a period, in which each of as many agents as
-    there is room for is inferred ``steps + 1`` times and trained once."""
-    agents = min(config.agents, config.snapshots * config.batch)
-    schedule = Schedule(config, agents)
-    name = f"period of {schedule.period} rounds with {agents} agents"
-    return {name: sum(period_clocks(config, schedule))}
-
-
 def period_clocks(config, schedule):
-    """Clocks of the launch of each round of a period of ``schedule``, once all of its groups have
-    begun."""
+    """Clocks of the launch of each round of a period of ``schedule``, a GroupRounds, once all of
+    its groups have begun."""
+    return [clocks_of_launch(config, works) for works in period_works(config, schedule)]
+
+
+def period_works(config, schedule):
+    """The tasks of each of these rounds, as tuples of ``Work``."""
     plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
-    rounds = (round_clocks(config, works_of(config, plan)) for plan in plans)
-    read = latencies(config.engine)["read"]
-    return [launch_clocks(config.engine, [clocks + _COMMAND], read) for clocks in rounds]
+    return [tuple(works_of(config, plan)) for plan in plans]
+
+
+@lru_cache(maxsize=4096)
+def clocks_of_launch(config, works):
+    """Clocks of the launch of a ROUND with ``works``; rounds of a schedule are alike."""
+    clocks = round_clocks(config, works) + _COMMAND
+    return launch_clocks(config.engine, [clocks], latencies(config.engine)["read"])
 
 
 def works_of(config, plan):

@@ -4,16 +4,25 @@ from hw.fa3c.period_clocks import period_clocks
 from hw.fa3c.schedule import Schedule
 from hw.space import Space
 
-__all__ = ["SPACE"]
+__all__ = ["SPACE", "clocks"]
 
 #: One unit for all tasks, or pairs of one for inference and one for training, and both twice.
 _UNITS = (("any",), ("infer", "train"), ("any", "any"), ("infer", "train") * 2, ("any",) * 4)
 _POWERS = (1, 2, 4, 8, 16)
 
 
+def clocks(config):
+    """``{operation: clocks}`` of a Fa3cConfig: of a period, in which each agent that works is
+    inferred ``steps + 1`` times and trained once."""
+    schedule = Schedule(config)
+    name = f"period of {schedule.period} rounds with {schedule.active} agents"
+    return {name: sum(period_clocks(config, schedule))}
+
+
 def _clocks(config, batch):
-    """Of a period, in which each of ``batch`` agents takes ``steps`` steps and is trained once."""
-    return sum(period_clocks(config, Schedule(config, batch)))
+    """In which each of ``batch`` agents takes ``steps`` steps and is trained once, on average."""
+    schedule = Schedule(config, batch)
+    return schedule.clocks_of_all(sum(period_clocks(config, schedule)))
 
 
 def _prepare(config, batch):

@@ -27,8 +27,8 @@ class Network:
 
 def test_a_round_without_a_task_is_left_out():
     """Before all groups have begun, no group has a task in some rounds."""
-    network, period = Network(), Schedule(CONFIG, 16).period
-    turns = periods(network, 16)
+    network, schedule = Network(), Schedule(CONFIG, 16, 4)
+    turns, period = periods(network, schedule), schedule.period
     assert len(next(turns)) == len(network.ran) < period
     assert len(next(turns)) == period
     assert all(network.ran)

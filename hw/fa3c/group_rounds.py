@@ -1,0 +1,167 @@
+"""The rounds of kernel ``a3c`` for groups of one size: which agents infer and which train.
+
+Agents of a group share a snapshot and take their steps together; each is then trained by itself,
+which is one of the interleavings that A3C allows. Groups are shifted in time, so that in every
+round one group trains while others infer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count as numbers
+
+from hw.config import check_range
+from hw.errors import UsageError
+from hw.fa3c.config import Fa3cConfig
+
+__all__ = ["GroupRounds", "Inference", "RoundPlan", "Training"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inference:
+    """The inference of ``agents``, all or some of the agents of ``group``, on compute unit
+    ``unit``. ``step`` is the step of their rollouts, from 0 on; None: the bootstrap."""
+
+    unit: int
+    group: int
+    agents: tuple
+    step: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The training of the rollout of ``agent``, an agent of ``group``, on compute unit ``unit``."""
+
+    unit: int
+    group: int
+    agent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundPlan:
+    """The tasks of a round, in the order in which they are executed.
+
+    ``syncs`` has the numbers of the groups whose snapshot is made, ``trainings`` the Trainings and
+    ``inferences`` the Inferences.
+    """
+
+    syncs: tuple
+    trainings: tuple
+    inferences: tuple
+
+
+class GroupRounds:
+    """Which tasks each round has. The plan repeats after ``period`` rounds; in a period every agent
+    at work is inferred ``config.steps + 1`` times, the last time for the bootstrap, and trained
+    once.
+
+    In the round of a group's first inference the group's snapshot is made before all other tasks,
+    and its inferences come last, since they wait for the snapshot. After the bootstrap the group
+    trains in each round as many agents as units can train. Group g is about ``period / groups``
+    rounds behind group g - 1. The groups that infer in a round are given to the units in turn; the
+    groups that remain where their number is not a multiple of the units' are split among all units.
+
+    If fewer agents than there are work at a time, they take turns: a group that begins takes the
+    agents that have rested longest.
+
+    Parameters
+    ----------
+    config : Fa3cConfig
+    agents : int
+        All agents, at most ``config.agents``.
+    size : int
+        Agents of a group, at most ``config.batch``.
+    active : int or None
+        Agents that work at a time, at most ``agents``, which is None.
+
+    Attributes
+    ----------
+    agents, active, size : int
+        Agents; those that work at a time; agents of a group, except that the last group may have
+        fewer.
+    groups : list of tuples of int
+        Agents of each group in its first period. The snapshot of group g has number g.
+    period : int
+        Rounds until the schedule repeats.
+
+    ValueError if a number is out of these limits, or if there are more groups than snapshots.
+    """
+
+    def __init__(
+        self, config: Fa3cConfig, agents: int, size: int, active: int | None = None
+    ) -> None:
+        active = agents if active is None else active
+        check_range("active", active, 1, agents, " (agents)")
+        check_range("group", size, 1, config.batch)
+        self.trainers, self.inferrers = (config.units_for(work) for work in ("train", "infer"))
+        self.agents, self.active, self.size = agents, active, size
+        self.groups = [
+            tuple(range(begin, min(begin + size, active))) for begin in range(0, active, size)
+        ]
+        if len(self.groups) > config.snapshots:
+            raise UsageError(
+                f"snapshots must be at least {len(self.groups)}, one a group, "
+                f"not {config.snapshots!r}"
+            )
+        self.steps = config.steps
+        self.training_rounds = -(-min(size, active) // len(self.trainers))
+        self.period = max(
+            config.steps + 1 + self.training_rounds, len(self.groups) * self.training_rounds
+        )
+        free = self.period - self.training_rounds
+        #: Rounds of a group's period in which it infers, step after step.
+        self.inference_rounds = [k * free // (config.steps + 1) for k in range(config.steps + 1)]
+
+    def clocks_of_all(self, clocks: int) -> int:
+        """Clocks in which each of all ``agents`` is trained once, on average, if a period takes
+        ``clocks``."""
+        return -(-clocks * self.agents // self.active)
+
+    def members(self, group: int, turn: int) -> tuple[int, ...]:
+        """Agents of ``group`` in its period number ``turn``, from 0 on."""
+        return tuple((turn * self.active + agent) % self.agents for agent in self.groups[group])
+
+    def plan(self, number: int) -> RoundPlan:
+        """The ``RoundPlan`` of round ``number``, from 0 on. Group 0 begins in round 0; each later
+        group has no tasks before the first round of its own."""
+        syncs, trainings, inferring = [], [], []
+        for group in range(len(self.groups)):
+            begin = group * self.period // len(self.groups)
+            if number < begin:
+                continue
+            turn, own = divmod(number - begin, self.period)
+            if own in self.inference_rounds:
+                step = self.inference_rounds.index(own)
+                inferring.append((step == 0, group, None if step == self.steps else step, turn))
+                if step == 0:
+                    syncs.append(group)
+            part = own - (self.period - self.training_rounds)
+            if part >= 0:
+                first = part * len(self.trainers)
+                chosen = self.members(group, turn)[first : first + len(self.trainers)]
+                trainings += [
+                    Training(unit=unit, group=group, agent=agent)
+                    for unit, agent in zip(self.trainers, chosen, strict=False)
+                ]
+        return RoundPlan(
+            syncs=tuple(syncs),
+            trainings=tuple(trainings),
+            inferences=tuple(self._inferences(sorted(inferring))),
+        )
+
+    def plans(self) -> Iterator[RoundPlan]:
+        """The plans of all rounds, from the first on, without end."""
+        return map(self.plan, numbers())
+
+    def _inferences(self, inferring):
+        """Gives whole groups to units in turn. Groups that are left over are split among all units
+        and come last, so that their parameters are read when trainings do not read theirs."""
+        units = self.inferrers
+        whole = len(inferring) - len(inferring) % len(units)
+        for place, (_, group, step, turn) in enumerate(inferring):
+            agents = self.members(group, turn)
+            given, size = [units[place % len(units)]], len(agents)
+            if place >= whole:
+                given, size = units, -(-size // len(units))
+            for unit, begin in zip(given, range(0, len(agents), size), strict=False):
+                part = agents[begin : begin + size]
+                yield Inference(unit=unit, group=group, agents=part, step=step)
