@@ -4,10 +4,11 @@ compute units that execute it."""
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from math import gcd
 
 from hw.config import ConfigBase, check_flag, check_range, freeze_lists
 from hw.errors import UsageError
-from hw.fa3c.layer import Layer
+from hw.fa3c.layer import layers_of
 from hw.fa3c.rows import ROW, ROW_BYTES
 from hw.shell.axi import EngineConfig
 from hw.shell.command import MAX_BEATS, round_up
@@ -158,8 +159,10 @@ class Fa3cConfig(ConfigBase):
 
     @property
     def in_channels(self):
-        """Channels of an observation, rounded up to a multiple of ``lanes``."""
-        return round_up(self.channels, self.lanes)
+        """Channels of an observation, with padding: a chunk of ``lanes`` words begins at each
+        position of the first convolution and at each of its tap rows."""
+        steps = [gcd(kernel, stride) for _, kernel, stride in self.convolutions[:1]]
+        return round_up(self.channels, self.lanes // gcd(self.lanes, *steps) if steps else 1)
 
     @property
     def partials(self):
@@ -178,58 +181,8 @@ class Fa3cConfig(ConfigBase):
 
     @cached_property
     def layers(self):
-        """Every ``Layer``, first to last.
-
-        A convolution computes only the pixels that the taps of the next convolution reach: the
-        gradient of all other pixels is 0.
-        """
-        sizes, channels = [(self.height, self.width)], [self.in_channels]
-        for filters, kernel, stride in self.convolutions:
-            sizes.append(tuple((size - kernel) // stride + 1 for size in sizes[-1]))
-            channels.append(round_up(filters, ROW))
-        per_row = ROW if self.binary32 else 4 * ROW
-        layers, (height, width) = [], sizes[-1]
-        for place in reversed(range(len(self.convolutions))):
-            filters, kernel, stride = self.convolutions[place]
-            in_height, in_width = ((size - 1) * stride + kernel for size in (height, width))
-            layers.insert(
-                0,
-                Layer(
-                    convolution=True,
-                    kernel=kernel,
-                    stride=stride,
-                    in_height=in_height,
-                    in_width=in_width,
-                    in_channels=channels[place],
-                    out_height=height,
-                    out_width=width,
-                    filters=filters,
-                    per_row=ROW if place else per_row,
-                ),
-            )
-            height, width = in_height, in_width
-        rows, columns = sizes[-1]
-        inputs = rows * columns * channels[-1]
-        if not layers:
-            inputs = round_up(inputs, per_row)
-        for count in (*self.hidden, self.outputs):
-            first = not layers
-            layers.append(
-                Layer(
-                    convolution=False,
-                    kernel=1,
-                    stride=1,
-                    in_height=1,
-                    in_width=1,
-                    in_channels=inputs,
-                    out_height=1,
-                    out_width=1,
-                    filters=count,
-                    per_row=per_row if first else ROW,
-                )
-            )
-            inputs = round_up(count, ROW)
-        return tuple(layers)
+        """Every ``Layer``, first to last."""
+        return layers_of(self)
 
     @cached_property
     def map_rows(self):

@@ -6,7 +6,7 @@ from functools import cached_property
 from hw.fa3c.rows import ROW
 from hw.shell.command import round_up
 
-__all__ = ["Layer"]
+__all__ = ["Layer", "layers_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +82,58 @@ class Layer:
     def products(self):
         """Multiply-accumulates of FW for one sample."""
         return self.out_height * self.out_width * self.out_channels * self.depth
+
+
+def layers_of(config):
+    """A tuple of every Layer of the network of a Fa3cConfig, first to last.
+
+    A convolution computes only the pixels that the taps of the next convolution reach: the
+    gradient of all other pixels is 0.
+    """
+    sizes, channels = [(config.height, config.width)], [config.in_channels]
+    for filters, kernel, stride in config.convolutions:
+        sizes.append(tuple((size - kernel) // stride + 1 for size in sizes[-1]))
+        channels.append(round_up(filters, ROW))
+    per_row = ROW if config.binary32 else 4 * ROW
+    layers, (height, width) = [], sizes[-1]
+    for place in reversed(range(len(config.convolutions))):
+        filters, kernel, stride = config.convolutions[place]
+        in_height, in_width = ((size - 1) * stride + kernel for size in (height, width))
+        layers.insert(
+            0,
+            Layer(
+                convolution=True,
+                kernel=kernel,
+                stride=stride,
+                in_height=in_height,
+                in_width=in_width,
+                in_channels=channels[place],
+                out_height=height,
+                out_width=width,
+                filters=filters,
+                per_row=ROW if place else per_row,
+            ),
+        )
+        height, width = in_height, in_width
+    rows, columns = sizes[-1]
+    inputs = rows * columns * channels[-1]
+    if not layers:
+        inputs = round_up(inputs, per_row)
+    for count in (*config.hidden, config.outputs):
+        first = not layers
+        layers.append(
+            Layer(
+                convolution=False,
+                kernel=1,
+                stride=1,
+                in_height=1,
+                in_width=1,
+                in_channels=inputs,
+                out_height=1,
+                out_width=1,
+                filters=count,
+                per_row=per_row if first else ROW,
+            )
+        )
+        inputs = round_up(count, ROW)
+    return tuple(layers)

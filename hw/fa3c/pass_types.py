@@ -106,6 +106,8 @@ class Pass(NamedTuple):
         one row for the bias
     relu : in FW, negative outputs become 0; in BW, the errors of inputs that are 0 become 0
     taps : Taps of BW of a convolution, else None
+    fold : (turns, stride): after so many turns of level 0 ``words`` begin anew, ``stride`` chunks
+        later; None: they go on
     """
 
     kind: Kind
@@ -125,3 +127,4 @@ class Pass(NamedTuple):
     drain: Nest | None
     relu: bool
     taps: Taps | None
+    fold: tuple | None = None

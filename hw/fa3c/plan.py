@@ -16,9 +16,11 @@ level   FW conv   FW fc       GC conv        GC fc     BW conv           BW fc
 
 A *chunk* is as many neighbouring words as a unit has lanes. Levels 3 to 1 add up: one round of them
 makes a *group* of sums, which is then drained. The tap rows of BW are those that meet an error row
-(``Taps``), so their number depends on the input row.
+(``Taps``), so their number depends on the input row. If a tap row of GC has few chunks, a sweep
+goes through those of several tap rows (``fold``), whose lines are filled together.
 """
 
+from hw.fa3c.config import LINE_ROWS
 from hw.fa3c.pass_types import BATCH, Kind, Nest, Pass, Segments, Source, Taps
 from hw.fa3c.rows import ROW
 
@@ -27,7 +29,7 @@ __all__ = ["RETURN", "forward_passes", "layer_pass", "training_passes"]
 #: Clocks after which a PE can add to the same slot again: it reads, adds, and writes the sum.
 RETURN = 8
 
-#: Slots of a block of GC, if a tap row, or a layer's inputs, take more than one block.
+#: Slots of a block of GC, at most, if a tap row, or a layer's inputs, take more than one block.
 _GC_BLOCK_SLOTS = 24
 
 
@@ -121,22 +123,42 @@ def _gradient(config, number, layer):
             rows=Nest((*counts, 1, 1), (1, 0, 0, layer.out_rows, 0, 0, 0), errors),
             **common,
         )
-    chunks, line = layer.kernel * layer.in_channels // lanes, layer.line_rows
-    size = chunks if chunks < 32 else _GC_BLOCK_SLOTS
-    blocks = -(-chunks // size)
-    counts = (groups, layer.kernel, blocks, BATCH, height)
+    chunks = layer.kernel * layer.in_channels // lanes
+    joined = _joined_rows(layer, chunks)
+    line = joined * layer.line_rows
+    size = joined * chunks if chunks < 32 else _GC_BLOCK_SLOTS
+    blocks = -(-joined * chunks // size)
+    counts = (groups, layer.kernel // joined, blocks, BATCH, height)
     return Pass(
         words=Nest(
             (*counts, width, size), (0, 0, size, 0, 0, layer.stride * layer.in_channels // lanes, 1)
         ),
-        last_slots=chunks - (blocks - 1) * size,
-        fill=Nest((*counts, line), (0, line, 0, layer.in_rows, layer.stride * line, 1), inputs),
+        last_slots=joined * chunks - (blocks - 1) * size,
+        fill=Nest(
+            (*counts, line),
+            (0, line, 0, layer.in_rows, layer.stride * layer.line_rows, 1),
+            inputs,
+        ),
         last_rows=0,
+        fold=(chunks, layer.line_rows * layer.per_row // lanes) if joined > 1 else None,
         rows=Nest(
             (*counts, width, 1), (1, 0, 0, layer.out_rows, width * groups, groups, 0), errors
         ),
         **common,
     )
+
+
+def _joined_rows(layer, chunks):
+    """Tap rows of a convolution that a sweep of GC takes one after the other: so many that the sums
+    of ``chunks`` chunks each do not return too early, as far as lines and slots have room."""
+    allowed = [
+        rows
+        for rows in range(1, layer.kernel + 1)
+        if layer.kernel % rows == 0
+        and (rows == 1 or rows * chunks <= _GC_BLOCK_SLOTS)
+        and (rows == 1 or rows * layer.line_rows <= LINE_ROWS)
+    ]
+    return min([rows for rows in allowed if rows * chunks >= RETURN], default=max(allowed))
 
 
 def _backward(config, number, layer):

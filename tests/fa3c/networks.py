@@ -51,6 +51,8 @@ NETWORKS = {
     "four lanes": network(lanes=4, convolutions=((17, 2, 1), (5, 3, 2)), height=9, width=10),
     "eight lanes": network(lanes=8, convolutions=((5, 3, 3), (33, 2, 2)), height=20, width=15),
     "sixteen lanes": network(lanes=16, convolutions=((3, 2, 2), (18, 1, 1)), hidden=(), width=5),
+    # Fewer chunks in a tap row than the sums of GC need: a sweep takes all four tap rows.
+    "joined tap rows": network(lanes=4, channels=2, convolutions=((5, 4, 2),), height=9, width=8),
     "kernel of one": network(convolutions=((4, 1, 1), (4, 4, 3)), height=8, width=4),
     "three layers": network(
         convolutions=((4, 3, 1), (4, 3, 2), (4, 2, 1)), height=10, width=9, binary32=True, lanes=1

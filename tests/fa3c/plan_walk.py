@@ -172,6 +172,8 @@ class Walk:
                 words = np.ones(lanes, np.float32)
             else:
                 chunk = _at(plan.words, (*turns, step))
+                if plan.fold:
+                    chunk += step // plan.fold[0] * (plan.fold[1] - plan.fold[0])
                 words = self.line[chunk * lanes : (chunk + 1) * lanes]
             self._step((slot, partial), words, rows, self.clock + step)
         self.clock += max(slots + extra, plan.hold)

@@ -39,7 +39,16 @@ def test_sizes_that_are_filled_up():
     """Channels to the lanes, filters to 16, inputs of a fully connected layer to whole rows."""
     config = Fa3cConfig(height=3, width=3, channels=3, lanes=4, convolutions=((5, 2, 1),))
     assert (config.layers[0].in_channels, config.layers[0].out_channels) == (4, 16)
+    assert Fa3cConfig(lanes=8).in_channels == Fa3cConfig(lanes=16).in_channels == 4
+    assert Fa3cConfig(lanes=8, channels=3).in_channels == 4
+    for kernel, stride, lanes, held in ((4, 2, 8, 4), (4, 2, 4, 4), (3, 2, 4, 4), (4, 2, 2, 3)):
+        few = dict(height=12, width=12, channels=3, convolutions=((5, kernel, stride),))
+        config = Fa3cConfig(lanes=lanes, **few)
+        assert config.in_channels == held
+        assert held * kernel % lanes == held * stride % lanes == 0
     bytes_, words = (Fa3cConfig(**DENSE, channels=21, binary32=kind) for kind in (False, True))
+    assert Fa3cConfig(**DENSE | dict(width=5), channels=3).layers[0].in_channels == 64
+    assert Fa3cConfig(**DENSE | dict(width=6), channels=11).layers[0].in_channels == 128
     assert (bytes_.layers[0].in_channels, words.layers[0].in_channels) == (64, 32)
 
 

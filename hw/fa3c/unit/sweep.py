@@ -124,6 +124,8 @@ class Sweep(wiring.Component):
             "gradient": lambda p: p.kind == Kind.GC,
             "mask": lambda p: p.kind == Kind.BW,
             "relu": lambda p: p.relu and p.kind == Kind.FW,
+            "fold": lambda p: p.fold[0] if p.fold else 0,
+            "skipped": lambda p: p.fold[1] - p.fold[0] if p.fold else 0,
             "of_batch": lambda p: p.drain is not None and outputs(p) == BATCH,
             "outputs": outputs,
         }
@@ -174,7 +176,7 @@ class Sweep(wiring.Component):
             nest.o.ready.eq(~begins | started),
             step.eq(nest.o.valid & nest.o.ready),
             self.line_release.eq(step & line_ends),
-            self.line_address.eq(turn.word),
+            self.line_address.eq(turn.word + self._skipped(m, p, step, ends)),
             self.line_wide.eq(p["wide"]),
             self.line_one.eq(bias & ends),
         ]
@@ -188,6 +190,21 @@ class Sweep(wiring.Component):
         later = LineBuffer.LATENCY
         m.d.comb += self.half.eq(delay(m, half, later, name="half"))
         return m
+
+    def _skipped(self, m, p, step, ends):
+        """The chunks between the folds of a sweep, so far."""
+        if not any(each.fold for each in self.passes):
+            return 0
+        turns, skipped = Signal.like(p["fold"]), Signal.like(self.line_address)
+        again = Signal()
+        m.d.comb += again.eq(turns + 1 == p["fold"])
+        with m.If(step):
+            m.d.sync += turns.eq(Mux(ends | again, 0, turns + 1))
+            with m.If(ends):
+                m.d.sync += skipped.eq(0)
+            with m.Elif(again):
+                m.d.sync += skipped.eq(skipped + p["skipped"])
+        return skipped
 
     def _rows(self, m, p, swap, full, loaded):
         """Loads the next rows into the array, in the clock of a swap at the earliest."""
