@@ -102,7 +102,7 @@ VALUES = {
         "lanes": _one_of(1, 1, 2, 4),
         "units": _some(1, 2, *ROLES),
         "batch": _one_of(1, 2, 8),
-        "steps": _one_of(1, 3, 16),
+        "steps": _one_of(1, 3, 16, 32),
         "agents": _one_of(1, 2, 8, 256),
         "snapshots": _one_of(1, 2, 32),
         "tasks": _one_of(1, 2, 65, 256),

@@ -36,7 +36,7 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
     hidden: tuple = (128,)
     activation: Annotated[str, Choice(("relu",))] = "relu"
     #: Steps of a rollout (t_max), from which a gradient step learns.
-    batch_size: Annotated[int, Integer(1, 16)] = 5
+    batch_size: Annotated[int, Integer(1, 32)] = 5
     learning_rate: float = 7e-4
     #: Number that is added to the mean of squared gradients, inside the root.
     optimizer_epsilon: float = 0.1

@@ -126,7 +126,7 @@ class Fa3cConfig(ConfigBase):
             if not self.units_for(work):
                 raise UsageError(f"units must have one that can {work}, not {self.units!r}")
         check_range("batch", self.batch, 1, 8)
-        check_range("steps", self.steps, 1, 16)
+        check_range("steps", self.steps, 1, SLOTS)
         check_range("agents", self.agents, self.batch, 256, " (no fewer than the batch)")
         check_range("snapshots", self.snapshots, 1, 32)
         check_range("tasks", self.tasks, 1, 256)
@@ -169,6 +169,12 @@ class Fa3cConfig(ConfigBase):
         """Number of partial sums of each output of a fully connected layer, 1 or 2. Chunks of
         ``lanes`` inputs go to them in turn."""
         return 2 if self.lanes < 8 else 1
+
+    @property
+    def error_partials(self):
+        """Number of partial sums of each error of a fully connected layer's inputs: ``partials``,
+        or 1 if the slots of a PE are too few for those of ``steps`` samples."""
+        return self.partials if self.steps * self.partials <= SLOTS else 1
 
     def units_for(self, work):
         """Numbers of the units whose role allows ``work``, "infer" or "train"."""

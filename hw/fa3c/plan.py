@@ -181,8 +181,8 @@ def _backward(config, number, layer):
         return Pass(
             words=Nest((1, 1, channels, groups, 1, chunks, BATCH), (0, 0, 0, 0, 0, 1, chunks)),
             slots=(0, 0, 0, 0, 0, 0, 1),
-            partials=config.partials,
-            hold=RETURN // config.partials,
+            partials=config.error_partials,
+            hold=RETURN // config.error_partials,
             fill=Nest((1, 1, channels, groups, 1, BATCH), (0, 0, 0, 1, 0, layer.out_rows), errors),
             rows=Nest((1, 1, channels, groups, 1, 1, ROW), (0, 0, groups * ROW, ROW, 0, 0, 1)),
             segments=patches,

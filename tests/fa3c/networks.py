@@ -63,6 +63,17 @@ NETWORKS = {
         height=1, width=1, channels=5, convolutions=(), hidden=(), lanes=1, binary32=True, steps=2
     ),
     "vectors": network(height=1, width=1, channels=21, convolutions=(), hidden=(17, 5), lanes=4),
+    # The slots of a PE are too few for two partial sums of 20 samples.
+    "long rollouts": network(
+        height=1,
+        width=1,
+        channels=5,
+        convolutions=(),
+        hidden=(17,),
+        lanes=1,
+        binary32=True,
+        steps=20,
+    ),
     "vectors of words": network(
         height=1, width=1, channels=21, convolutions=(), hidden=(17,), lanes=1, binary32=True
     ),

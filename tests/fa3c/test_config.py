@@ -91,6 +91,7 @@ def test_json():
         ),
         (dict(convolutions=3), "convolutions must be a tuple, not 3"),
         (dict(convolutions=((0, 8, 4),)), "filters must be an integer in 1..512, not 0"),
+        (dict(steps=33), "steps must be an integer in 1..32, not 33"),
         (dict(convolutions=((16, 17, 4),)), "kernel must be an integer in 1..16, not 17"),
         (dict(convolutions=((16, 4, 5),)), "stride must be an integer in 1..4 .the kernel., not 5"),
         (dict(height=7), "layer 0 must have an output, not a kernel larger than its input"),

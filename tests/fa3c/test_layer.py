@@ -1,11 +1,13 @@
 """The fast twins of a layer's passes against the table of passes, step by step; bit for bit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fa3c.networks import NETWORKS, observations, random_networks, theta
 from fa3c.plan_walk import Walk
 
-from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.config import SLOTS, Fa3cConfig
 from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.rows import ROW, ROW_BYTES
@@ -38,7 +40,8 @@ def parameters(config, rows, number):
 
 
 def check(config, rows, screens, errors):
-    """All passes of an inference of ``screens``, and of a training task of ``errors``."""
+    """All passes of an inference of ``screens``, and of a training task of ``errors``. The outputs
+    of more samples than PEs have slots for are those of several inferences: the twin's."""
     count, layers = len(screens), range(len(config.layers))
     twins = [LayerTwin(config, number) for number in layers]
     walk = Walk(config, rows, count)
@@ -46,8 +49,11 @@ def check(config, rows, screens, errors):
     walk.put(0, raw.view(np.float32) if config.binary32 else raw)
     maps = [twins[0].numbers(screens)]
     for plan, twin in zip(forward_passes(config), twins, strict=True):
-        walk.execute(plan)
         maps.append(twin.forward(parameters(config, rows, plan.layer), maps[-1]))
+        if count > SLOTS // plan.partials:
+            walk.put(plan.layer + 1, maps[-1].reshape(count, -1, ROW))
+            continue
+        walk.execute(plan)
         same(maps[-1], walk.get(plan.layer + 1), f"FW {plan.layer}")
     walk.put(len(layers), errors.reshape(count, -1, ROW))
     for plan in training_passes(config):
@@ -70,6 +76,16 @@ def test_the_table_of_passes(config, count):
     count = min(count, config.samples)
     errors = rng.standard_normal((count, config.map_rows[-1] * ROW)).astype(np.float32)
     check(config, theta(config, rng), observations(config, rng, count), errors)
+
+
+@pytest.mark.parametrize("steps, lanes", [(17, 1), (32, 1), (32, 8), (16, 4)])
+def test_as_many_samples_as_a_training_may_have(steps, lanes):
+    """One partial sum of an error where two of so many samples have no slots."""
+    config = replace(NETWORKS["long rollouts"], steps=steps, lanes=lanes)
+    rng = np.random.default_rng(2)
+    assert config.error_partials == (2 if steps == 16 else 1)
+    errors = rng.standard_normal((steps, config.map_rows[-1] * ROW)).astype(np.float32)
+    check(config, theta(config, rng), observations(config, rng, steps), errors)
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])

@@ -2,7 +2,8 @@
 
 The products of an output are added in ``chains`` chains: chain q has the products k with k mod
 chains = q, from the left, and begins with its first product. The chains are then added in a tree
-over neighbours. chains is the number of lanes; in a fully connected layer, lanes * partials.
+over neighbours. chains is the number of lanes; in a fully connected layer, lanes * partials (in BW,
+lanes * error_partials).
 
 FW   output o of a pixel: k = (ky, kx, c); + bias; ReLU in all layers but the last
 GC   weight (o, k): one chain over (sample, row, column) of input * error; a bias: one of the errors
@@ -30,7 +31,8 @@ class LayerTwin:
 
     def __init__(self, config, number):
         self.config, self.number, self.layer = config, number, config.layers[number]
-        self.chains = config.lanes * (1 if self.layer.convolution else config.partials)
+        partials = (1, 1) if self.layer.convolution else (config.partials, config.error_partials)
+        self.chains, self.error_chains = (config.lanes * each for each in partials)
         self.relu = number < len(config.layers) - 1
         self.has_bytes = self.layer.per_row > ROW
 
@@ -65,7 +67,7 @@ class LayerTwin:
         pixels = (layer.in_height, layer.in_width) if layer.convolution else (1, len(inputs))
         inputs = inputs.reshape(shape.samples, *pixels, -1, ROW)
         out = np.empty_like(inputs)
-        passes.backward(shape, self.chains, parameters, self._lines(errors), inputs, out)
+        passes.backward(shape, self.error_chains, parameters, self._lines(errors), inputs, out)
         return out.reshape(len(errors), -1)
 
     def _shape(self, samples):

@@ -163,7 +163,7 @@ def test_networks_are_the_configs():
 
 
 BAD = [
-    ("activation", "tanh"), ("batch_size", 0), ("batch_size", 17), ("learning_rate", 0),
+    ("activation", "tanh"), ("batch_size", 0), ("batch_size", 33), ("learning_rate", 0),
     ("optimizer_epsilon", 0), ("decay", 1.1), ("decay", -0.1), ("max_gradient_norm", 40.0),
     ("value_coefficient", -1), ("entropy_coefficient", -1), ("reward_clip", 0), ("gamma", 1.1),
     ("convolutions", 5), ("convolutions", ((16, 8),)), ("hidden", (0,)),
