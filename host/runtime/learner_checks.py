@@ -8,6 +8,7 @@ from host.card.kernel import Kernel
 from host.runtime.experience import Fields
 from hw.designs import DESIGNS
 from hw.errors import UsageError
+from hw.learner.records import LIMIT
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
 __all__ = ["check_actions", "check_batch", "check_drawn", "check_experiences", "checked_inserts"]
@@ -119,6 +120,8 @@ def _rule(learner, name, dtype):
         return "in -1..1", lambda x: abs(x) <= 1
     if learner.bounded and name == "discount":
         return "in 0..1", lambda x: (x <= 1) & ~np.signbit(x)
+    if learner.early_priorities and name in ("reward", "discount"):
+        return "in -2**100..2**100, both excluded", lambda x: abs(x) < LIMIT
     return "finite", np.isfinite
 
 

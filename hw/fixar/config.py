@@ -122,6 +122,7 @@ class FixarConfig(ConfigBase):
     lanes = 1
     acts = "actor"
     bounded = True
+    early_priorities = False
 
     def __post_init__(self):
         freeze_lists(self, "hidden")

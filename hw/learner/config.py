@@ -126,6 +126,14 @@ class LearnerConfig(ConfigBase):
         return max(layer.cycles for layers in self.networks.values() for layer in layers)
 
     @property
+    def early_priorities(self):
+        """Whether TD errors become priorities as they come, before all of the batch are there. So
+        it is in fixed point, where no TD error of a legal experience is infinite or a NaN:
+        rewards and discounts are below 2**100 (``hw.learner.records.word_rules``), and activations
+        below 2**17."""
+        return self.arithmetic.saturates
+
+    @property
     def acts(self):
         """The name of the network whose outputs decide what the agent does."""
         return algorithm_of(self).acts

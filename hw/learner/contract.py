@@ -45,7 +45,7 @@ class LearnerControl(wiring.Signature):
     diverged : In(1), diverged_index : In(32)
         ``diverged``: a TD error of this batch was infinite or NaN; it stays high until the next
         ``train``. ``diverged_index`` is the index in the replay memory of the first such
-        experience.
+        experience. With ``early_priorities`` of the learner's config every TD error is finite.
     update : Out(1)
         Update all parameters, those of each layer as soon as its gradients are complete. ``update``
         comes after the last TD error has left, because from then on no forward pass reads weights.

@@ -6,9 +6,12 @@ memory, an iteration that waits for its draw takes ::
 
     t + (B + L + P) + insert + (max(B, beats read, n) + L + max(read, W - 3) + Q + M) + 18
 
-because UPDATE, INSERT and the next SAMPLE follow the last TD error one after the other. Another one
-takes its gradient step and 2 clocks. These are the clocks that REPORT has, one less than there are
-from the beginning of an iteration to that of the next. Tests compare all with the simulation.
+because UPDATE, INSERT and the next SAMPLE follow the last TD error one after the other; with
+``early_priorities`` of the learner's config, the first B is the TD errors in the last beat alone,
+and 2 clocks are past.
+Another one takes its gradient step and 2 clocks. These are the clocks that REPORT has, one less
+than there are from the beginning of an iteration to that of the next. Tests compare all with the
+simulation.
 """
 
 from hw.learner.config import PARAMETER_SETS
@@ -23,6 +26,7 @@ from hw.replay.command_clocks import (
     stored_clocks,
     updated_clocks,
 )
+from hw.replay.records import ITEM
 from hw.replay.tree.manager import ReplayManager
 from hw.shell.memory_clocks import latencies
 from hw.shell.program import COMMAND_BYTES
@@ -31,6 +35,8 @@ __all__ = ["act_clocks", "clocks", "learn_clocks", "store_clocks", "train_clocks
 
 #: Clocks of states, and of registers between units: from two simulated kernels, the same in others.
 _LEARN, _INSERT, _ACT, _STORE = 18, 13, 13, 8
+#: Those of ``_LEARN`` that are past where UPDATE has begun before the last TD error.
+_BEGUN = 2
 #: Clocks of a section that is stored, besides its words, and of one that is passed over.
 _SECTION, _PASSED = 9, 2
 
@@ -63,6 +69,9 @@ def learn_clocks(config, batch, inserts=0, read=None, write=None):
     learner, (read, write) = config.learner, _latencies(config, read, write)
     manager, granules = ReplayManager.latency_of(config.replay), record_granules(learner)
     update, insert = updated_clocks(config, batch), 0
+    if learner.early_priorities:
+        left = (batch - 1) % (config.engine.beat_bytes // ITEM.size) + 1
+        update = updated_clocks(config, left) - _BEGUN
     if inserts:
         stored = stored_clocks(config, inserts, granules)
         insert = read + queue_clocks(config) + stored + write + _INSERT

@@ -10,13 +10,17 @@ from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, REPLAY_STATUS
 from hw.shell.layout import Field, Layout
 
 __all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "record_granules"]
-__all__ += ["FINITE", "ONE", "WORDS", "WordRule", "action_granules", "observation_granules"]
+__all__ += ["BELOW_LIMIT", "FINITE", "LIMIT", "ONE", "WORDS", "WordRule", "action_granules"]
+__all__ += ["observation_granules"]
 __all__ += ["record_words", "word_rules"]
 
 #: 32-bit words of a granule.
 WORDS = GRANULE_BYTES // 4
 #: Bits of the largest finite binary32, and of 1.
 FINITE, ONE = 0x7F7F_FFFF, 0x3F80_0000
+#: Where TD errors are finite by construction, rewards and discounts are below LIMIT. The bits of
+#: the largest binary32 below it.
+LIMIT, BELOW_LIMIT = 2.0**100, 0x717F_FFFF
 
 HYPERPARAMETERS = Layout(
     "Hyperparameters",
@@ -80,8 +84,10 @@ ERRORS = {
     LearnError.RECORD: ("record", "SETUP gave experiences another size than the learner reads"),
     LearnError.NUMBER: (
         "number",
-        "an experience of a batch has a number that is infinite or NaN, or an action that does not "
-        "exist, or an importance weight that is infinite, NaN or negative (-0 too), or no weight "
+        "an experience of a batch has a number that is infinite or NaN, or, in fixed point, a "
+        "reward or a discount of 2**100 or more (or of -2**100 or less), or an action that does "
+        "not exist, or an importance weight that is infinite, NaN or negative (-0 too), or no "
+        "weight "
         "of the batch is above 0 (subnormals count as 0), for which its last experience stands; "
         "the detail is the index; nothing was learned from this batch; or an observation of ACT, "
         "which has written nothing; the detail is its position",
@@ -133,6 +139,7 @@ def word_rules(config):
     """A list with a WordRule for each word of an experience, in the order of ``record_words``.
 
     A binary32 number must be finite; a discrete action must be below ``config.action``. If
+    ``config.early_priorities``, rewards and discounts must be in -2**100..2**100, both excluded. If
     ``config.bounded``, actions must be in -1..1 and discounts in 0..1; a discount of -0 breaks the
     rule.
     """
@@ -140,6 +147,8 @@ def word_rules(config):
     rules = dict.fromkeys(record_words(config), finite)
     if config.discrete:
         rules["action"] = WordRule(False, config.action - 1)
+    if config.early_priorities:
+        rules |= dict.fromkeys(("reward", "discount"), WordRule(True, BELOW_LIMIT))
     if config.bounded:
         rules |= {"action": WordRule(True, ONE), "discount": WordRule(False, ONE)}
     return [rules[name] for name, (_, count) in record_words(config).items() for _ in range(count)]

@@ -194,3 +194,10 @@ BAD = {
     operands: Error.OPERANDS,
     results: Error.RESULTS,
 }
+
+
+def errors_of(config):
+    """``BAD`` of a kernel with this LearnerKernelConfig: where TD errors are finite by
+    construction, a reward that would make one infinite is refused as it is drawn."""
+    early = config.learner.early_priorities
+    return BAD | ({diverged: LearnError.NUMBER} if early else {})

@@ -6,8 +6,8 @@ kernel's tables says is the same for hardware and twin, right or wrong.
 
 import numpy as np
 
-__all__ = ["BETAS", "NOT_FINITE", "TAKEN", "WEIGHT", "WEIGHTS", "beta", "check", "inserted"]
-__all__ += ["outcome", "sent", "weightless"]
+__all__ = ["BETAS", "LIMITS", "NOT_FINITE", "TAKEN", "WEIGHT", "WEIGHTS", "beta", "check"]
+__all__ += ["inserted", "outcome", "sent", "weightless"]
 
 FIELD, NUMBER = 6, 34
 
@@ -21,6 +21,8 @@ WEIGHTS = {**NOT_FINITE, "-0": 0x8000_0000, "-1": 0xBF80_0000, "-subnormal": 0x8
 WEIGHT = 2
 #: Importance weights beside others of 1: nothing, next to nothing, the largest number.
 TAKEN = (0, 1, 0x7F7F_FFFF)
+#: In fixed point, 2**100 and -2**100 as a reward or a discount, and their neighbours: the errors.
+LIMITS = {0x7180_0000: NUMBER, 0xF180_0000: NUMBER, 0x717F_FFFF: 0, 0xF17F_FFFF: 0}
 #: Records of a batch, and the index of the first: the others follow.
 BATCH, FIRST = 5, 70
 

@@ -11,6 +11,7 @@ from learner.stand_in import StandInCore, StandInKernel
 from replay.kernels import unkind
 
 from host.card import open_card
+from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.learner.config import LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
@@ -32,7 +33,8 @@ def _kernel_config(data_width, lanes, capacity=37, **learner):
     )
 
 
-WIDE = _kernel_config(512, 1)
+#: TD errors become priorities as they come.
+WIDE = _kernel_config(512, 1, arithmetic=Arithmetic(kind="fixed"))
 #: Two lanes, four beats a record, and actions that are numbers. So many places that a LEARN may ask
 #: for more beats than a request has: ``test_limits``.
 NARROW = _kernel_config(128, 2, capacity=90, algorithm="ddpg", observation=3, action=2)

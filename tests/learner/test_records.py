@@ -9,6 +9,7 @@ from learner.core_programs import TrainingPrograms, run_both
 from learner.fault_courses import REAL
 from learner.record_cases import (
     BETAS,
+    LIMITS,
     NOT_FINITE,
     TAKEN,
     WEIGHT,
@@ -44,6 +45,12 @@ CASES = {
     **{f"action {bits:#x}": sent(4, ACTION, bits) for bits in (2, 3, 0x8000_0000, 0xFFFF_FFFF)},
     "the last action": sent(4, ACTION, 1, 0),
     "a discount of 2": sent(0, 12, 0x4000_0000, 0),
+    **{
+        f"word {word}, {bits:#x}": sent(word % 5, word, bits, error)
+        for word in (11, 12)
+        for bits, error in LIMITS.items()
+    },
+    "an observation beyond the limit of rewards": sent(2, 9, 0x7F7F_FFFF, 0),
     "a word behind": sent(0, 13, 0x7F80_0000, 0),
     # They are found as they are drawn.
     "INSERT of a NaN": inserted(0, 0, 0x7FC0_0000, 0),

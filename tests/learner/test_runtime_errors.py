@@ -62,18 +62,27 @@ def test_a_state_of_the_fixed_optimizer_s_predecessor_is_refused():
                 buffer.load_state_dict(old)
 
 
+_FIXED = kernel_config("dqn", arithmetic=FIXED)
+_LIMIT = r"in -2\*\*100\.\.2\*\*100, both excluded, not -1\.26765\d*e\+30"
+
+
 @pytest.mark.parametrize(
-    "name, value, rule",
+    "config, name, value, rule",
     [
-        *((name, np.nan, "finite, not nan") for name in ("obs", "reward", "discount", "next_obs")),
-        ("action", 2, r"in 0\.\.1, not 2"),
+        *(
+            (DQN, name, np.nan, "finite, not nan")
+            for name in ("obs", "reward", "discount", "next_obs")
+        ),
+        (DQN, "action", 2, r"in 0\.\.1, not 2"),
+        *((_FIXED, name, -(2.0**100), _LIMIT) for name in ("reward", "discount")),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_an_experience_that_is_none(monkeypatch, name, value, rule):
+def test_an_experience_that_is_none(monkeypatch, config, name, value, rule):
     """Named with its field; once overwritten, learning goes on."""
-    with opened(DQN) as kernel:
-        buffer = filled(kernel, DQN, 15)
-        bad = experiences(DQN, 1)
+    with opened(config) as kernel:
+        buffer = filled(kernel, config, 15)
+        bad = experiences(config, 1)
         bad[name][...] = value
         with monkeypatch.context() as patch:
             # As a checkpoint may bring it: ``add`` refuses such an action.

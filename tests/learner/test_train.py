@@ -5,7 +5,7 @@ import pytest
 from faults import assert_same, failed, shell_of
 from learner.fault_courses import REAL, Lesson, learner_status, without_clocks
 from learner.learning import experiences, parameters
-from learner.modelled import adam, opened
+from learner.modelled import adam, kernel_config, opened
 from learner.test_kernel import same
 from replay.kernels import opened as cards
 
@@ -15,6 +15,7 @@ from hw.replay.commands import Opcode
 from hw.replay.records import HEADER
 
 LEARNER, BATCH, CAPACITY = REAL.learner, 16, 40
+_LIMITED = r"in -2\*\*100\.\.2\*\*100, both excluded"
 
 
 def buffers(kernel, rng):
@@ -109,7 +110,8 @@ def test_bad_arguments():
             (r"^experiences must be 48 \(3 batches of 16\), not 32", {}, dict(steps=adam(3, 0.01))),
             (r"^batch_size must be a multiple of 1", {}, dict(batch_size=17)),
             (r"^action must be in 0\.\.1, not 2 at position 3", {"action": (3, 2)}, {}),
-            (r"^reward must be finite, not nan at position 5", {"reward": (5, np.nan)}, {}),
+            (rf"^reward must be {_LIMITED}, not nan at position 5", {"reward": (5, np.nan)}, {}),
+            (rf"^discount must be {_LIMITED}, not 1.26\d*e\+30 at", {"discount": (6, 2**100)}, {}),
             (r"^obs must be finite, not inf at position 31", {"obs": (31, np.inf)}, {}),
             (r"^weights must have shape \(32,\), not \(3,\)", {}, dict(weights=ones[:3])),
             (r"^weights must not be negative, as -1.0 at position 4", {}, dict(weights=negative)),
@@ -130,7 +132,7 @@ def test_a_batch_that_diverges():
     rng = np.random.default_rng(8)
     data = experiences(LEARNER, rng, 2 * BATCH)
     data["reward"][BATCH + 2] = data["discount"][BATCH + 2] = 3e38
-    with opened(REAL) as kernel:
+    with opened(kernel_config("dqn", hidden=LEARNER.hidden)) as kernel:
         buffer = buffers(kernel, rng)
         with pytest.raises(Diverged, match=str(BATCH + 2)):
             buffer.train(adam(2, 0.01), data, batch_size=BATCH)

@@ -70,13 +70,14 @@ def test_writes_of_reports(case):
         trial.check("host", "B", number, "report", number)
 
 
-@pytest.mark.parametrize("config", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize(
-    "error, fields",
+    "config, error, fields",
     [
-        (LearnError.NUMBER, dict(discount=np.nan)),
-        (LearnError.DIVERGED, dict(reward=np.uint32(0x7F00_0000).view(np.float32))),
+        (WIDE, LearnError.NUMBER, dict(discount=np.nan)),
+        (NARROW, LearnError.NUMBER, dict(discount=np.nan)),
+        (NARROW, LearnError.DIVERGED, dict(reward=np.uint32(0x7F00_0000).view(np.float32))),
     ],
+    ids=["wide", "narrow", "diverged"],
 )
 def test_axi_wins_over_what_a_failed_batch_holds(config, error, fields):
     """LEARN refuses every experience; where it trains on them, also hyperparameters that it does

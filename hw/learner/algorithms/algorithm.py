@@ -86,7 +86,8 @@ class Algorithm(ABC):
         Fields of the LearnerConfig that no other algorithm uses.
     loss : type
         The pipeline of the loss: a component with the ports, the latencies and the ``estimate`` of
-        ``TdLoss``.
+        ``TdLoss``. In fixed point its TD errors must be finite for rewards and discounts below
+        2**100.
     numbers : tuple of str
         Names of the activations that are kept of a sample's outputs until the sample enters the
         pipeline.

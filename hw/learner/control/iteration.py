@@ -1,9 +1,7 @@
-"""Iterations of LEARN and TRAIN: asks for batches, tells the learner each step, writes a report for
-each.
+"""Iterations of LEARN and TRAIN: asks for batches, tells the learner each step, writes reports.
 
-The batch of the next iteration is drawn, or read, while the learner still works on this one.
-An iteration takes the clocks of its gradient step, those of the draw that are not hidden behind it,
-and 3 more.
+The batch of the next iteration is drawn, or read, while the learner still works on this one
+(``hw.learner.iteration_clocks``).
 """
 
 from functools import partial
@@ -35,11 +33,10 @@ class Iteration(wiring.Component):
     updates the parameters and writes a REPORT.
 
     The command UPDATE (new priorities) is given when all TD errors of the batch are known to be
-    finite, so that a batch that diverged leaves the priorities alone. INSERT follows, then the
-    SAMPLE of the next iteration, which sees the results of both. All three run while the learner
-    computes gradients; each layer updates its parameters when its gradients are complete. In the
-    last iteration no SAMPLE follows. An error of a SAMPLE ends the command when the iteration
-    before it is done and reported.
+    finite, so that a batch that diverged leaves the priorities alone; with ``early_priorities`` of
+    the learner's config already with ``train``. INSERT and the SAMPLE of the next iteration, if one
+    follows, run while the learner computes gradients; each layer updates its parameters when its
+    own are complete. An error of a SAMPLE ends the command once the iteration before is reported.
 
     A TRAIN reads its next batch as soon as the learner trains on this one, and writes TD errors at
     the point where a LEARN gives priorities. HYPERPARAMETERS are fetched an iteration ahead.
@@ -52,7 +49,7 @@ class Iteration(wiring.Component):
     -------
     start : In(1), raw : In(512), trains : In(1)
         ``start``, a pulse: begin the command ``raw`` (64 bytes), which has passed its rules.
-        ``trains``: it is a TRAIN; if 0, a LEARN. ``raw`` and ``trains`` are steady until ``done``.
+        ``trains``: it is a TRAIN; if 0, a LEARN. Both are steady until ``done``.
     run : In(32)
         Bytes of the experiences that an iteration of LEARN stores, or of the batch that an
         iteration of TRAIN trains on. Steady until ``done``.
@@ -180,8 +177,8 @@ class Iteration(wiring.Component):
         m.next = then
 
     def _begin_states(self, m):
-        """The states at the beginning of a command, and those that ask for the next iteration's
-        batch, whose error waits for the end of the iteration under way."""
+        """The states at the begin of a command, and those that ask for the next batch, whose error
+        waits for the end of the iteration under way."""
         reader, jobs = self._reader, self._jobs
         with m.State("IDLE"):
             m.d.sync += self.done.eq(0)
@@ -216,10 +213,10 @@ class Iteration(wiring.Component):
                 self._fail(m, jobs.error, jobs.detail, "SETTLE")
 
     def _training_states(self, m):
-        """The states of training: the batch, its TD errors, the update, and new priorities or a
-        list."""
+        """The states of training: the batch, TD errors, the update, new priorities or a list."""
         learner, reader, writer, jobs = self.learner, self._reader, self._writer, self._jobs
         last = self._left == 1
+        early = ~self.trains & self.config.learner.early_priorities
         with m.State("TAKE"):
             m.d.comb += reader.take.eq(1)
             m.next = "LOADED"
@@ -229,9 +226,11 @@ class Iteration(wiring.Component):
             with m.Elif(learner.loaded & learner.bad):
                 self._fail(m, LearnError.NUMBER, learner.bad_index)
             with m.Elif(learner.loaded):
-                m.d.comb += [learner.train.eq(1), reader.fetch.eq(~last)]
+                m.d.comb += [learner.train.eq(1), reader.fetch.eq(~last), jobs.give.eq(early)]
                 m.d.sync += [self._training.eq(1), self._begun.eq(0)]
                 m.next = "TD"
+                with m.If(early):
+                    m.next = "GIVE"
         with m.State("TD"):
             ahead = reader.available & ~reader.failed & ~self._begun
             with m.If(self.trains & ~last & ahead):
@@ -240,12 +239,13 @@ class Iteration(wiring.Component):
             with m.If(self.complete & learner.diverged):
                 self._fail(m, LearnError.DIVERGED, learner.diverged_index)
             with m.Elif(self.complete):
-                # Each layer waits for its own gradients; meanwhile, the priorities.
                 m.d.comb += [learner.update.eq(1), jobs.give.eq(~self.trains)]
                 m.next = "GIVE"
                 with m.If(self.trains):
                     m.next = "LIST"
         with m.State("GIVE"):
+            # All TD errors are there before the job is done, those that went early too.
+            m.d.comb += learner.update.eq(self.complete & ~self._updated)
             # The iteration has learned, whatever becomes of its experiences.
             with m.If(jobs.done):
                 m.d.sync += [self.error.eq(jobs.error), self.detail.eq(jobs.detail)]

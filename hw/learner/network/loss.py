@@ -69,7 +69,8 @@ class Loss(wiring.Component):
         All samples are in all sums; high until the next ``start``.
     diverged : Out(1), diverged_index : Out(32)
         ``diverged``: a TD error of this batch was infinite or NaN; high until the next ``start``.
-        ``diverged_index`` is the index of the first such experience.
+        ``diverged_index`` is the index of the first such experience. With ``early_priorities`` of
+        the config there is none, and both are 0.
     saturations : Out(1)
         A gradient was clipped in this clock.
     """
@@ -135,7 +136,7 @@ class Loss(wiring.Component):
         error = gradient + config.last_network.outputs.bit_length()
         # The largest of the outputs, if an algorithm looks for it.
         largest = number if algorithm.discrete else 0
-        wide = 0 if arithmetic.saturates else 32
+        wide, diverged = (0, 0) if arithmetic.saturates else (32, 33)
         lane = Estimate(lut=5 * number + wide // 2, ff=2 * sample + error + largest)
         queues = ((lanes * sample, _SLOTS), (ITEM.size * 8, ahead * lanes), (lanes * error, ahead))
         return together(
@@ -143,7 +144,7 @@ class Loss(wiring.Component):
                 algorithm.loss.estimate(arithmetic),
                 times(lanes, lane),
                 *(Queue.estimate(width, depth) for width, depth in queues),
-                Estimate(lut=85 + (lanes - 1) * sample, ff=57 + wide),
+                Estimate(lut=85 + (lanes - 1) * sample, ff=24 + diverged + wide),
             ]
         )
 
@@ -255,10 +256,11 @@ class Loss(wiring.Component):
             queue.i.p.value.eq(td.value),
         ]
         wiring.connect(m, queue.o, wiring.flipped(self.td))
-        with m.If(td.valid & ~is_finite(td.value) & ~self.diverged):
-            m.d.sync += [self.diverged.eq(1), self.diverged_index.eq(td_index)]
-        with m.If(self.start):
-            m.d.sync += self.diverged.eq(0)
+        if not self.config.early_priorities:
+            with m.If(td.valid & ~is_finite(td.value) & ~self.diverged):
+                m.d.sync += [self.diverged.eq(1), self.diverged_index.eq(td_index)]
+            with m.If(self.start):
+                m.d.sync += self.diverged.eq(0)
 
     def _send_delta(self, m, action, freed):
         """Collects the gradients of all lanes, then sends one word for each output."""

@@ -43,6 +43,8 @@ def has_wrong_word(config, position, granule, acting=None):
                 wrong.append(word[23:31].all() & ~Cat(beyond).any())
             else:
                 bits = word[:31] if rule.signed else word
+                ones = (~rule.largest & rule.largest + 1).bit_length() - 1  # at its lower end
                 here = Cat(position == g for g, each in there.items() if each == rule).any()
-                wrong.append((bits > rule.largest) & here & ~(0 if acting is None else acting))
+                beyond = bits[ones:] > rule.largest >> ones
+                wrong.append(beyond & here & ~(0 if acting is None else acting))
     return Cat(wrong).any()

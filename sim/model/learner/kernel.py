@@ -12,6 +12,7 @@ from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.records import (
     HYPERPARAMETERS,
     LEARNER_STATUS,
+    LIMIT,
     REPORT,
     LearnError,
     action_granules,
@@ -184,7 +185,7 @@ class LearnerCore(CommandTwin):
 
     def _bad(self, experiences):
         """Which experiences are bad, bool [batch]: a number is infinite or NaN, an action does not
-        exist, or (if they are bounded) a number is beyond its limits."""
+        exist, or a number is beyond its limits (``hw.learner.records.word_rules``)."""
         learner, bad = self.config.learner, np.zeros(len(experiences), bool)
         if learner.discrete:
             bad |= experiences["action"] >= learner.action
@@ -192,6 +193,9 @@ class LearnerCore(CommandTwin):
             discount = experiences["discount"]
             bad |= (np.abs(experiences["action"]) > 1).any(axis=1)
             bad |= np.signbit(discount) | (discount > 1)
+        if learner.early_priorities:
+            for name in ("reward", "discount"):
+                bad |= np.abs(experiences[name]) >= LIMIT
         for name in experiences.dtype.names:
             values = experiences[name]
             if values.dtype.kind == "f":

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from later import crossed
 
+from hw.arith.arithmetic import Arithmetic
 from hw.fixar.config import FixarConfig
 from hw.learner.config import LearnerConfig
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
@@ -13,6 +14,8 @@ from sim.model.arith.float32 import reciprocal
 
 NAN, INFINITY, MINUS_INFINITY, LARGEST = 0x7FC00000, 0x7F800000, 0xFF800000, 0xFF7FFFFF
 ONE, MINUS_ONE = 0x3F800000, 0xBF800000
+#: 2**100 and -2**100.
+LIMITS = [0x71800000, 0xF1800000]
 # Words of an experience: 10 and 11, so that a granule ends in none or some that are no field's.
 DQN = LearnerConfig(observation=4, action=3, batch=8, lanes=2)
 DDPG = LearnerConfig(algorithm="ddpg", observation=3, action=3, batch=8, lanes=4)
@@ -21,7 +24,16 @@ FULL = FixarConfig(observation=2, action=2, hidden=(4,), batch=8, cores=1, side=
 # The action lies in the granule of the observation, and observations of two granules.
 SHORT = LearnerConfig(observation=1, action=2, batch=8, lanes=1)
 LONG = LearnerConfig(algorithm="ddpg", observation=5, action=1, batch=8, lanes=2)
-CONFIGS = {"dqn": DQN, "ddpg": DDPG, "full": FULL, "short": SHORT, "long": LONG}
+# In fixed point rewards and discounts have a limit; the reward begins a granule.
+FIXED = LearnerConfig(action=3, batch=8, lanes=2, arithmetic=Arithmetic(kind="fixed"))
+CONFIGS = {
+    "dqn": DQN,
+    "ddpg": DDPG,
+    "full": FULL,
+    "short": SHORT,
+    "long": LONG,
+    "fixed": FIXED,
+}
 #: Words that are read in a clock: 1 of those that are not named.
 COUNTS = {DDPG: 2, SHORT: 4, LONG: 4}
 
@@ -37,10 +49,18 @@ def records(config, count, rng):
     if config.discrete:
         raw[:, 4 + record_words(config)["action"][0]] = rng.integers(0, config.action, count)
     if config.bounded:
-        for name, numbers in (("action", (ONE, MINUS_ONE, 0)), ("discount", (0, ONE, 1))):
-            begin, size = record_words(config)[name]
-            raw[:, 4 + begin : 4 + begin + size] = rng.choice(numbers, (count, size))
+        _choose(raw, config, rng, action=(ONE, MINUS_ONE, 0), discount=(0, ONE, 1))
+    if config.early_priorities:
+        numbers = [ONE, *(limit - 1 for limit in LIMITS)]
+        _choose(raw, config, rng, reward=numbers, discount=numbers)
     return raw
+
+
+def _choose(raw, config, rng, **numbers):
+    """Chooses the numbers of each field that is named among those given."""
+    for name, choices in numbers.items():
+        begin, size = record_words(config)[name]
+        raw[:, 4 + begin : 4 + begin + size] = rng.choice(choices, (len(raw), size))
 
 
 def batch(config, data_width, raw, bad=None, acting=False):
@@ -98,6 +118,8 @@ def spoiled(config, rng):
             values += [ONE + 1, MINUS_ONE + 1]
         if config.bounded and name == "discount":
             values += [ONE + 1, 1 << 31, MINUS_ONE]
+        if config.early_priorities and name in ("reward", "discount"):
+            values += LIMITS
         for value in values:
             raw = records(config, config.batch, rng)
             place = number % config.batch
