@@ -10,6 +10,7 @@ from statistics import median
 __all__ = ["BENCHES", "medians", "row"]
 
 BENCHES = (
+    "actors",
     "compose",
     "explore",
     "fa3c",

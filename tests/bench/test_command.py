@@ -117,7 +117,7 @@ def test_lines_that_are_shown_can_be_typed():
 
 def test_a_bench_that_is_not_there_is_a_line(run):
     code, _, err = run("none")
-    assert code == 2 and err.startswith("rlfabric: bench must be one of compose, ")
+    assert code == 2 and err.startswith("rlfabric: bench must be one of actors, ")
     assert err.count("\n") == 1
 
 

@@ -1,0 +1,75 @@
+"""This machine's processes, as Linux has them in /proc: how idle the cores are, and the memory of a
+run's processes."""
+
+import os
+import time
+from pathlib import Path
+
+__all__ = ["QUIET", "idle_share", "memory"]
+
+#: Share of their time that cores must be idle before a speed is measured.
+QUIET = 0.9
+_PROC = Path("/proc")
+_WATCHED_S = 1.0
+#: How Ray names the process of an actor.
+_ACTOR = "ray::CollectingWorker"
+
+
+def idle_share(seconds=_WATCHED_S):
+    """The share of their time that the cores of this process have been idle, from now on for so
+    many ``seconds``."""
+    idle, whole = _times()
+    time.sleep(seconds)
+    idle_then, whole_then = _times()
+    return (idle_then - idle) / max(1, whole_then - whole)
+
+
+def _times():
+    """Ticks of all cores together: without work, and all."""
+    cores = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    idle = whole = 0
+    for line in (_PROC / "stat").read_text().splitlines():
+        name, *values = line.split()
+        if name in cores:
+            ticks = [int(value) for value in values[:8]]  # guests' ticks are in those of the user
+            idle += ticks[3] + ticks[4]
+            whole += sum(ticks)
+    return idle, whole
+
+
+def memory():
+    """``{what: bytes}``: the proportional memory (PSS, where pages that n processes share count as
+    an n-th of them) of this process, of an actor, and of both with all other processes that this
+    one has started. Without actors of Ray the mean actor is left out."""
+    started = _started()
+    taken = {pid: _pss(pid) for pid in started}
+    actors = [taken[pid] for pid, name in started.items() if name.startswith(_ACTOR)]
+    found = {"all processes": sum(taken.values()), "the run's own process": taken[os.getpid()]}
+    return found | ({"an actor, mean": sum(actors) / len(actors)} if actors else {})
+
+
+def _started():
+    """``{pid: command line}`` of this process and all that it has started, at whatever depth."""
+    parents, names = {}, {}
+    for folder in _PROC.glob("[0-9]*"):
+        try:
+            status = (folder / "stat").read_text()
+            names[int(folder.name)] = (folder / "cmdline").read_text(errors="replace")
+        except OSError:  # it has ended
+            continue
+        parents[int(folder.name)] = int(status.rpartition(")")[2].split()[1])
+    found, before = {os.getpid()}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {pid for pid, parent in parents.items() if parent in found}
+    return {pid: names[pid] for pid in found}
+
+
+def _pss(pid):
+    try:
+        text = (_PROC / str(pid) / "smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return next(
+        (int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Pss:")), 0
+    )
