@@ -18,17 +18,18 @@ _SOURCE = "Ray on this machine, two actors of dqn on CartPole-v1"
 def rows(area=False, options=None):
     """The list of all rows of this bench; ``area`` adds nothing. Empty if Ray is not installed.
 
-    start_s is the time from the beginning of a run until its actors have their environments, and
-    pss_mb the memory of its processes then. The other rows are those of ``speed`` and
-    ``messages``. ``options`` is an ActorOptions, None: actors on this machine.
+    start_s is the time until Ray is there, and then until its actors have their environments;
+    pss_mb is the memory of the run's processes then. The other rows are those of ``speed`` and
+    ``messages``. Wall times and speeds are measured on quiet cores alone: if other work runs, their
+    value is "not quiet". ``options`` is an ActorOptions, None: actors on this machine.
     """
-    options, began = options or ActorOptions(losses=0), time.perf_counter()
+    options, calm = options or ActorOptions(losses=0), processes.quiet()
+    began = time.perf_counter()
     try:
         with open_actors(_ACTORS, options, messages.LARGEST) as actors:
-            started = time.perf_counter() - began
             return [
-                row("actors", "Ray", "start_s", round(started, 2), "s", source=_SOURCE),
-                *_waiting(actors),
+                _start("Ray", began, calm),
+                *_waiting(actors, calm),
                 *messages.rows(actors.transport),
                 *speed.rows(actors),
             ]
@@ -37,14 +38,18 @@ def rows(area=False, options=None):
         return []
 
 
-def _waiting(actors):
+def _start(name, began, calm):
+    started = round(time.perf_counter() - began, 2) if calm else processes.NOT_QUIET
+    return row("actors", name, "start_s", started, "s", source=_SOURCE)
+
+
+def _waiting(actors, calm):
     """The rows of actors that wait for their first request."""
     began = time.perf_counter()
     with speed.acting(speed.config_of("CartPole-v1", 64, _ACTORS), actors) as run:
         run.pool.start()
-        started = time.perf_counter() - began
+        found = [_start("actors", began, calm)]
         memory = processes.memory()
-    found = [row("actors", "actors", "start_s", round(started, 2), "s", source=_SOURCE)]
     for name, count in memory.items():
         found.append(row("actors", name, "pss_mb", round(count / 1e6, 1), "MB", source=_SOURCE))
     return found

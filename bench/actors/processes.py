@@ -1,18 +1,33 @@
-"""This machine's processes, as Linux has them in /proc: how idle the cores are, and the memory of a
-run's processes."""
+"""This machine's processes, as Linux has them in /proc: whether other work runs, and the memory of
+a run's processes."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
-__all__ = ["QUIET", "idle_share", "memory"]
+__all__ = ["NOT_QUIET", "idle_share", "memory", "quiet"]
 
-#: Share of their time that cores must be idle before a speed is measured.
-QUIET = 0.9
+#: Value of a row of wall time that was not measured, because other work ran.
+NOT_QUIET = "not quiet"
+#: Share of their time that quiet cores are idle.
+_QUIET = 0.9
 _PROC = Path("/proc")
-_WATCHED_S = 1.0
+_WATCHED_S, _TRIES = 1.0, 5
 #: How Ray names the process of an actor.
 _ACTOR = "ray::CollectingWorker"
+
+
+def quiet():
+    """Whether the cores are quiet now, so that wall time can be measured; stderr says if not. They
+    have five seconds to become so, because Ray starts a process for the next actor when one has
+    begun."""
+    for _ in range(_TRIES):
+        if (share := idle_share()) >= _QUIET:
+            return True
+    idle, least = f"{100 * share:.1f} %", f"{100 * _QUIET:.0f} %"
+    print(f"not quiet: the cores are idle {idle} of the time, not {least}", file=sys.stderr)
+    return False
 
 
 def idle_share(seconds=_WATCHED_S):

@@ -1,11 +1,9 @@
 """Environment steps a second of actors on Ray, through the collector of a run: two actors beside
 one, and one beside the same actor in the run's own process.
 
-A speed says something only if nothing else runs: unless the cores are quiet just before, the value
-of its row is "not quiet".
+Each speed is measured on quiet cores alone (``bench.actors.processes``).
 """
 
-import sys
 import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +11,7 @@ from statistics import median
 
 from bench import row
 from bench.actors.burning import BURNING
-from bench.actors.processes import QUIET, idle_share
+from bench.actors.processes import NOT_QUIET, quiet
 from host.actors.collector import ExperienceActors
 from host.actors.inline import InlineTransport
 from host.actors.pool import Pool
@@ -29,8 +27,7 @@ from host.train.session import Seeds
 
 __all__ = ["CASES", "Acting", "acting", "config_of", "rows"]
 
-NOT_QUIET = "not quiet"
-_ROUNDS, _TRIES = 5, 5
+_ROUNDS = 5
 #: Least speed of two actors over that of one.
 _TWICE = 1.6
 _SOURCE = f"wall time on quiet cores, median of {_ROUNDS} rounds in turn"
@@ -155,7 +152,7 @@ def _measured(runs, messages):
         for name, (config, actors) in runs.items():
             with acting(config, actors) as run:
                 run.pool.start()
-                if not _quiet():
+                if not quiet():
                     return dict.fromkeys(runs)
                 found[name].append(_speed(run, messages))
     return found
@@ -168,14 +165,3 @@ def _speed(run, messages):
     run.take(messages)
     rate = (run.clock.steps - steps) / (time.perf_counter() - began)
     return rate, run.collector.progress()["idle_actors"]
-
-
-def _quiet():
-    """Whether the cores are quiet, if not at once then soon: Ray itself starts a process for the
-    next actor when one has begun."""
-    for _ in range(_TRIES):
-        if (share := idle_share()) >= QUIET:
-            return True
-    idle, least = f"{100 * share:.1f} %", f"{100 * QUIET:.0f} %"
-    print(f"not quiet: the cores are idle {idle} of the time, not {least}", file=sys.stderr)
-    return False

@@ -38,7 +38,7 @@ def values(rows):
 
 
 def test_rows(short, monkeypatch):
-    monkeypatch.setattr(speed, "idle_share", lambda: 0.9)
+    monkeypatch.setattr(processes, "idle_share", lambda: 0.9)
     rows = actors.rows(options=ActorOptions(inline=True))
     found = values(rows)
     assert len(found) == len(rows) and {row["bench"] for row in rows} == {"actors"}
@@ -60,9 +60,9 @@ def test_rows(short, monkeypatch):
 
 def test_no_speed_on_cores_that_are_not_quiet(short, monkeypatch, capsys):
     shares = iter([0.2, 0.3, 0.5, 0.7, 0.899, 0.1, 0.1, 0.1, 0.1, 0.1])
-    monkeypatch.setattr(speed, "idle_share", lambda: next(shares))
+    monkeypatch.setattr(processes, "idle_share", lambda: next(shares))
     monkeypatch.setattr(speed, "_speed", None)
-    rows = list(speed.rows(speed.Actors(transport=InlineTransport())))
+    rows = speed.rows(speed.Actors(transport=InlineTransport()))
     assert {row["value"] for row in rows} == {"not quiet"} and len(rows) == 6 + 2 + 4 + 1
     assert capsys.readouterr().err.splitlines() == [
         "not quiet: the cores are idle 89.9 % of the time, not 90 %",
@@ -70,10 +70,21 @@ def test_no_speed_on_cores_that_are_not_quiet(short, monkeypatch, capsys):
     ]
 
 
+def test_wall_times_on_cores_that_are_not_quiet(short, monkeypatch):
+    """Memory and processor time are what they are."""
+    monkeypatch.setattr(processes, "idle_share", lambda: 0.5)
+    rows = actors.rows(options=ActorOptions(inline=True))
+    walls = {row["metric"] for row in rows if row["value"] == "not quiet"}
+    assert walls == {"start_s", "message_us", "steps_per_second", "idle_share", "two_over_one",
+                     "message_overhead"}  # fmt: skip
+    measured = {row["metric"] for row in rows if row["value"] != "not quiet"}
+    assert measured == {"pss_mb", "driver_us"}
+
+
 def test_cores_may_become_quiet(monkeypatch):
     shares = iter([0.2, 0.95])
-    monkeypatch.setattr(speed, "idle_share", lambda: next(shares))
-    assert speed._quiet() and not list(shares)
+    monkeypatch.setattr(processes, "idle_share", lambda: next(shares))
+    assert processes.quiet() and not list(shares)
 
 
 def test_ratio_and_overhead_are_of_runs_side_by_side():
@@ -176,8 +187,8 @@ PROGRAM = """
 import json
 from dataclasses import replace
 from bench import actors
-from bench.actors import messages, speed
-messages._CALLS, speed._ROUNDS, speed.idle_share = 20, 1, lambda: 1.0
+from bench.actors import messages, processes, speed
+messages._CALLS, speed._ROUNDS, processes.idle_share = 20, 1, lambda: 1.0
 speed.CASES = {name: replace(case, messages=4) for name, case in speed.CASES.items()}
 print(json.dumps(actors.rows()))
 """
