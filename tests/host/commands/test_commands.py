@@ -19,6 +19,7 @@ PARSED = {
     "rlfabric train ppo --env Hopper-v5": "needs MuJoCo, an extra that no test installs",
     "rlfabric train ddpg --design fixar --env HalfCheetah-v5": "the same; Pendulum-v1 is run",
     "rlfabric train ddpg --env HalfCheetah-v5 --preset": "the same; test_presets_of_ddpg",
+    "rlfabric train dqn --actors 10.0.0.1:6379": "needs a cluster of Ray",
     "rlfabric -v ...": "no line: a place for one",
 }
 
