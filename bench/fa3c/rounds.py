@@ -33,6 +33,9 @@ CASES = {
     "one pair of 64 PEs": PAIRS | dict(units=("infer", "train")),
     "one unit of 128 PEs": PAIRS | dict(units=("any",), lanes=8),
     "4 units of 64 PEs for both": PAIRS | dict(units=("any",) * 4),
+    "3 pairs of 64 PEs": PAIRS | dict(units=("infer", "train") * 3),
+    "4 pairs of 64 PEs": PAIRS | dict(units=("infer", "train") * 4),
+    "2 pairs of 128 PEs": PAIRS | dict(lanes=8, batch=8),
 }
 
 _SOURCE = "clocks of a period of rounds, Verilog on the simulated card, at 180 MHz"
@@ -41,14 +44,26 @@ _SOURCE = "clocks of a period of rounds, Verilog on the simulated card, at 180 M
 class Measured(NamedTuple):
     """The measurements of one period of rounds.
 
-    ``clocks`` is the sum over its launches, ``loads`` and ``stores`` are the bytes that all masters
-    read and wrote, and ``statuses`` has the design's status block after each launch.
+    ``agents`` have worked in it, some others may have rested. ``clocks`` is the sum over its
+    launches, ``moved`` has the bytes that each master has read and written: ``{(master, "R" or
+    "W"): bytes}``. ``statuses`` has the design's status block after each launch.
     """
 
+    agents: int
     clocks: int
-    loads: int
-    stores: int
+    moved: dict
     statuses: list
+
+    def all_bytes(self, channel):
+        """Bytes that all masters together have read ("R") or written ("W")."""
+        return sum(size for (_, which), size in self.moved.items() if which == channel)
+
+    def bank_rates(self):
+        """``{master: bytes a second}``, read and written, at ``CLOCK``: each has its own bank."""
+        rates = dict.fromkeys((master for master, _ in self.moved), 0)
+        for (master, _), size in self.moved.items():
+            rates[master] += size * CLOCK / self.clocks
+        return rates
 
 
 @cache
@@ -61,15 +76,6 @@ def kernel(**settings):
     return generate("a3c", "u200", BUILD_DIRECTORY / "bench" / f"a3c-{name}", **settings)
 
 
-def _bytes(card):
-    """Bytes read and bytes written so far, by all masters."""
-    traffic = card.device.traffic()
-    return tuple(
-        sum(size for (_, channel), size in traffic.items() if channel == wanted)
-        for wanted in ("R", "W")
-    )
-
-
 def measure(folder, agents, memory=None):
     """``Measured`` of one period of rounds on the simulated card, after a period in which all
     groups begin.
@@ -79,13 +85,14 @@ def measure(folder, agents, memory=None):
     """
     with open_card("sim", **({} if memory is None else {"memory": memory})) as card:
         network = ActorCritic(card.load(folder / "kernel.json"))
-        turns = periods(network, Schedule(network.config, agents))
+        schedule = Schedule(network.config, agents)
+        turns = periods(network, schedule)
         next(turns)
-        before = network.device_cycles, *_bytes(card)
+        clocks, before = network.device_cycles, dict(card.device.traffic())
         statuses = next(turns)
-        after = network.device_cycles, *_bytes(card)
-        clocks, loads, stores = (b - a for a, b in zip(before, after, strict=True))
-    return Measured(clocks, loads, stores, statuses)
+        clocks, after = network.device_cycles - clocks, card.device.traffic()
+    moved = {place: size - before.get(place, 0) for place, size in after.items()}
+    return Measured(schedule.active, clocks, moved, statuses)
 
 
 def expected(config, agents):
@@ -142,8 +149,8 @@ def rows():
             reference="worked out, hw.fa3c.round_clocks", reference_value=worked, source=_SOURCE)
     )  # fmt: skip
     for name, value, paper, most in (
-        ("load_bytes", sixteen.loads / 16e6, 27_130 * 1024 / 1e6, 15.5),
-        ("store_bytes", sixteen.stores / 16e6, 7_776 * 1024 / 1e6, 6.8),
+        ("load_bytes", sixteen.all_bytes("R") / 16e6, 27_130 * 1024 / 1e6, 15.5),
+        ("store_bytes", sixteen.all_bytes("W") / 16e6, 7_776 * 1024 / 1e6, 6.8),
     ):
         result += [
             row("fa3c", "16 agents, a routine", name, round(value, 2), "MB",
@@ -162,7 +169,25 @@ def rows():
             row("fa3c", case, "rmsprop_extra_cycles", extra, "cycles", reference="at most",
                 reference_value=3000, source="status: last update after the last gradient row")
         )  # fmt: skip
-    return result + _worked_out(pairs)
+    return result + _large() + _worked_out(pairs)
+
+
+def _large():
+    """Rows of 2 pairs of 128 PEs with 32 agents, measured: inferences a second, and the bytes a
+    second of each bank."""
+    case, result = "2 pairs of 128 PEs, 32 agents", []
+    settings = CASES["2 pairs of 128 PEs"]
+    found = measure(kernel(**settings), 32)
+    result.append(
+        row("fa3c", case, "ips", _ips(found.agents, found.clocks), "1/s", reference="at least",
+            reference_value=7500, source=_SOURCE)
+    )  # fmt: skip
+    for master, rate in found.bank_rates().items():
+        result.append(
+            row("fa3c", case, f"{master}_bytes_a_second", round(rate / 1e9, 2), "GB/s",
+                reference="at most", reference_value=16, source=_SOURCE)
+        )  # fmt: skip
+    return result
 
 
 def _worked_out(pairs):

@@ -38,7 +38,7 @@ class Fa3cConfig(ConfigBase):
     hidden : widths of 0 to 2 fully connected layers with ReLU.
     outputs : outputs of the last layer, which is linear: logits of the actions, then the value.
     lanes : a compute unit has lanes x 16 PEs.
-    units : the role of each compute unit, "infer", "train" or "any".
+    units : the role of each of 1 to 8 compute units, "infer", "train" or "any".
     batch : agents of one inference, at most.
     steps : samples of a training task, at most (t_max).
     agents : number of agents that have a rollout.
@@ -117,8 +117,8 @@ class Fa3cConfig(ConfigBase):
     def _check_units(self):
         if self.lanes not in (1, 2, 4, 8, 16):
             raise UsageError(f"lanes must be 1, 2, 4, 8 or 16, not {self.lanes!r}")
-        if not 1 <= len(self.units) <= 4:
-            raise UsageError(f"units must be 1 to 4 roles, not {self.units!r}")
+        if not 1 <= len(self.units) <= 8:
+            raise UsageError(f"units must be 1 to 8 roles, not {self.units!r}")
         for role in self.units:
             if role not in ROLES:
                 raise UsageError(f"units must be of {', '.join(ROLES)}, not {role!r}")

@@ -16,7 +16,7 @@ from hw.fa3c.masters import AHEAD, MASTERS, Masters
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.rms import Rms
 from hw.fa3c.memory.rms_command import RmsKind
-from hw.fa3c.records import A3C_STATUS
+from hw.fa3c.records import A3C_STATUS, UNIT_CLOCKS
 from hw.fa3c.round.round import Round
 from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.compute_unit import ComputeUnit
@@ -81,7 +81,7 @@ class A3cCore(CommandCore):
             tasks=Signal(64),
             round_cycles=Signal(32),
             update_cycles=Signal(32),
-            unit_cycles=Signal(data.ArrayLayout(32, 4)),
+            unit_cycles=Signal(data.ArrayLayout(32, UNIT_CLOCKS)),
         )
         m.d.comb += run.state.loaded.eq(now.loaded)
         self._words(m, run, round_, rms, now)
@@ -227,7 +227,7 @@ class A3cCore(CommandCore):
                 m.d.sync += [now.update_cycles.eq(0), now.unit_cycles.as_value().eq(0)]
             with m.If(rms.done):
                 m.d.sync += now.update_cycles.eq(now.clock)
-            for number in range(len(self.config.units)):
+            for number in range(min(UNIT_CLOCKS, len(self.config.units))):
                 with m.If(round_.finished[number]):
                     m.d.sync += now.unit_cycles[number].eq(now.clock)
         with m.If(round_.done & round_.started):

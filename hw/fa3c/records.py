@@ -7,10 +7,21 @@ from amaranth.lib import enum as hardware_enum
 from hw.shell.errors import ERRORS, ShellError
 from hw.shell.layout import Field, Layout
 
-__all__ = ["A3C_ERRORS", "A3C_STATUS", "AGENTS", "CONSTANTS", "TASK", "Error", "Task"]
+__all__ = [
+    "A3C_ERRORS",
+    "A3C_STATUS",
+    "AGENTS",
+    "CONSTANTS",
+    "TASK",
+    "UNIT_CLOCKS",
+    "Error",
+    "Task",
+]
 
 #: Agents that one task can name, at most.
 AGENTS = 8
+#: Units whose clocks the status has.
+UNIT_CLOCKS = 4
 
 
 #: Bits of 1, the smallest normal number and the largest number in binary32. Numbers that are not
@@ -96,7 +107,12 @@ A3C_STATUS = Layout(
         Field(
             "update_cycles", "u32", "clocks from its start to the end of the last update or SYNC"
         ),
-        Field("unit_cycles", "u32", "clocks from its start to the end of each unit's last task", 4),
+        Field(
+            "unit_cycles",
+            "u32",
+            "clocks from its start to the end of the last task of each of the first four units",
+            UNIT_CLOCKS,
+        ),
         Field(
             "overflow",
             "u32",

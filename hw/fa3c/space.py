@@ -6,8 +6,11 @@ from hw.space import Space
 
 __all__ = ["SPACE", "clocks"]
 
-#: One unit for all tasks, or pairs of one for inference and one for training, and both twice.
-_UNITS = (("any",), ("infer", "train"), ("any", "any"), ("infer", "train") * 2, ("any",) * 4)
+#: Units for all tasks, or pairs of one for inference and one for training: up to four of each.
+_UNITS = (
+    *(kind * count for count in (1, 2) for kind in (("any",), ("infer", "train"))),
+    *(("any",) * 4, ("infer", "train") * 3, ("infer", "train") * 4),
+)
 _POWERS = (1, 2, 4, 8, 16)
 
 

@@ -81,10 +81,11 @@ class RandomRounds:
         """A list that the state allows; results of its tasks lie apart."""
         tasks = self.lists.good()
         constants = self.constants()
-        pitch = SIZES[1] // self.config.tasks // 64 * 64
-        for position, task in enumerate(tasks):
+        place = 0
+        for task in tasks:
             if task["kind"] == 0:
-                task["results"] = position * pitch
+                task["results"] = place
+                place += task["count"] * self.config.output_bytes
             if task["kind"] == 1:
                 task.update(constants)
         return self.lists.spoilt(tasks) if spoilt else tasks

@@ -37,7 +37,15 @@ NARROW = small_config(
     drain_words=1,
     engine=EngineConfig(data_width=128, depth=64, burst_beats=32, bursts=4),
 )
-KERNELS = {"small": SMALL, "wide": WIDE, "narrow": NARROW}
+#: More units than the status has clocks of.
+FIVE = small_config(
+    lanes=1,
+    units=("infer", "train", "any", "any", "train"),
+    rms_units=1,
+    drain_words=1,
+    engine=SMALL.engine,
+)
+KERNELS = {"small": SMALL, "wide": WIDE, "narrow": NARROW, "five": FIVE}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +54,7 @@ KERNELS = {"small": SMALL, "wide": WIDE, "narrow": NARROW}
         ("small", 0.2, 11),
         *(
             pytest.param(*x, marks=pytest.mark.long)
-            for x in (("wide", 0.2, 11), ("narrow", 0.0, 23))
+            for x in (("wide", 0.2, 11), ("narrow", 0.0, 23), ("five", 0.2, 11))
         ),
     ],
 )

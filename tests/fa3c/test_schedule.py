@@ -81,7 +81,10 @@ def rate(config, schedule):
     return schedule.active / sum(period_clocks(config, schedule))
 
 
-@pytest.mark.parametrize("units", [("infer", "train"), CONFIG.units, ("any",), ("any",) * 4])
+@pytest.mark.parametrize(
+    "units",
+    [*(("infer", "train") * pairs for pairs in (1, 2, 3, 4)), ("any",), ("any",) * 4],
+)
 def test_no_size_and_no_fewer_agents_are_faster(units):
     config, before = replace(CONFIG, units=units), 0
     for agents in range(1, 33):

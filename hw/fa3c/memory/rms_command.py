@@ -22,7 +22,7 @@ class RmsKind(enum.Enum, shape=2):
 RMS_COMMAND = data.StructLayout(
     {
         "kind": RmsKind,
-        "unit": 2,
+        "unit": 3,
         "layer": 3,
         **dict.fromkeys(RMS_COEFFICIENTS.members, WIDTH),
         "snapshot": 5,
