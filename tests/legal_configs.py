@@ -89,7 +89,11 @@ VALUES = {
     "fixar": _ENGINE
     | _REPLAY
     | _LEARNER
-    | {"learner.cores": _one_of(1, 2, 3), "learner.side": _one_of(4, 8)},
+    | {
+        "learner.cores": _one_of(1, 2, 3),
+        "learner.side": _one_of(4, 8),
+        "learner.port_words": _one_of(1, 1, 2),
+    },
     "a3c": _ENGINE
     | {
         "height": _one_of(1, 2, 5, 8),

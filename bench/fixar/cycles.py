@@ -5,7 +5,7 @@ ones agree."""
 from bench import row
 from bench.fixar.card import PRECISIONS, measure, precision_of
 from hw.fixar.config import FixarConfig
-from hw.fixar.pass_clocks import iteration_cycles
+from hw.fixar.pass_clocks import acting_cycles, iteration_cycles
 from hw.fixar.plan import Kind, plan
 
 __all__ = [
@@ -34,16 +34,20 @@ _SOURCE = "Verilog on the simulated card: draw, gather and update with it; at 16
 _FORMULA = "worked out, hw.fixar.pass_clocks, at 164 MHz"
 
 
-def config_of(task, *, cores=2, batch=512):
+def config_of(task, *, cores=2, batch=512, **fields):
     observation, action = TASKS[task]
-    return FixarConfig(
-        observation=observation, action=action, hidden=(400, 300), batch=batch, cores=cores
-    )
+    fields |= dict(hidden=(400, 300), batch=batch, cores=cores)
+    return FixarConfig(observation=observation, action=action, **fields)
 
 
 def case_of(learner, precision, batch):
+    return f"{_kernel_of(learner)}, {precision}, B={batch}"
+
+
+def _kernel_of(learner):
     net = "-".join(map(str, (learner.observation, *learner.hidden, learner.action)))
-    return f"{net}, {learner.cores * learner.side**2} PEs, {precision}, B={batch}"
+    port = f", {learner.port_words} words a clock" if learner.port_words > 1 else ""
+    return f"{net}, {learner.cores * learner.side**2} PEs{port}"
 
 
 def macs(learner):
@@ -95,7 +99,7 @@ def worked_out():
                 row("fixar", case_of(learner, precision, batch), "ips",
                     round(CLOCK * batch / clocks), "1/s", **PAPER, source=_FORMULA)
             )  # fmt: skip
-    return [*result, *_cores_rows()]
+    return [*result, *_cores_rows(), *_port_rows()]
 
 
 def _bar(precision, batch, task):
@@ -162,6 +166,29 @@ def largest_ips(rows):
         if line["metric"] == "ips_cores":
             _, *kernel, batch = line["case"].split(", ")
             result[", ".join(kernel), int(batch.removeprefix("B="))] = line["value"]
+    return result
+
+
+def _port_rows():
+    """Rows of 64 samples and of one action where weights come 1, 2 or 4 words a clock, by
+    formula."""
+    result, least = [], {(4, 2, "half"): 185_000, (7, 4, "half"): 240_000, (7, 4, "full"): 160_000}
+    for words, most in ((1, None), (2, 4900), (4, 2700)):
+        for cores in (2, 4, 7):
+            learner = config_of("HalfCheetah", cores=cores, port_words=words)
+            for precision in ("full", "half"):
+                clocks = iteration_cycles(learner, 64, precision_of(learner, precision))
+                bar = least.get((cores, words, precision))
+                result.append(
+                    row("fixar", case_of(learner, precision, 64), "ips_port",
+                        round(CLOCK * 64 / clocks), "1/s", reference=bar and "at least",
+                        reference_value=bar, source=_FORMULA)
+                )  # fmt: skip
+            result.append(
+                row("fixar", f"{_kernel_of(learner)}, 1 observation", "act_cycles_port",
+                    acting_cycles(learner, 1, precision_of(learner, "full")), "cycles",
+                    reference=most and "at most", reference_value=most, source=_FORMULA)
+            )  # fmt: skip
     return result
 
 

@@ -19,6 +19,7 @@ __all__ = ["CELL_WIDTH", "CODE_WIDTH", "FixarConfig", "FixarKernelConfig", "Tile
 CODE_WIDTH, CELL_WIDTH = 16, 32
 
 _SIDES = (4, 8, 16)
+_PORT_WORDS = (1, 2, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +27,9 @@ class TileLayer(ConfigBase):
     """A fully connected layer in tiles of ``side`` x ``side`` weights.
 
     A word of the weight memory is ``side`` weights, from one input to outputs side by side; tile
-    column c begins at ``base + c * (inputs + 1)``: a word for each input, then one for the biases.
-    Outputs beyond the layer's are padding, whose weights are zero and stay zero.
+    column c begins at ``base + c * stride``: ``lead`` words of padding, a word for each input, then
+    one for the biases. Outputs beyond the layer's are padding, whose weights are zero and stay
+    zero. The host's image of the layer has no padding between columns.
 
     Inputs come in a frame of ``first + inputs`` features.
 
@@ -36,6 +38,7 @@ class TileLayer(ConfigBase):
     first : how many features of the frame have no weights: for an actor, the actions.
     last : how many inputs are last in the host's order and first here: for a critic, the actions.
     base : first word of the layer in the weight memory.
+    port_words : words that the memory gives in a clock. Each tile begins at a multiple of it.
     """
 
     inputs: int
@@ -45,6 +48,7 @@ class TileLayer(ConfigBase):
     first: int = 0
     last: int = 0
     base: int = 0
+    port_words: int = 1
 
     @property
     def frame(self):
@@ -61,8 +65,23 @@ class TileLayer(ConfigBase):
 
     @property
     def words(self):
-        """Words of the layer in the weight memory."""
+        """Words of the layer's image: for each tile column its inputs and its biases."""
         return self.output_tiles * (self.inputs + 1)
+
+    @property
+    def lead(self):
+        """Words of the weight memory between a tile column's begin and its first input."""
+        return self.first % self.port_words
+
+    @property
+    def stride(self):
+        """Words of the weight memory from one tile column to the next."""
+        return -(-(self.lead + self.inputs + 1) // self.port_words) * self.port_words
+
+    @property
+    def memory_words(self):
+        """Words of the layer in the weight memory."""
+        return self.output_tiles * self.stride
 
     @property
     def weights(self):
@@ -101,6 +120,8 @@ class FixarConfig(ConfigBase):
     batch : largest batch.
     cores : adaptive array cores, each with its share of the batch.
     side : rows and columns of an array: 4, 8 or 16.
+    port_words : words of ``side`` weights that the cores get in a clock: 1, 2 or 4, at most half of
+        ``side``. A tile is loaded in ``side / port_words`` clocks.
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : formats of full precision; they must be ``DualPrecision``'s, because arrays, psum
         and the host's plan of precision are made for them.
@@ -112,6 +133,7 @@ class FixarConfig(ConfigBase):
     batch: int = 64
     cores: int = 2
     side: int = 16
+    port_words: int = 1
     optimizer: str = "adam"
     arithmetic: DualPrecision = DualPrecision()
 
@@ -128,6 +150,11 @@ class FixarConfig(ConfigBase):
         freeze_lists(self, "hidden")
         if self.side not in _SIDES:
             raise UsageError(f"side must be one of 4, 8, 16, not {self.side!r}")
+        if self.port_words not in _PORT_WORDS or 2 * self.port_words > self.side:
+            raise UsageError(
+                "port_words must be 1, 2 or 4, and at most half of side, "
+                f"which is {self.side}, not {self.port_words!r}"
+            )
         check_range("cores", self.cores, 1, 7)
         widest, why = self.widest, " (a sum's terms)"
         check_range("observation", self.observation, 1, widest, why)
@@ -172,20 +199,26 @@ class FixarConfig(ConfigBase):
         for name, end in ends.items():
             widths, layers = (end["inputs"], *self.hidden, end["outputs"]), []
             for position, (inputs, outputs) in enumerate(pairwise(widths)):
-                layer = TileLayer(inputs=inputs, outputs=outputs, side=self.side, base=base)
+                layer = TileLayer(
+                    inputs=inputs,
+                    outputs=outputs,
+                    side=self.side,
+                    base=base,
+                    port_words=self.port_words,
+                )
                 if position == 0:
                     layer = replace(layer, first=end.get("first", 0), last=end.get("last", 0))
                 if position == len(self.hidden):
                     layer = replace(layer, activation=end["activation"])
                 layers.append(layer)
-                base += layer.words
+                base += layer.memory_words
             networks[name] = tuple(layers)
         return networks
 
     @property
     def weight_words(self):
-        """Words of a parameter set."""
-        return sum(layer.words for layers in self.networks.values() for layer in layers)
+        """Words of a parameter set in its memory."""
+        return sum(layer.memory_words for layers in self.networks.values() for layer in layers)
 
     @property
     def samples(self):

@@ -13,6 +13,7 @@ from hw.estimate import Estimate, products, times, together
 from hw.fixar.aap.cells import CellMemory
 from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.array.array import PeArray
+from hw.fixar.array.column import OPERAND_WIDTH
 from hw.fixar.commands import FIXAR, FIXAR_STATUS
 from hw.fixar.config import CELL_WIDTH
 from hw.fixar.layouts import Layouts
@@ -34,6 +35,8 @@ __all__ = ["estimate", "parts", "suggest"]
 #: Lookup tables and registers of a lane of a core without array, accumulators and transposer, and
 #: of the rest of a core.
 _CORE_LANE, _CORE = dict(lut=964, ff=968), dict(lut=2160, ff=1960)
+#: Of a lane of each further word of weights that a core gets in a clock.
+_CORE_WORD = dict(lut=OPERAND_WIDTH, ff=OPERAND_WIDTH)
 #: Of what cores share: a lane's of biases, a core's, and the sums of each of its lanes; a bit's of
 #: beats; intake, TD errors, ACT, ranges, the walk.
 _SHARED_LANE, _SHARED_CORE, _LANE_SUMS = dict(lut=182, ff=194), dict(ff=290), dict(ff=107)
@@ -70,13 +73,13 @@ def parts(config):
     parameters = Parameters.estimate(learner, ultra)
     joint = sum(each * getattr(parameters, name) for name, each in _PARAMETERS_JOINT.items())
     return {
-        "arrays": times(cores, PeArray.estimate(side)),
+        "arrays": times(cores, PeArray.estimate(side, learner.port_words)),
         "accumulators": times(cores, Accumulators.estimate(side, depth=layouts.index.stop)),
         "cells": times(cores, *cells, _q_values(learner)),
         "cores": times(
             cores,
             Transpose.estimate(CELL_WIDTH, side),
-            _each((side, _CORE_LANE), (1, _CORE)),
+            _each((side, _CORE_LANE), (1, _CORE), (side * (learner.port_words - 1), _CORE_WORD)),
             Estimate(dsp=TanhTail.DSP + TanhSlope.DSP),
         ),
         "parameters": together([parameters, _each((width, _IMAGE_BIT)), Estimate(lut=joint)]),

@@ -26,8 +26,10 @@ def operands_layout(config):
 
 
 def rows_layout(config):
-    """A row of a tile: its number and the operands."""
-    return data.StructLayout({"row": range(config.side), "word": operands_layout(config)})
+    """A band of a tile, which is ``port_words`` of its rows, from row ``band * port_words`` on: its
+    number and the operands."""
+    words = data.ArrayLayout(operands_layout(config), config.port_words)
+    return data.StructLayout({"band": range(config.side // config.port_words), "words": words})
 
 
 def streams_pairs(pass_):
@@ -138,5 +140,5 @@ class Layouts:
         self.TILE_READ = data.StructLayout(
             {"valid": 1, "address": e, "row": range(side), "mask": 2, "select": 1, "blank": 1}
         )
-        #: A row of a tile of weights.
+        #: A band of a tile of weights.
         self.ROW = data.StructLayout({"valid": 1, **rows_layout(config).members})

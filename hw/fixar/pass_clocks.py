@@ -1,10 +1,11 @@
 """Clocks of a pass, of an iteration and of an ACT by formula; tests compare them with the RTL.
 
-With S = ceil(B / (N h)) words of a stream, P = side and T(k) = ceil(k / P), tiles are loaded while
-others stream, so that from P = 8 on a pass takes ::
+With S = ceil(B / (N h)) words of a stream, P = side, w = port_words, L = max(P / w, 3) clocks to
+load a tile and T(k) = ceil(k / P), tiles are loaded while others stream, so that from P = 8 on a
+pass takes ::
 
-    FW   T(n) * (max(S, P + 1) + (T(m) - 1) * max(S, P))
-    DX   T(m) * T(n) * max(S, P)
+    FW   T(n) * (max(S, L + 1) + (T(m) - 1) * max(S, L))
+    DX   T(m) * T(n) * max(S, L)
     DW   T(n) * ceil(S / P) * max(P * T(m) + 1, P * h)
 
 plus the clocks to fill and to empty the units. In a pass of TANH or SLOPE, words of the last tile
@@ -15,6 +16,7 @@ from functools import cache
 
 from hw.fixar.actions import Actions
 from hw.fixar.array.accumulators import Accumulators
+from hw.fixar.array.array import PeArray
 from hw.fixar.batch.intake import Intake
 from hw.fixar.batch.intake_walk import IntakeWalk
 from hw.fixar.batch.td_errors import GAP, TdErrors
@@ -23,7 +25,7 @@ from hw.fixar.plan import Kind, Result, acting, plan
 from hw.fixar.precision import Precision
 from hw.fixar.walk.streamer import Streamer
 
-__all__ = ["acting_cycles", "clocks", "iteration_cycles", "pass_cycles"]
+__all__ = ["acting_cycles", "clocks", "iteration_cycles", "pass_cycles", "pass_latency"]
 
 #: From the first row of a tile to the step that may take it.
 _LOAD = {Kind.FW: 1, Kind.DX: 1, Kind.DW: 3}
@@ -62,9 +64,8 @@ def pass_cycles(config, pass_, batch, precision):
     precision : Precision
     """
     side, layer, half = config.side, pass_.layer, precision.activations
-    serial = pass_.result in (Result.TANH, Result.SLOPE)
     enough, bias = _LOAD[pass_.kind], 0
-    rows = side
+    loads = side // config.port_words
     if pass_.kind == Kind.FW:
         outer, inner = layer.output_tiles, layer.input_tiles
         words, bias = config.groups(batch, half), 1
@@ -73,43 +74,56 @@ def pass_cycles(config, pass_, batch, precision):
         words = config.groups(batch, precision.errors)
     else:
         outer, inner = layer.output_tiles, -(-config.groups(batch, half) // side)
-        words = side * layer.input_tiles + 1
+        words, loads = side * layer.input_tiles + 1, side
+        enough += PeArray.lag_of(side, config.port_words)
         if half:  # of a row, one sample's errors and then the other's
-            rows, enough = 2 * side, enough + side
-    slow = Streamer.slow_of(config) if serial else 1
-    steps = _steps(outer, inner, words, slow, rows, enough, bias)
-    return steps + _latency(config, pass_, slow)
+            loads, enough = 2 * side, enough + side
+    slow = _slow(config, pass_)
+    again = PeArray.again_of(config.port_words)
+    steps = _steps(outer, inner, words, slow, loads, again, enough, bias)
+    return steps + pass_latency(config, pass_, precision)
+
+
+def _slow(config, pass_):
+    """Clocks from word to word of a pass's last tile."""
+    serial = pass_.result in (Result.TANH, Result.SLOPE)
+    return Streamer.slow_of(config) if serial else 1
 
 
 @cache  # layers come again in an iteration, and in other configs
-def _steps(outer, inner, words, slow, rows, enough, bias):
+def _steps(outer, inner, words, slow, loads, again, enough, bias):
     """Clocks of a pass's steps: from the first to the one after the last word.
 
     outer, inner : tiles; words : of a tile's stream, ``slow`` clocks apart in the last of ``inner``
-    tiles; rows : of a tile; enough : clocks from its first row to its step; bias : rows before the
-    first of ``inner`` tiles.
+    tiles; loads : clocks of a tile's load; again : from a tile's step to the next load; enough :
+    from a load's first clock to its step; bias : clocks before the first of ``inner`` tiles.
     """
-    # Of each tile: its first row, the step that takes it, and the step after its last word.
-    row = step = following = 0
+    # Of each tile: its load, the step that takes it, and the step after its last word.
+    load = step = following = 0
     for tile in range(outer * inner):
         if tile:
             first = tile % inner == 0
-            row = max(row + rows, step + 1) + (bias if first else 0)
-            step = max(following, row + enough, step + Accumulators.RETURN)
+            load = max(load + loads, step + again) + (bias if first else 0)
+            step = max(following, load + enough, step + Accumulators.RETURN)
         else:
-            row = -enough
+            load = -enough
         last = tile % inner == inner - 1
         following = step + words * (slow if last else 1)
     return following
 
 
-def _latency(config, pass_, slow):
-    """Clocks of a pass besides those of its steps: its first tile, and the latency of the last
+def pass_latency(config, pass_, precision):
+    """Clocks of a ``Pass`` besides those of its steps: its first tile, and the latency of the last
     word."""
-    side, clocks = config.side, _FILL[pass_.kind]
+    side, clocks, slow = config.side, _FILL[pass_.kind], _slow(config, pass_)
     if pass_.kind == Kind.DW:
+        # Words are turned meanwhile, which takes as long as rows of two codes but for their lag.
+        lag = PeArray.lag_of(side, config.port_words)
+        clocks += max(0, lag - 1) if precision.activations else 0
         return clocks + 2 * side + WeightUpdate.latency_of(config)
-    clocks += side if pass_.kind == Kind.FW else 2 * side
+    clocks += side
+    if pass_.kind == Kind.DX:
+        clocks += side // config.port_words  # the first tile is turned
     if slow > 1:
         lanes = (config.action - 1) % side + 1  # of the last word, which nothing follows
         clocks += lanes - slow + _TAIL[pass_.result]

@@ -22,6 +22,7 @@ SPACE = Space(
     fields=lambda config: {
         "learner.cores": range(1, 8),
         "learner.side": (4, 8, 16),
+        "learner.port_words": (1, 2, 4),
         "replay.fanout": FANOUTS,
     },
     clocks=lambda config, batch: _iteration(config.learner, batch),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.area import row_of
-from bench.fixar import area, card, cycles, software
+from bench.fixar import area, card, cycles, intra_layer, software
 from bench.fixar.card import Measured
 from bench.results import Results
 from hw.fixar.config import FixarConfig
@@ -36,7 +36,7 @@ def test_use_and_rows_of_an_iteration():
 
 @pytest.fixture(scope="module")
 def worked():
-    return cycles.worked_out()
+    return [*cycles.worked_out(), *intra_layer.rows()]
 
 
 def test_worked_out_rows_are_kept_as_they_are_today(worked):
@@ -55,6 +55,38 @@ def test_more_cores_by_formula(worked):
     assert len(found) == 7 * 2 * 3
     assert found["512 PEs, half", 512] > 1.9 * found["256 PEs, half", 512]
     assert found["1792 PEs, half", 448] > 400_000 and found["1792 PEs, half", 512] > 375_000
+
+
+def test_more_words_a_clock_by_formula(worked):
+    """Every row is within its bar, and one core more or less does not change an ACT."""
+    rows = [line for line in worked if line["metric"] in ("ips_port", "act_cycles_port")]
+    assert len(rows) == 3 * 3 * 3 and sum(bool(line["reference"]) for line in rows) == 3 + 6
+    for line in rows:
+        value, bar = line["value"], line["reference_value"]
+        assert line["reference"] is None or (
+            value >= bar if "ips" in line["metric"] else value <= bar
+        )
+    acts = {line["case"].split(" PEs")[1]: set() for line in rows if "act" in line["metric"]}
+    for line in rows:
+        if "act" in line["metric"]:
+            acts[line["case"].split(" PEs")[1]].add(line["value"])
+    assert sorted(map(len, acts.values())) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "cores, batch, precision, least, most",
+    [
+        # As many samples a core as tiles have rows: nothing is rounded up.
+        (2, 64, "half", 0, 0.01),
+        (2, 512, "full", 0, 0.01),
+        (5, 81, "full", 0.14, 0.15),
+        (7, 128, "full", 0.11, 0.12),
+        (7, 256, "half", 0.11, 0.12),
+    ],
+)
+def test_the_intra_layer_mode(cores, batch, precision, least, most):
+    learner = cycles.config_of("HalfCheetah", cores=cores, port_words=4)
+    assert least <= intra_layer.gain(learner, batch, card.precision_of(learner, precision)) < most
 
 
 @pytest.mark.parametrize(

@@ -143,11 +143,14 @@ def test_the_smallest_within_a_hundredth_is_chosen():
 
 
 def test_fixars_further_cores_buy_nothing():
-    """FIXAR loads one tile at a time: from four cores on a batch of 64 is no faster."""
-    found = search("fixar", batch=64, fixed=("replay.fanout",))
+    """FIXAR loads one tile at a time: from four cores on a batch of 64 is no faster, unless its
+    port gives more words a clock."""
+    found = search("fixar", batch=64, fixed=("replay.fanout", "learner.port_words"))
     assert found.choice.values["learner.cores"] == 4
     assert found.fastest.values["learner.cores"] == 7
     assert found.choice.clocks < 1.01 * found.fastest.clocks
+    wider = search("fixar", batch=64, fixed=("replay.fanout", "learner.cores"))
+    assert wider.refused["port_words"]
 
 
 @pytest.mark.parametrize("name", RESOURCES)

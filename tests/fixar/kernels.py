@@ -34,8 +34,10 @@ def kernel_config(data_width=128, capacity=100, **learner):
 
 #: The kernel of all quick tests; compiling it for card ``sim`` is what takes long. Actions fill a
 #: word of the frame, and begin another; one layer has inputs of one column of an array alone, so
-#: that its tiles of errors follow each other as fast as they can.
-SMALL = kernel_config(observation=3, action=5, hidden=(6, 4), batch=16, cores=2, side=4)
+#: that its tiles of errors follow each other as fast as they can. Weights come two words a clock.
+SMALL = kernel_config(
+    observation=3, action=5, hidden=(6, 4), batch=16, cores=2, side=4, port_words=2
+)
 
 
 def precision_of(config, kind, frame=7, activation=6, error=6):

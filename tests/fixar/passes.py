@@ -128,7 +128,8 @@ class Walk:
         side = self.config.side
         rows = np.zeros((side, side), np.int64)
         rows[: block.shape[0], : block.shape[1]] = block
-        return [dict(valid=1, row=k, word=rows[k].tolist()) for k in range(side)]
+        bands = rows.reshape(-1, self.config.port_words, side)
+        return [dict(valid=1, band=k, words=band.tolist()) for k, band in enumerate(bands)]
 
     def _fw(self, p, w, b, made):
         side, layer = self.config.side, p.layer

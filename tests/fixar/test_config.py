@@ -19,6 +19,14 @@ FORMATS = (
     "changes, message",
     [
         (dict(side=5), "side must be one of 4, 8, 16, not 5"),
+        *(
+            (
+                dict(side=side, port_words=words),
+                "port_words must be 1, 2 or 4, and at most half of side, "
+                f"which is {side}, not {words}",
+            )
+            for side, words in ((16, 3), (16, 8), (4, 4), (8, 0))
+        ),
         (dict(cores=8), "cores must be an integer in 1..7, not 8"),
         (
             dict(observation=497),

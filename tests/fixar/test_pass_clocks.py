@@ -13,7 +13,7 @@ FULL, ERRORS_FULL = Precision(), Precision(activations=True)
 HALF = Precision(activations=True, errors=True)
 
 #: Tiles of 4; more actions than lanes; no adam; one action, and fewer passes beside the TD errors;
-#: as many actions as lanes (survivor 11).
+#: as many actions as lanes (survivor 11); two and four words of weights a clock.
 CONFIGS = {
     "two_cores": dict(observation=3, action=2, hidden=(40, 24), batch=64, cores=2, side=4),
     "one_core": dict(observation=6, action=10, hidden=(20, 36), batch=200, cores=1, side=8),
@@ -21,6 +21,10 @@ CONFIGS = {
     "narrow": dict(
         observation=3, action=1, hidden=(4,), batch=100, cores=3, side=4, optimizer="rmsprop"
     ),
+    "two_words": dict(
+        observation=3, action=2, hidden=(40, 24), batch=64, cores=2, side=4, port_words=2
+    ),
+    "four_words": dict(observation=3, action=2, hidden=(20,), batch=16, cores=1, port_words=4),
     "even": dict(observation=4, action=4, hidden=(16,), batch=40, cores=1, side=4),
 }
 #: (config, batch, precision) -> clocks of each pass, and of ``bench.fixar.passes`` as a whole.
@@ -51,6 +55,15 @@ PASSES = [
      [65, 112, 65, 65, 65, 65, 65, 112, 69, 102, 102, 65, 65, 69, 110, 69, 102, 102]),
     ("narrow", 100, HALF, 2178,
      [48, 78, 48, 48, 48, 48, 48, 78, 52, 94, 94, 48, 48, 52, 76, 52, 94, 94]),
+    ("two_words", 1, FULL, 3822,
+     [89, 209, 62, 89, 209, 47, 89, 209, 47, 89, 209, 62, 49, 81, 211, 302, 146, 89, 209, 47, 49,
+      211, 70, 49, 81, 211, 302, 146]),
+    ("two_words", 11, ERRORS_FULL, 4549,
+     [91, 211, 66, 91, 211, 49, 91, 211, 49, 91, 211, 66, 69, 81, 393, 302, 146, 91, 211, 49, 69,
+      393, 107, 69, 81, 393, 302, 146]),
+    ("two_words", 27, HALF, 7288,
+     [171, 451, 94, 171, 451, 73, 171, 451, 73, 171, 451, 94, 75, 106, 453, 548, 236, 171, 451, 73,
+      75, 453, 118, 75, 106, 453, 548, 236]),
     ("even", 5, FULL, 1472,
      [71, 80, 71, 51, 71, 51, 71, 80, 55, 89, 127, 71, 51, 55, 78, 55, 89, 127]),
     ("even", 40, HALF, 3240,

@@ -56,8 +56,8 @@ class AapCore(wiring.Component):
     word_valid : Out(1), step : In(STEP)
         The next fetched word is there for a step of this clock; a step takes it to the array.
     row : In(ROW), tile : In(TILE_READ)
-        A row of a tile of weights; in a DW, a read of a row of errors from the E cells. ``PeArray``
-        says when a tile may be loaded, a clock after ``step``.
+        A band of a tile of weights; in a DW, a read of a row of errors from the E cells.
+        ``PeArray`` says when a tile may be loaded, a clock after ``step``.
     begin : In([side] of signed(47))
         What sums start with: steady until ``begun``, and the next one from the clock after it on.
     begun : Out(1)
@@ -145,7 +145,7 @@ class AapCore(wiring.Component):
         m.submodules.schedule = schedule = self._schedule
         m.submodules.feed = feed = Feed(config, layouts)
         m.submodules.rows = rows = TileRows(config, layouts)
-        m.submodules.array = array = PeArray(config.side)
+        m.submodules.array = array = PeArray(config.side, config.port_words)
         m.submodules.accumulators = accumulators = self._accumulators
         m.submodules.results = results = self._results
         m.submodules.errors = errors = self._errors

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fixar.aap.cells import CellMemory
+from hw.fixar.array.array import load_layout
 from hw.fixar.array.column import OPERAND_WIDTH, stream_pair
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.layouts import cells_layout, streams_pairs
@@ -150,33 +151,28 @@ class TileRows(wiring.Component):
     pass_ : In(PASS), steady
         The pass under way.
     row : In(ROW)
-        A row of a tile of weights.
+        A band of a tile of weights.
     tile : In(TILE_READ)
         In a DW: which row to read, and how; the memory of E cells gets its address in the same
         clock.
     e : In([side] of 32 bits)
         The word that the memory gives, two clocks after ``tile``.
-    load : Out({valid, row, mask: 2, word: [side] of signed(27)})
-        A row for the array, ``ROW_LATENCY`` clocks after ``row``, ``TILE_LATENCY`` after ``tile``.
-        ``mask``: a bit for each of a PE's two operands that it is for.
+    load : Out(load_layout(...))
+        A band for the array, ``ROW_LATENCY`` clocks after ``row``; or one of its rows,
+        ``TILE_LATENCY`` clocks after ``tile``.
     """
 
     ROW_LATENCY, TILE_LATENCY = 1, CellMemory.LATENCY + 1
 
     def __init__(self, config, layouts):
         self.config = config
-        row = layouts.ROW.members
         super().__init__(
             {
                 "pass_": In(layouts.PASS),
                 "row": In(layouts.ROW),
                 "tile": In(layouts.TILE_READ),
                 "e": In(cells_layout(config.side)),
-                "load": Out(
-                    data.StructLayout(
-                        {"valid": 1, "row": row["row"], "mask": 2, "word": row["word"]}
-                    )
-                ),
+                "load": Out(load_layout(config.side, config.port_words)),
             }
         )
 
@@ -188,6 +184,8 @@ class TileRows(wiring.Component):
             name: delay(m, getattr(self.tile, name), wait, name=name)
             for name in ("row", "mask", "select", "blank")
         }
+        port = self.config.port_words
+        bits = (port - 1).bit_length()
         valid, load = Signal(), Signal.like(self.load, reset_less=True)
         own = Signal()  # of errors
         m.d.comb += [
@@ -198,19 +196,24 @@ class TileRows(wiring.Component):
         with m.If(own):
             m.d.sync += [
                 valid.eq(tile_valid),
-                load.row.eq(late["row"]),
-                load.mask.eq(late["mask"]),
+                load.band.eq(late["row"] >> bits),
+                *(
+                    load.mask[r].eq(Mux(late["row"][:bits] == r, late["mask"], 0))
+                    for r in range(port)
+                ),
             ]
         with m.Else():
             m.d.sync += [
                 valid.eq(self.row.valid),
-                load.row.eq(self.row.row),
-                load.mask.eq(3),
+                load.band.eq(self.row.band),
+                *(load.mask[r].eq(3) for r in range(port)),
             ]
         for k in range(self.config.side):
             code = self.e[k].word_select(late["select"], CODE_WIDTH).as_signed()
             number = self.e[k][:OPERAND_WIDTH].as_signed()
             error = Mux(self.pass_.half_e, code, number)
             error = Mux(late["blank"], 0, error)
-            m.d.sync += load.word[k].eq(Mux(own, error, self.row.word[k]))
+            m.d.sync += [
+                load.words[r][k].eq(Mux(own, error, self.row.words[r][k])) for r in range(port)
+            ]
         return m

@@ -40,13 +40,16 @@ class Column(wiring.Component):
     ----------
     side : int
         Rows, 16 at most.
+    operands : int
+        How many operands come in a clock: 1, or one for each row.
 
     Members
     -------
-    word : In(signed(27))
-        An operand of the following tile; ``load`` says for which rows and sums it is.
+    operand : In(27 * operands)
+        Operands of the following tile, of all rows alike or of row k at place k; ``load`` says for
+        which rows and sums they are.
     load : In(2 * side)
-        Bit 2 * k + c: ``word`` is row k's following operand c.
+        Bit 2 * k + c: row k's following operand c is here.
     swap : In(side)
         Bit k: row k holds its following operands from this clock's word on. A load in the same
         clock counts after the swap.
@@ -61,11 +64,11 @@ class Column(wiring.Component):
     #: Registers of a block: operands, product, sum.
     REGISTERS = 3
 
-    def __init__(self, side):
-        self.side = side
+    def __init__(self, side, operands=1):
+        self.side, self.operands = side, operands
         super().__init__(
             {
-                "word": In(signed(OPERAND_WIDTH)),
+                "operand": In(OPERAND_WIDTH * operands),
                 "load": In(2 * side),
                 "swap": In(side),
                 "words": In(stream_pair().size * side),
@@ -109,8 +112,9 @@ class Column(wiring.Component):
         word = register(STREAM_WIDTH, "word")
         product = register(OPERAND_WIDTH + STREAM_WIDTH, "product")
         total = register(SUM_WIDTH, "sum")
+        operand = self.operand.word_select(row % self.operands, OPERAND_WIDTH)
         with m.If(self.load[2 * row + chain]):
-            m.d.sync += following.eq(self.word)
+            m.d.sync += following.eq(operand)
         with m.If(self.swap[row]):
             m.d.sync += held.eq(following)
         m.d.sync += [

@@ -83,6 +83,7 @@ class Image(wiring.Component):
         left = Signal.like(plan["count"])
         moving, step, empty = Signal(), Signal(), Signal()
         exists = Signal()
+        following = self._following(m, plan, step, moving)
 
         def follow():
             """The next section's turn."""
@@ -112,7 +113,7 @@ class Image(wiring.Component):
                     follow()
             with m.State("MOVE"):
                 with m.If(step):
-                    m.d.sync += [self.address.eq(self.address + 1), left.eq(left - 1)]
+                    m.d.sync += [self.address.eq(following), left.eq(left - 1)]
                     with m.If(left == 1):
                         follow()
             with m.State("LAST"):
@@ -125,9 +126,24 @@ class Image(wiring.Component):
         m.d.comb += [step.eq(loaded | stored), empty.eq(left_all)]
         return m
 
+    def _following(self, m, plan, step, moving):
+        """The address behind ``address``: memories may have padding between tile columns."""
+        if self.config.port_words == 1:
+            return self.address + 1
+        place = Signal.like(plan["bias"])
+        ends = Signal()
+        m.d.comb += ends.eq(place == plan["bias"])
+        with m.If(~moving | (step & ends)):
+            m.d.sync += place.eq(0)
+        with m.Elif(step):
+            m.d.sync += place.eq(place + 1)
+        return self.address + Mux(ends, plan["gap"], 1)
+
     def _plan(self, m, layers, at):
         """Of the layer's sections: where they begin, words; of the last words, how many are
-        padding, and how many are that or of the last tile column, with which ``lanes``."""
+        padding, and how many are that or of the last tile column, with which ``lanes``; the place
+        of the biases in a tile column of the image, and how far the next column is behind them in
+        the memories."""
         side, rows = self.config.side, []
         for section in layers:
             layer = section.layer
@@ -137,11 +153,13 @@ class Image(wiring.Component):
             tail = padding + layer.inputs + 1
             rows.append(
                 dict(
-                    base=layer.base,
+                    base=layer.base + layer.lead,
                     count=count,
                     padding=padding,
                     tail=tail,
                     lanes=(1 << used) - 1,
+                    bias=layer.inputs,
+                    gap=layer.stride - layer.inputs,
                 )
             )
         plan = {}

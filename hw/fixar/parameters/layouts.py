@@ -5,7 +5,8 @@ from amaranth.lib import data
 
 from hw.fixar.layouts import SHIFT_WIDTH, operands_layout
 
-__all__ = ["WORD_BITS", "bias_layout", "sums_layout", "tile_request_layout", "word_width"]
+__all__ = ["WORD_BITS", "bias_layout", "first_feature", "next_column", "sums_layout"]
+__all__ += ["tile_request_layout", "word_width"]
 
 #: Of a number, in a memory as in an image.
 WORD_BITS = 32
@@ -20,7 +21,8 @@ def tile_request_layout(config):
     """A request for a tile of weights. ``target``: those of the target network. ``transposed``: the
     tile leaves transposed.
 
-    ``address``: address of its first row, which need not exist; rows ``low`` to ``high - 1`` exist.
+    ``address``: address of its first row, a multiple of ``port_words``, which need not exist; rows
+    ``low`` to ``high - 1`` exist.
     With ``bias`` the word at ``bias_address`` comes first.
     """
     address = range(config.weight_words)
@@ -35,6 +37,19 @@ def tile_request_layout(config):
             "bias_address": address,
         }
     )
+
+
+def first_feature(config, weights):
+    """The feature of the frame whose weights, if it has any, are a tile column's first word.
+    ``weights``: ``PassTable.WEIGHTS``."""
+    bits = (config.port_words - 1).bit_length()
+    return Cat(C(0, bits), weights.first[bits:])
+
+
+def next_column(config, weights):
+    """Words from a tile column to the next one. ``weights``: ``PassTable.WEIGHTS``."""
+    bits = (config.port_words - 1).bit_length()
+    return Cat(C(0, bits), weights.bias[bits:] + 1)
 
 
 def bias_layout(config):

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hw.fixar.parameters.layouts import word_width
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_memory import stored_sets
+from hw.stream.delay import delay
 from hw.stream.ram import Ram, memory_blocks, style_of
 
 __all__ = ["READ_LATENCY", "WEIGHTS", "Memories"]
@@ -22,6 +23,8 @@ WEIGHTS = ("online", "target")
 
 class Memories(wiring.Component):
     """One memory for each parameter set that the optimizer has; one port reads, the other writes.
+
+    Weights and targets are banks of ``port_words`` words side by side, which are read together.
 
     A word is never read in the clock in which it is written. After reset the contents are
     undefined.
@@ -40,6 +43,8 @@ class Memories(wiring.Component):
         Words to read: of online and target; of first and second.
     online, target, first, second : Out(32 * side)
         ``READ_LATENCY`` clocks with enable after their address; 0 where the optimizer has none.
+    online_words, target_words : Out(32 * side * port_words)
+        At the same time all words that are side by side with those of ``online`` and ``target``.
     write : In({online, target, first, second})
         Which memories are written in this clock.
     write_weights_address, write_moments_address : In(range(config.weight_words))
@@ -58,6 +63,7 @@ class Memories(wiring.Component):
                 "weights_address": address,
                 "moments_address": address,
                 **dict.fromkeys(PARAMETER_SETS, Out(word)),
+                **{f"{name}_words": Out(word * config.port_words) for name in WEIGHTS},
                 "write": In(data.StructLayout(dict.fromkeys(PARAMETER_SETS, 1))),
                 "write_weights_address": address,
                 "write_moments_address": address,
@@ -68,37 +74,55 @@ class Memories(wiring.Component):
     def style(self, name):
         """The memory style of the set ``name``: "distributed", "block" or "ultra". The online
         weights, which are read most, are never in UltraRAM."""
-        return style_of(self.config.weight_words, self.ultra_ram and name != "online")
+        return style_of(self.shape(name)[1], self.ultra_ram and name != "online")
+
+    def shape(self, name):
+        """``(banks, words of each)`` of the set ``name``."""
+        banks = self.config.port_words if name in WEIGHTS else 1
+        return banks, self.config.weight_words // banks
 
     @property
     def blocks(self):
         """``{style: memory blocks}``."""
-        words, width = self.config.weight_words, word_width(self.config)
-        blocks = {"ultra": 0, "block": 0, "distributed": 0}
+        width, blocks = word_width(self.config), {"ultra": 0, "block": 0, "distributed": 0}
         for name in self.sets:
-            blocks[self.style(name)] += memory_blocks(width, words, self.style(name))
+            (banks, words), style = self.shape(name), self.style(name)
+            blocks[style] += banks * memory_blocks(width, words, style)
         return blocks
 
     def elaborate(self, platform):
         m = Module()
+        width = word_width(self.config)
         for name in self.sets:
             group = "weights" if name in WEIGHTS else "moments"
-            enable = getattr(self, f"{group}_enable")
-            m.submodules[f"{name}_ram"] = ram = Ram(
-                width=word_width(self.config),
-                depth=self.config.weight_words,
-                style=self.style(name),
-            )
+            enable, address = (getattr(self, f"{group}_{part}") for part in ("enable", "address"))
+            words = self._banks(m, name, enable, address, getattr(self, f"write_{group}_address"))
+            if name in WEIGHTS:
+                m.d.comb += getattr(self, f"{name}_words").eq(words)
+            if len(words) > width:
+                place = address[: (len(words) // width - 1).bit_length()]
+                place = delay(m, place, READ_LATENCY, name=f"{name}_place", enable=enable)
+                words = words.word_select(place, width)
+            m.d.comb += getattr(self, name).eq(words)
+        return m
+
+    def _banks(self, m, name, enable, address, write_address):
+        """The words of all banks of the set ``name``."""
+        (banks, depth), words = self.shape(name), []
+        bits = (banks - 1).bit_length()
+        for bank in range(banks):
+            ram = Ram(width=word_width(self.config), depth=depth, style=self.style(name))
+            m.submodules[f"{name}_{bank}_ram"] = ram
             # The second clock: a block has this register inside.
-            word = Signal(word_width(self.config), name=f"{name}_word", reset_less=True)
+            word = Signal(ram.read_data.shape(), name=f"{name}_word_{bank}", reset_less=True)
             m.d.comb += [
                 ram.read_enable.eq(enable),
-                ram.read_address.eq(getattr(self, f"{group}_address")),
-                ram.write_enable.eq(self.write[name]),
-                ram.write_address.eq(getattr(self, f"write_{group}_address")),
+                ram.read_address.eq(address[bits:]),
+                ram.write_enable.eq(self.write[name] & (write_address[:bits] == bank)),
+                ram.write_address.eq(write_address[bits:]),
                 ram.write_data.eq(getattr(self, f"write_{name}")),
-                getattr(self, name).eq(word),
             ]
             with m.If(enable):
                 m.d.sync += word.eq(ram.read_data)
-        return m
+            words.append(word)
+        return Cat(words)

@@ -10,7 +10,7 @@ from hw.fixar.parameters.gradient_sum import GradientSum
 from hw.fixar.parameters.image import Image
 from hw.fixar.parameters.layouts import bias_layout, sums_layout, tile_request_layout
 from hw.fixar.parameters.memories import WEIGHTS, Memories
-from hw.fixar.parameters.tile_loader import TileLoader
+from hw.fixar.parameters.tile_loader import TileLoader, transposed_blocks
 from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.records import HYPERPARAMETERS
@@ -25,6 +25,9 @@ _LANE, _SET = 392, 33
 #: one more core's sums, for each set, and of no lane.
 _OPTIMIZER_FF = {"sgd": 764, "rmsprop": 960, "adam": 1356}
 _LANE_FF, _SUM_FF, _SET_FF, _FF = 189, 90, 32, 390
+#: Of a port of several words: lookup tables of a lane that choose one of them, and those and the
+#: registers of a lane of each word but the first.
+_PORT_LUT, _WORD_LUT, _WORD_FF = 91, 59, 91
 #: Of the coefficients lookup tables, registers and products.
 _COEFFICIENTS = {"sgd": (900, 500, 1), "rmsprop": (1200, 750, 2), "adam": (1450, 1000, 3)}
 
@@ -33,7 +36,7 @@ class Parameters(wiring.Component):
     """The memories with the three units that use their ports: tile loader, update, image.
 
     Tiles, updates and images share one read port. Tiles that are asked for while an update or an
-    image is ``busy`` wait. Whoever starts an update or an image waits until all rows of the tiles
+    image is ``busy`` wait. Whoever starts an update or an image waits until all bands of the tiles
     that were asked for have left, and never starts an update beside an image.
 
     Parameters
@@ -49,7 +52,7 @@ class Parameters(wiring.Component):
     Members
     -------
     tiles : In(stream of tile_request_layout), rows : Out(stream of rows_layout)
-        Requests for tiles of weights; the rows of these tiles, as operands, in order.
+        Requests for tiles of weights; the bands of these tiles, as operands, in order.
     bias : Out(bias_layout)
         A word of biases, for requests with ``bias``.
     sums : In(sums_layout)
@@ -103,7 +106,10 @@ class Parameters(wiring.Component):
         lane_ff = _OPTIMIZER_FF[config.optimizer] + _LANE_FF
         lane_ff += (config.cores - 1) * _SUM_FF + _SET_FF * len(memories.sets)
         lut, ff, products = _COEFFICIENTS[config.optimizer]
-        transpose = Transpose.estimate(config.arithmetic.operand.width, config.side)
+        transpose = Transpose.estimate(*transposed_blocks(config))
+        if config.port_words > 1:
+            lut += config.side * (_PORT_LUT + (config.port_words - 1) * _WORD_LUT)
+            ff += config.side * (config.port_words - 1) * _WORD_FF
         return Estimate(
             latency=WeightUpdate.latency_of(config),
             interval=WeightUpdate.INTERVAL,
@@ -172,5 +178,5 @@ class Parameters(wiring.Component):
                 getattr(image, name).eq(word),
             ]
         for name in WEIGHTS:
-            m.d.comb += getattr(loader, name).eq(getattr(memories, name))
+            m.d.comb += getattr(loader, name).eq(getattr(memories, f"{name}_words"))
         return m

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fixar.layouts import SHIFT_WIDTH, Layouts
-from hw.fixar.parameters.layouts import sums_layout
+from hw.fixar.parameters.layouts import first_feature, next_column, sums_layout
 
 __all__ = ["SumAddresses"]
 
@@ -60,14 +60,16 @@ class SumAddresses(wiring.Component):
         side = self.config.side
         m.d.comb += [
             ones.eq(first.index == p.columns * side),
-            exists.eq((first.index >= w.first) & (first.index < w.first + w.inputs)),
+            exists.eq((first.index >= w.first) & (first.index < w.end)),
         ]
         m.d.sync += [
             shift.eq(p.shift + p.error_shift),
             one.eq(self.config.arithmetic.activation.fraction + p.error_shift),
             self.o.valid.eq(first.valid),
             self.o.keep.eq(exists | ones),
-            self.o.address.eq(base + Mux(ones, w.inputs, first.index - w.first)),
+            self.o.address.eq(
+                base + Mux(ones, w.bias, first.index - first_feature(self.config, w))
+            ),
             self.o.shift.eq(Mux(ones, one, shift)),
         ]
         for own, sums in zip(self.o.sums, self.i, strict=True):
@@ -75,5 +77,5 @@ class SumAddresses(wiring.Component):
         with m.If(self.start):
             m.d.sync += base.eq(w.base)
         with m.Elif(first.valid & ones):
-            m.d.sync += base.eq(base + w.inputs + 1)
+            m.d.sync += base.eq(base + next_column(self.config, w))
         return m

@@ -21,8 +21,9 @@ class PassTable(wiring.Component):
     Attributes
     ----------
     WEIGHTS : data.StructLayout
-        The layer's ``base``: first word of its weights; ``inputs``; ``first``: features of the
-        frame that have no weights; ``end``: end of the features whose weights are needed.
+        The layer's ``base``: first word of its weights. In each of its tile columns, ``bias``: the
+        place of the biases, which are the last of its words. ``first``: features of the frame that
+        have no weights; ``end``: end of the features whose weights are needed.
     END : data.StructLayout
         What happens after the pass. ``observes``: the TD errors begin. ``decides``: the iteration
         waits for ``update``. ``ends``: no pass follows. ``seeds``: the pass has started errors
@@ -50,7 +51,7 @@ class PassTable(wiring.Component):
         self.WEIGHTS = data.StructLayout(
             {
                 "base": range(config.weight_words),
-                "inputs": range(max(layer.inputs for layer in layers) + 1),
+                "bias": range(max(layer.lead + layer.inputs for layer in layers) + 1),
                 "first": range(max(layer.first for layer in layers) + 1),
                 "end": range(max(layer.frame for layer in layers) + 1),
             }
@@ -164,7 +165,7 @@ class PassTable(wiring.Component):
             },
             "weights": {
                 "base": layer.base,
-                "inputs": layer.inputs,
+                "bias": layer.lead + layer.inputs,
                 "first": layer.first,
                 "end": self.config.action if each.result == Result.SLOPE else layer.frame,
             },

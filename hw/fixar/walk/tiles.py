@@ -5,8 +5,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.fixar.array.array import PeArray
 from hw.fixar.layouts import Layouts, rows_layout
-from hw.fixar.parameters.layouts import tile_request_layout
+from hw.fixar.parameters.layouts import first_feature, next_column, tile_request_layout
 from hw.fixar.plan import Kind
 from hw.stream.delay import delay
 
@@ -18,7 +19,8 @@ class Tiles(wiring.Component):
 
     In FW, row k of a tile has the weights of an input, and the first tile of each result brings the
     biases. In DX, tiles are transposed. In DW, row k has the errors of a sample, or, if activations
-    are codes, of two samples in turn; rows beyond the batch are zeros.
+    are codes, of two samples in turn; rows beyond the batch are zeros. Rows of weights come in
+    bands of ``port_words``, rows of errors one after the other.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class Tiles(wiring.Component):
     request : Out(stream of tile_request_layout)
         In FW and DX: the tiles of weights, in order.
     row_i : In(stream of rows_layout), row_o : Out(ROW)
-        ``row_i``: rows of the requested tiles. ``row_o``: the same rows to the arrays, once the
+        ``row_i``: bands of the requested tiles. ``row_o``: the same bands to the arrays, once the
         arrays have a place for a tile.
     tile_read : Out(TILE_READ)
         In DW: a read of a row of errors, which goes from their memory to the arrays.
@@ -84,17 +86,17 @@ class Tiles(wiring.Component):
         inner, outer = Signal.like(p.inner), Signal.like(p.outer)
         feature = Signal(range(self.config.widest + 2 * side))  # of the tile's first row
         column = Signal.like(request.address)  # of the tile's column of outputs
-        stride = w.inputs + 1
+        stride = next_column(self.config, w)
         inner_ends = inner == p.inner - 1
         m.d.comb += [
             self.request.valid.eq(asking),
             request.target.eq(p.target),
             request.transposed.eq(backward),
-            request.address.eq(column + feature - w.first),
+            request.address.eq(column + feature - first_feature(self.config, w)),
             request.low.eq(Mux(feature < w.first, _least(w.first - feature, side), 0)),
             request.high.eq(Mux(w.end > feature, _least(w.end - feature, side), 0)),
             request.bias.eq(~backward & (inner == 0)),
-            request.bias_address.eq(column + w.inputs),
+            request.bias_address.eq(column + w.bias),
         ]
         with m.If(self.start):
             m.d.sync += [
@@ -163,30 +165,32 @@ class Tiles(wiring.Component):
                             m.d.sync += reading.eq(0)
 
     def _hold(self, m):
-        """Knows when a tile may be taken. One tile at a time waits in the arrays. A row comes each
-        clock, or for pairs every other clock, so that a tile may be taken before its last row is
-        loaded."""
+        """Knows when a tile may be taken. One tile at a time waits in the arrays. A band comes each
+        clock, and a row of errors each clock, or for pairs every other clock, so that a tile may be
+        taken before its last row is loaded. ``PeArray`` says how soon bands may follow a swap."""
         p, side = self.pass_, self.config.side
         held = Signal()
         row, read = self.row_i, self.tile_read
+        again = PeArray.again_of(self.config.port_words)
+        freed = delay(m, self.swap, again - 1, name="freed", reset=True)
         m.d.comb += [
             self._free.eq(~held),
-            row.ready.eq(~held | (row.p.row != 0)),
+            row.ready.eq(~held | (row.p.band != 0)),
             self.row_o.valid.eq(row.valid & row.ready),
-            self.row_o.row.eq(row.p.row),
-            self.row_o.word.eq(row.p.word),
+            self.row_o.band.eq(row.p.band),
+            self.row_o.words.eq(row.p.words),
         ]
         # The row from which on all others will be there in time.
         enough = Mux((p.kind == Kind.DW) & p.half_x, side // 2, 0)
         loaded = Signal()
         m.d.comb += loaded.eq(read.valid & (read.row == enough) & read.mask[0])
-        first = (self.row_o.valid & (self.row_o.row == 0)) | (read.valid & (read.row == 0))
-        with m.If(first):
+        there = self.row_o.valid & (self.row_o.band == 0)
+        with m.If(there | (read.valid & (read.row == 0))):
             m.d.sync += held.eq(1)
-        with m.Elif(self.swap):
+        with m.Elif(freed):
             m.d.sync += held.eq(0)
-        there = self.row_o.valid & (self.row_o.row == 0)
-        there |= delay(m, loaded, self.read_latency, name="loaded", reset=True)
+        wait = self.read_latency + PeArray.lag_of(side, self.config.port_words)
+        there |= delay(m, loaded, wait, name="loaded", reset=True)
         with m.If(self.swap):
             m.d.sync += self.ready.eq(0)
         with m.Elif(there):

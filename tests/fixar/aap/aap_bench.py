@@ -12,10 +12,11 @@ from driving import start
 from streams import flagged
 
 from hw.fixar.aap.aap import AapCore
+from hw.fixar.array.array import PeArray
 from hw.fixar.config import FixarConfig
 
 CASE = json.loads(os.environ["CASE"])
-SIDE = CASE["config"]["side"]
+SIDE, PORT_WORDS = CASE["config"]["side"], CASE["config"]["port_words"]
 
 
 class Bench:
@@ -48,7 +49,7 @@ class Bench:
         dut.begin.value = begins.pop(0) if begins else 0
         fetches, steps = job["fetches"], job["steps"]
         port = getattr(dut, job["port"])
-        late = 0 if job["port"] == "row" else 2
+        late = 0 if job["port"] == "row" else 2 + PeArray.lag_of(SIDE, PORT_WORDS)
         fetched = stepped = tile = row = 0
         loads_from, ready, taken, last_slow, idle = 0, {}, -1, -100, 0
         began = self.clock
@@ -69,7 +70,7 @@ class Bench:
             if tile < len(tiles) and tile <= taken + 1 and self.clock >= loads_from:
                 if row == 0 or not self.pauses(1) or CASE["tight"]:
                     port.value = tiles[tile][row]
-                    at = row * SIDE // len(tiles[tile])
+                    at = min(row, row * SIDE // len(tiles[tile]))
                     ready[tile] = max(ready.get(tile, 0), self.clock - at + 1 + late)
                     row += 1
                     if row == len(tiles[tile]):
@@ -81,7 +82,7 @@ class Bench:
                 if job["swaps"][stepped]:
                     following = taken + 1
                     # Without pauses the tile's last rows are loaded behind the step.
-                    begun = CASE["tight"] and len(tiles[0]) == SIDE and row
+                    begun = CASE["tight"] and len(tiles[0]) <= SIDE and row
                     whole = tile > following or (tile == following and begun)
                     may &= bool(whole and self.clock >= ready[following])
                     may &= self.clock >= loads_from + 2
@@ -91,7 +92,7 @@ class Bench:
                     dut.step.value = steps[stepped]
                     if job["swaps"][stepped]:
                         taken += 1
-                        loads_from = self.clock + 1
+                        loads_from = self.clock + PeArray.again_of(PORT_WORDS)
                     if job["slow"][stepped]:
                         last_slow = self.clock
                     stepped += 1

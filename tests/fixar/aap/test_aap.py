@@ -1,6 +1,7 @@
 """hw.fixar.aap.aap: all passes of an iteration on a core, against the twin, to the last bit."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hw.fixar.precision import slots
 SMALL = FixarConfig(observation=5, action=3, hidden=(9, 6), batch=16, cores=2, side=4)
 #: Actions of more than a word, three hidden layers, a core by itself.
 WIDE = FixarConfig(observation=3, action=6, hidden=(4, 5, 8), batch=11, cores=1, side=4)
+KINDS = ["full", "half", "mixed"]
 NOTHING = (1 << 31) - 1, -1 << 31
 SLOT_WIDTH = Shape.cast(range(sum(slots(SMALL)))).width
 
@@ -121,17 +123,17 @@ def compare_watch(iteration, passes):
     assert found == iteration.saturations
 
 
-KINDS = ["full", "half", "mixed"]
-
-
 def long(*case):
     return pytest.param(*case, marks=pytest.mark.long)
 
 
-@pytest.mark.parametrize("kind", ["half", long("full"), long("mixed")])
-def test_iteration(simulate, tmp_path, kind):
+@pytest.mark.parametrize(
+    "kind, port_words",
+    [("half", 2), *(long(kind, words) for kind in KINDS for words in (1, 2))],
+)
+def test_iteration(simulate, tmp_path, kind, port_words):
     """An odd number of samples, of which the core has not as many as the other; no pauses."""
-    check(simulate, tmp_path, SMALL, kind, 13, 1)
+    check(simulate, tmp_path, replace(SMALL, port_words=port_words), kind, 13, 1)
 
 
 @pytest.mark.parametrize(
@@ -152,10 +154,13 @@ def test_batches(simulate, tmp_path, kind, batch):
     check(simulate, tmp_path, SMALL, kind, batch, 0, seed=3, above=batch != 1)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", KINDS)
-def test_side_of_16(simulate, tmp_path, kind):
-    config = FixarConfig(observation=17, action=6, hidden=(20,), batch=36, cores=1)
+@pytest.mark.parametrize(
+    "kind, port_words", [long(kind, words) for kind in KINDS for words in (1, 4)]
+)
+def test_side_of_16(simulate, tmp_path, kind, port_words):
+    config = FixarConfig(
+        observation=17, action=6, hidden=(20,), batch=36, cores=1, port_words=port_words
+    )
     check(simulate, tmp_path, config, kind, 35, 0, seed=4)
 
 

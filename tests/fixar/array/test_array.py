@@ -16,8 +16,8 @@ SIDES_LATER = [4, pytest.param(16, marks=pytest.mark.long)]
 class Timeline:
     """Clocks of an ``PeArray``, and the sums that its words must have, of Python's integers."""
 
-    def __init__(self, side, seed=1, corners=0.2):
-        self.side, self.corners = side, corners
+    def __init__(self, side, seed=1, corners=0.2, band=1):
+        self.side, self.corners, self.band = side, corners, band
         self.rng, self.clocks = np.random.default_rng(seed), Clocks()
         self.loads, self.swaps, self.words = {}, [], {}
 
@@ -28,13 +28,17 @@ class Timeline:
         return np.where(self.rng.random(shape) < self.corners, corners, drawn)
 
     def load(self, clock, row, mask=3, word=None):
-        word = self.numbers(OPERANDS, self.side) if word is None else word
-        self.loads[clock] = (row, mask, word)
+        """A row, or the band that begins with it, of one mask and word, or one a row."""
+        masks = np.broadcast_to(mask, self.band)
+        if word is None:
+            word = self.numbers(OPERANDS, self.band, self.side)
+        words = np.broadcast_to(word, (self.band, self.side))
+        self.loads[clock] = (row, masks, words)
 
     def tile(self, clock):
-        """All rows, one a clock."""
-        for row in range(self.side):
-            self.load(clock + row, row)
+        """All rows, a band a clock."""
+        for band in range(self.side // self.band):
+            self.load(clock + band, band * self.band)
 
     def word(self, clock, swap=0, word=None):
         """``word``: [side, 2]"""
@@ -46,23 +50,21 @@ class Timeline:
         """A row's operands [2, side] for the word that is in row 0 at ``clock``."""
         start = max(swap for swap in self.swaps if swap <= clock) + row
         held = [None, None]
-        for when, (loaded, mask, word) in sorted(self.loads.items()):
-            if loaded == row and when < start:
-                held = [word if mask >> c & 1 else held[c] for c in range(2)]
+        lag = row // self.band * (self.band - 1)
+        for when, (first, masks, words) in sorted(self.loads.items()):
+            r = row - first
+            if 0 <= r < self.band and when + lag < start:
+                held = [words[r] if masks[r] >> c & 1 else held[c] for c in range(2)]
         return held
 
     def run(self, simulate, directory):
-        side = self.side
+        side, band = self.side, self.band
         last = max([*self.loads, *self.words]) + 2 * side
         for clock in range(last):
-            row, mask, word = self.loads.get(clock, (self.rng.integers(side), 3, None))
             # What has no effect is random.
-            load = dict(
-                valid=clock in self.loads,
-                row=row,
-                mask=mask,
-                word=self.numbers(OPERANDS, side) if word is None else word,
-            )
+            nothing = self.rng.integers(side), [3] * band, self.numbers(OPERANDS, band, side)
+            row, masks, words = self.loads.get(clock, nothing)
+            load = dict(valid=clock in self.loads, band=row // band, mask=masks, words=words)
             pairs = self.words.get(clock, self.numbers(WORDS, side, 2))
             swap = clock in self.swaps if clock in self.words else self.rng.integers(2)
             stream = dict(
@@ -75,7 +77,7 @@ class Timeline:
             if clock in self.words:
                 out["sums"] = self._sums(clock, pairs)
             self.clocks.expect(clock + side + 2, o=out)
-        self.clocks.run(simulate, PeArray(side), directory)
+        self.clocks.run(simulate, PeArray(side, band), directory)
 
     def _sums(self, clock, pairs):
         held = [self._held(row, clock) for row in range(self.side)]
@@ -101,6 +103,28 @@ def test_tiles_without_a_gap(simulate, tmp_path, side):
             timeline.word(first + word, swap=word == 0)
         if tile < 4:
             timeline.tile(first + 1)
+    timeline.run(simulate, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "side, band",
+    [(4, 2), *(pytest.param(*case, marks=pytest.mark.long) for case in ((8, 4), (16, 2), (16, 4)))],
+)
+def test_bands_without_a_gap(simulate, tmp_path, side, band):
+    """Each tile as soon as it may be loaded, and taken as soon as its first band is; then single
+    rows, taken as soon as the last one will be there in time."""
+    timeline = Timeline(side, band=band)
+    clock = 0
+    for _ in range(6):
+        timeline.tile(clock)
+        timeline.word(clock + 1, swap=1)
+        clock += max(1 + PeArray.again_of(band), side // band)
+    for word in range(clock - side // band + 2, clock):
+        timeline.words.setdefault(word, timeline.numbers(WORDS, side, 2))
+    for row in range(side):
+        first = row // band * band
+        timeline.load(clock + row, first, [3 * (r == row - first) for r in range(band)])
+    timeline.word(clock + PeArray.lag_of(side, band) + 1, swap=1)
     timeline.run(simulate, tmp_path)
 
 
@@ -169,6 +193,11 @@ def test_random(simulate, tmp_path, side):
 def test_rejects(side):
     with pytest.raises(ValueError, match=rf"^side must be an integer in 1\.\.16, not {side}$"):
         PeArray(side)
+
+
+def test_rejects_bands():
+    with pytest.raises(ValueError, match="^band must divide side, which is 4, not 3$"):
+        PeArray(4, 3)
 
 
 def test_estimate():

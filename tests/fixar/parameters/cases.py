@@ -8,7 +8,7 @@ from hw.fixar.config import FixarConfig
 from hw.learner.config import PARAMETER_SETS
 
 __all__ = ["CONFIGS", "bits", "gradient_of", "hexadecimal", "layers", "learner"]
-__all__ += ["parameters_of", "random_parameters", "words_of"]
+__all__ += ["places_of", "parameters_of", "random_parameters", "words_of"]
 
 #: side -> learner: with frames, layers and outputs that end within a tile, and at its border.
 CONFIGS = {
@@ -78,12 +78,19 @@ def bits(values):
 
 
 def words_of(config, parameters, parameter_set):
-    """uint32 [words, side] of a parameter set, all layers one after the other."""
-    words = []
+    """uint32 [words, side] of a parameter set, all layers one after the other; where memories have
+    padding, zeros."""
+    words = np.zeros((config.weight_words, config.side), np.uint32)
     for name, position, layer in layers(config):
         numbers = layer.pack(*map(bits, parameters[name][position][parameter_set]))
-        words.append(numbers[: layer.words * config.side].reshape(-1, config.side))
-    return np.concatenate(words)
+        words[places_of(layer)] = numbers[: layer.words * config.side].reshape(-1, config.side)
+    return words
+
+
+def places_of(layer):
+    """Addresses of the layer's words, in the image's order."""
+    columns = layer.base + layer.lead + layer.stride * np.arange(layer.output_tiles)
+    return (columns[:, None] + np.arange(layer.inputs + 1)).reshape(-1)
 
 
 def parameters_of(config, memories):
@@ -93,7 +100,7 @@ def parameters_of(config, memories):
         values = {}
         for parameter_set, words in memories.items():
             kind = "<i4" if parameter_set in PARAMETER_SETS[:2] else "<f4"
-            own = words[layer.base : layer.base + layer.words].reshape(-1).view(kind)
+            own = words[places_of(layer)].reshape(-1).view(kind)
             values[parameter_set] = tuple(
                 part if kind == "<f4" else part.astype(np.int64) for part in layer.unpack(own)
             )

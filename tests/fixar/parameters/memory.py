@@ -8,15 +8,19 @@ __all__ = ["Memory"]
 
 
 class Memory:
-    """``words[name]``: texts, then integers. A word that does not exist is noise."""
+    """``words[name]``: texts, then integers. A word that does not exist is noise. Ports show
+    ``side_by_side`` words at once."""
 
-    def __init__(self, words, digits):
+    def __init__(self, words, digits, side_by_side=1):
         self.words = {name: [int(text, 16) for text in texts] for name, texts in words.items()}
-        self.digits, self.rng = digits, random.Random(3)
+        self.digits, self.rng, self.side_by_side = digits, random.Random(3), side_by_side
 
     def word(self, name, address):
-        words = self.words[name]
-        return words[address] if address < len(words) else self.rng.getrandbits(4 * self.digits)
+        words, bits, shown = self.words[name], 4 * self.digits, 0
+        for k in range(self.side_by_side):
+            at = address - address % self.side_by_side + k
+            shown |= (words[at] if at < len(words) else self.rng.getrandbits(bits)) << k * bits
+        return shown
 
     async def serve(self, dut, enable, address, names):
         """Ports ``names`` show a word two clocks with ``enable`` (None: every clock) after its

@@ -1,7 +1,7 @@
 """Updates of one network: sums of all cores, and what the twin of the optimizers makes of them."""
 
 import numpy as np
-from fixar.parameters.cases import bits, gradient_of, hexadecimal, layers
+from fixar.parameters.cases import bits, gradient_of, hexadecimal, layers, places_of
 from learner.parameters.parameter import record
 from packed import packed
 
@@ -52,9 +52,8 @@ class Phase:
         for other, _, layer in layers(config):
             if other == name:
                 addresses += [
-                    (layer.base + k, min(config.side, layer.outputs - tile * config.side))
-                    for tile in range(layer.output_tiles)
-                    for k in range(tile * (layer.inputs + 1), (tile + 1) * (layer.inputs + 1))
+                    (at, min(config.side, layer.outputs - k // (layer.inputs + 1) * config.side))
+                    for k, at in enumerate(places_of(layer).tolist())
                 ]
         for address, lanes in rng.permutation(addresses)[:words].tolist():
             self._visit(address, lanes)

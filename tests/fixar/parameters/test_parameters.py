@@ -26,13 +26,20 @@ def tiles_of(config, rng, parameters):
 @pytest.mark.parametrize(
     "side, data_width, options, gaps",
     [
-        (4, 256, dict(optimizer="rmsprop"), [0, 0.5]),
-        pytest.param(
-            *(16, 512, dict(observation=3, action=1, hidden=(5,), optimizer="sgd"), [0.3]),
-            marks=pytest.mark.long,
+        # Actions that are no multiple of the words side by side.
+        (4, 256, dict(optimizer="rmsprop", port_words=2, action=3), [0, 0.5]),
+        *(
+            pytest.param(
+                *(16, 512, dict(observation=3, action=1, hidden=(5,), optimizer="sgd"), [0.3]),
+                marks=pytest.mark.long,
+            ),
+            pytest.param(
+                *(16, 512, dict(observation=3, action=7, hidden=(5,), port_words=4), [0.3]),
+                marks=pytest.mark.long,
+            ),
         ),
     ],
-    ids=["side 4", "side 16"],
+    ids=["side 4", "side 16", "four words"],
 )
 def test_parameters(simulate, tmp_path, side, data_width, options, gaps):
     options = dict(side=side, **options)

@@ -4,15 +4,18 @@ import json
 
 import numpy as np
 import pytest
-from fixar.parameters.cases import CONFIGS, hexadecimal, random_parameters, words_of
+from fixar.parameters.cases import hexadecimal, learner, random_parameters, words_of
 from fixar.parameters.tiles import Tiles
 
 from hw.fixar.parameters.tile_loader import TileLoader
 
 
-@pytest.mark.parametrize("side", [4, pytest.param(16, marks=pytest.mark.long)])
-def test_tiles(simulate, tmp_path, side):
-    config, rng = CONFIGS[side], np.random.default_rng(side)
+@pytest.mark.parametrize(
+    "side, port_words",
+    [(4, 1), (4, 2), *(pytest.param(16, port, marks=pytest.mark.long) for port in (1, 2, 4))],
+)
+def test_tiles(simulate, tmp_path, side, port_words):
+    config, rng = learner(side, port_words=port_words), np.random.default_rng(side)
     parameters = random_parameters(config, rng)
     cases = {}
     for name, fixed in {
@@ -41,5 +44,5 @@ def test_tiles(simulate, tmp_path, side):
         TileLoader(config),
         "fixar.parameters.tile_loader_bench",
         vectors=str(file),
-        side=side,
+        learner=dict(side=side, port_words=port_words),
     )

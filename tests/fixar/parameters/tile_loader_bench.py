@@ -9,7 +9,7 @@ import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
 from driving import start, within
 from fixar.parameters.biases import Biases
-from fixar.parameters.cases import CONFIGS
+from fixar.parameters.cases import learner
 from fixar.parameters.memory import Memory
 from pauses import SOLID, SOLID_TOO
 from streams import get_all, put_all
@@ -18,13 +18,13 @@ from hw.fixar.parameters.tile_loader import TileLoader
 
 CASE = json.loads(os.environ["CASE"])
 VECTORS = json.loads(Path(CASE["vectors"]).read_text())
-CONFIG = CONFIGS[CASE["side"]]
+CONFIG = learner(**CASE["learner"])
 UNIT = TileLoader(CONFIG)
 
 
 async def begin(dut):
     await start(dut, UNIT)
-    memory = Memory(VECTORS["memories"], 8 * CONFIG.side)
+    memory = Memory(VECTORS["memories"], 8 * CONFIG.side, CONFIG.port_words)
     cocotb.start_soon(memory.serve(dut, "enable", "address", ("online", "target")))
 
 
@@ -58,7 +58,7 @@ async def all_tiles(dut, gaps):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(name=["straight", "transposed"])
 async def pace(dut, name):
-    """A word a clock, of biases too, from the first of them on."""
+    """A band a clock, and biases in one too, from the first of them on."""
     case = VECTORS["cases"][name]
     await begin(dut)
     biases = Biases(dut)
@@ -68,5 +68,5 @@ async def pace(dut, name):
     for _ in range(events + 100):
         await RisingEdge(dut.clk)
     seen = sorted([*biases.moved, *(clock for *_, clock in biases.found)])
-    latency = UNIT.LATENCY + (CONFIG.side + 1 if name == "transposed" else 0)
+    latency = UNIT.LATENCY + (CONFIG.side // CONFIG.port_words + 1 if name == "transposed" else 0)
     assert seen == [latency + k for k in range(events)], seen

@@ -21,17 +21,17 @@ class Tiles:
     def add(self, layer, frame, column, row, *, target, transposed, bias):
         """``frame`` [features, outputs], and a row of biases; ``row``: a feature of the frame."""
         config, side = self.config, self.config.side
-        base = layer.base + column * (layer.inputs + 1)
+        base = layer.base + column * layer.stride
         modulus = 1 << (config.weight_words - 1).bit_length()
         self.tiles.append(
             dict(
                 target=target,
                 transposed=transposed,
-                address=(base + row - layer.first) % modulus,
+                address=(base + layer.lead + row - layer.first) % modulus,
                 low=min(side, max(0, layer.first - row)),
                 high=min(side, layer.frame - row),
                 bias=bias,
-                bias_address=base + layer.inputs,
+                bias_address=base + layer.lead + layer.inputs,
             )
         )
         padded = np.zeros((layer.input_tiles * side + 1, layer.output_tiles * side))
@@ -41,7 +41,8 @@ class Tiles:
         tile = padded[row : row + side, columns]
         if bias:
             self.biases.append((len(self.rows), padded[-1, columns]))
-        self.rows += enumerate(tile.T if transposed else tile)
+        bands = (tile.T if transposed else tile).reshape(-1, config.port_words, side)
+        self.rows += enumerate(bands)
 
     def add_all(self, rng, **fixed):
         """Every tile of every layer."""
@@ -68,6 +69,6 @@ class Tiles:
         tile, row, word = tile_request_layout(config), rows_layout(config), operands_layout(config)
         return dict(
             tiles=[f"{packed(tile, each)[0]:x}" for each in self.tiles],
-            rows=[f"{packed(row, dict(row=k, word=each))[0]:x}" for k, each in self.rows],
+            rows=[f"{packed(row, dict(band=k, words=each))[0]:x}" for k, each in self.rows],
             biases=[(before, f"{packed(word, each)[0]:x}") for before, each in self.biases],
         )
