@@ -4,5 +4,6 @@ A unit states its formula, error bound and latency. Read ``fixed.py`` (formats a
 ``multiply.py``, ``interpolate.py`` (one table, linear between its values), then the functions made
 of them: ``log2.py``, ``exp2.py``, ``power.py``, ``tanh.py``. ``to_fixed.py``, ``to_float.py`` and
 ``quantize.py`` convert; ``operations.py`` says what a tensor unit asks of its numbers,
-``binary32.py`` and ``fixed_point.py`` what each kind answers, and ``arithmetic.py`` has all kinds.
+``binary32.py`` and ``fixed_point.py`` what each kind answers, ``adder_tree.py`` has sums with their
+order, and ``arithmetic.py`` has all kinds.
 """

@@ -6,6 +6,7 @@ import numpy as np
 from amaranth import *
 from amaranth.lib import data
 
+from hw.arith.adder_tree import adder_tree
 from hw.arith.float32.add import Float32Add
 from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
 from hw.arith.float32.multiply import Float32Multiply
@@ -32,6 +33,7 @@ class Binary32(Arithmetic):
     multiply_latency, add_latency = Float32Multiply.LATENCY, Float32Add.LATENCY
     requantize_latency = quantize_latency = to_float_latency = 0
     tanh_latency = Tanh.LATENCY
+    dot_skew = 0
     #: Product, difference, product.
     derived_by_tanh_latency = 2 * multiply_latency + add_latency
     product_dsp, tanh_dsp = Float32Multiply.DSP, Tanh.DSP
@@ -71,6 +73,20 @@ class Binary32(Arithmetic):
 
     def add(self, m, a, b, *, name, shape=None):
         return free_running(m, Float32Add, a, b, name=name)
+
+    def dot(self, m, a, b, *, begin=None, name):
+        products = [
+            self.multiply(m, *operands, name=f"{name}_product_{k}")
+            for k, operands in enumerate(zip(a, b, strict=True))
+        ]
+        total = adder_tree(m, self, products, name=f"{name}_tree")
+        return total if begin is None else self.add(m, total, begin, name=f"{name}_begin")
+
+    def dot_latency(self, count, begins=False):
+        return self.begin_latency(count) + (self.add_latency if begins else 0)
+
+    def begin_latency(self, count):
+        return self.multiply_latency + (count - 1).bit_length() * self.add_latency
 
     def times_one(self, value):
         return value

@@ -21,6 +21,9 @@ from hw.stream.delay import delay
 
 __all__ = ["DualPrecision", "FixedPoint"]
 
+#: Bits of a DSP block's sum.
+CASCADE_WIDTH = 48
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FixedPoint(Arithmetic):
@@ -36,6 +39,8 @@ class FixedPoint(Arithmetic):
     multiply_latency, add_latency, requantize_latency = 2, 1, REQUANTIZE_LATENCY
     quantize_latency, to_float_latency = Quantize.LATENCY, ToFloat.LATENCY
     tanh_latency = TanhFixed.LATENCY
+    #: The cascade adds an element a clock.
+    dot_skew = 1
     #: As in binary32, and rounded.
     derived_by_tanh_latency = 2 * multiply_latency + add_latency + 1
     product_dsp, tanh_dsp = 1, TanhFixed.DSP
@@ -86,6 +91,31 @@ class FixedPoint(Arithmetic):
         total = Signal((a + b).shape() if shape is None else shape, name=name, reset_less=True)
         m.d.sync += total.eq(a + b)
         return total
+
+    def dot(self, m, a, b, *, begin=None, name):
+        product = max(len(x) + len(y) for x, y in zip(a, b, strict=True))
+        width = product + (len(a) - 1).bit_length()
+        if begin is not None:
+            # A register of the first block.
+            first = Signal(begin.shape(), name=f"{name}_begin", reset_less=True)
+            m.d.sync += first.eq(begin)
+            width, begin = max(width, len(begin)), first
+        cut = width > CASCADE_WIDTH >= product
+        width -= cut
+        for k, operands in enumerate(zip(a, b, strict=True)):
+            product = self.multiply(m, *operands, name=f"{name}_product_{k}")
+            # As wide as the last, so that each sum is the block's own.
+            total = Signal(signed(width), name=f"{name}_sum_{k}", reset_less=True)
+            m.d.sync += total.eq(product if begin is None else begin + product)
+            begin = total
+        # No product is the lowest number of its bits, so that no sum is -2**47: that is 2**47.
+        return Cat(begin, begin[-1] & begin[:-1].any()).as_signed() if cut else begin
+
+    def dot_latency(self, count, begins=False):
+        return self.multiply_latency + count * self.add_latency
+
+    def begin_latency(self, count):
+        return self.multiply_latency - 1
 
     def times_one(self, value):
         return value << self.activation.fraction

@@ -35,6 +35,13 @@ class Arithmetic(ConfigBase):
 
     multiply(m, a, b) : the product.
     add(m, a, b, shape=None) : the sum; fixed point gives it ``shape``, or if None enough bits.
+    dot(m, a, b, begin=None) : the sum of ``a[k] * b[k]`` over the lists a and b, added to ``begin``
+        if it is given. Element k comes ``k * dot_skew`` clocks after element 0, ``begin``
+        ``begin_latency(count)`` clocks after it. The sum is there ``dot_latency(count)`` clocks
+        after element 0, or ``dot_latency(count, begins=True)`` with ``begin``. In fixed point it is
+        exact, an element a clock along the cascade of DSP blocks, which must lie in one module. In
+        binary32, products of neighbours are added first, then neighbouring sums, and so on, the
+        last one to itself padded with -0 (``adder_tree``); then ``begin`` is added.
     times_one(value) : the product of ``value`` and an activation of 1, so that a bias can be added
         to products.
     requantize(m, value, *source, kind) : ``value`` is a sum of products of one number of each

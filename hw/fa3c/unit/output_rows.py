@@ -7,11 +7,11 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith.adder_tree import adder_tree, interleaved_sum, interleaved_sum_latency
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate
 from hw.fa3c.rows import ROW, ROW_WIDTH
-from hw.nn.adder_tree import adder_tree, interleaved_sum, interleaved_sum_latency
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 

@@ -8,10 +8,10 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith.adder_tree import adder_tree, adder_tree_estimate
 from hw.estimate import Estimate, times, together
 from hw.learner.chain.delta_banks import load_layout
 from hw.learner.memory_ports import READ_LATENCY, gradient_write_layout
-from hw.nn.adder_tree import adder_tree, adder_tree_estimate
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay, delay_estimate
 from hw.stream.ram import Ram, style_of

@@ -7,15 +7,15 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, times, together
-from hw.learner.chain.backward_pe import BackwardPE, partial_layout, partial_shape
-from hw.learner.memory_ports import READ_LATENCY
-from hw.nn.activation import ACTIVATIONS
-from hw.nn.adder_tree import (
+from hw.arith.adder_tree import (
     interleaved_sum,
     interleaved_sum_estimate,
     interleaved_sum_latency,
 )
+from hw.estimate import Estimate, times, together
+from hw.learner.chain.backward_pe import BackwardPE, partial_layout, partial_shape
+from hw.learner.memory_ports import READ_LATENCY
+from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay, delay_estimate
 

@@ -8,9 +8,9 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith.adder_tree import adder_tree, adder_tree_estimate
 from hw.estimate import Estimate, together
 from hw.learner.memory_ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
-from hw.nn.adder_tree import adder_tree, adder_tree_estimate
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay, delay_estimate
 

@@ -9,6 +9,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith.adder_tree import (
+    interleaved_sum,
+    interleaved_sum_estimate,
+    interleaved_sum_latency,
+)
 from hw.errors import UsageError
 from hw.estimate import Estimate, times, together
 from hw.learner.chain.estimate import ChainEstimate
@@ -16,11 +21,6 @@ from hw.learner.chain.forward_pe import ForwardPE
 from hw.learner.chain.token_issue import TokenIssue, sum_shape
 from hw.learner.memory_ports import READ_LATENCY, forward_signature
 from hw.nn.activation import ACTIVATIONS
-from hw.nn.adder_tree import (
-    interleaved_sum,
-    interleaved_sum_estimate,
-    interleaved_sum_latency,
-)
 from hw.nn.layouts import element_layout, vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay, delay_estimate

@@ -7,10 +7,10 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith.adder_tree import adder_tree, adder_tree_estimate
 from hw.estimate import Estimate, times, together
 from hw.learner.chain.token_issue import FORWARD_TOKEN, sum_shape
 from hw.learner.memory_ports import READ_LATENCY, weights_layout
-from hw.nn.adder_tree import adder_tree, adder_tree_estimate
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay, delay_estimate
 

@@ -48,6 +48,20 @@ class Binary32:
     def add(self, a, b):
         return float32.add(a, b)
 
+    def dot(self, a, b, begin=None):
+        """Sums of products over axis 0, and ``begin``."""
+        total = self.tree(self.multiply(a, b))
+        return total if begin is None else self.add(total, begin)
+
+    def tree(self, values):
+        """Sum over axis 0: neighbours first, then their sums, a last one without a neighbour with
+        -0."""
+        while len(values) > 1:
+            if len(values) % 2:
+                values = np.concatenate([values, self.zeros((1, *values.shape[1:]))])
+            values = self.add(values[0::2], values[1::2])
+        return values[0]
+
     def times_one(self, values):
         return values
 
@@ -112,6 +126,15 @@ class FixedPoint:
 
     def add(self, a, b):
         return a + b
+
+    def dot(self, a, b, begin=None):
+        """Sums of products over axis 0, and ``begin``."""
+        total = self.tree(self.multiply(a, b))
+        return total if begin is None else total + begin
+
+    def tree(self, values):
+        """Sum over axis 0."""
+        return values.sum(axis=0)
 
     def times_one(self, values):
         return values << self.config.activation.fraction

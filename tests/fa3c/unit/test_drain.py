@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from arith.adder_tree_twin import adder_tree
 from fa3c.numbers import as_int, numbers
-from nn.adder_tree_twin import adder_tree
 from packed import packed
 from pauses import SOLID
 

@@ -1,7 +1,7 @@
 """Bit-exact reference for ``hw.learner.chain.forward.Forward``, addition by addition."""
 
 import numpy as np
-from nn.adder_tree_twin import accumulate, adder_tree, interleaved_sum
+from arith.adder_tree_twin import accumulate, adder_tree, interleaved_sum
 
 from sim.model.arith.arithmetic import twin_of
 from sim.model.nn.activation import activate

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from arith.adder_tree_twin import interleaved_sum
 from clocks import Clocks
 from learner.numbers import activations, numbers
-from nn.adder_tree_twin import interleaved_sum
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.backward_pe import BackwardPE

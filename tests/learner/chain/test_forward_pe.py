@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from arith.adder_tree_twin import accumulate, adder_tree
 from clocks import Clocks
 from learner.numbers import numbers
-from nn.adder_tree_twin import accumulate, adder_tree
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.chain.config import LayerConfig, LayerShape

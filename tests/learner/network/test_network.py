@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from arith.adder_tree_twin import adder_tree, interleaved_sum
 from learner.chain.forward_twin import forward
-from nn.adder_tree_twin import adder_tree, interleaved_sum
 from nn.exact_activation import EXACT
 
 from hw.arith.arithmetic import Arithmetic

@@ -1,4 +1,4 @@
-"""Bit-exact reference for ``hw.nn.adder_tree``."""
+"""Bit-exact reference for ``hw.arith.adder_tree``."""
 
 import numpy as np
 

@@ -15,14 +15,21 @@ __all__ += ["interleaved_sum_latency"]
 
 
 def adder_tree(m, arithmetic, values, *, name):
-    """Sum of the list ``values``, whose length is a power of two: neighbours are added first, then
-    neighbouring sums, and so on. Its latency is ``log2(length)`` additions of ``arithmetic``.
-    Registers and adders go to ``m``; their names begin with ``name``."""
+    """Sum of the list ``values``: neighbours are added first, then neighbouring sums, and so on. A
+    last one without a neighbour waits, which is what adding the arithmetic's zero would give. The
+    latency is ``log2(length)`` additions of ``arithmetic``, rounded up. Registers and adders go to
+    ``m``; their names begin with ``name``."""
     while len(values) > 1:
-        values = [
-            arithmetic.add(m, *values[k : k + 2], name=f"{name}_{len(values)}_{k}")
-            for k in range(0, len(values), 2)
+        count = len(values)
+        alone = [
+            delay(m, value, arithmetic.add_latency, name=f"{name}_{count}_late")
+            for value in values[count & ~1 :]
         ]
+        values = [
+            arithmetic.add(m, *values[k : k + 2], name=f"{name}_{count}_{k}")
+            for k in range(0, count & ~1, 2)
+        ]
+        values += alone
     return values[0]
 
 

@@ -1,16 +1,16 @@
-"""hw.nn.adder_tree against its twin, and the twin against Python's sums."""
+"""hw.arith.adder_tree against its twin, and the twin against Python's sums."""
 
 import numpy as np
 import pytest
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from arith.adder_tree_twin import accumulate, adder_tree
+from arith.adder_tree_twin import interleaved_sum as twin
 from clocks import Clocks
-from nn.adder_tree_twin import accumulate, adder_tree
-from nn.adder_tree_twin import interleaved_sum as twin
 
+from hw.arith.adder_tree import interleaved_sum, interleaved_sum_latency
 from hw.arith.arithmetic import Arithmetic
-from hw.nn.adder_tree import interleaved_sum, interleaved_sum_latency
 
 COUNTS = (1, 2, 3, 5, 8)
 WIDTH, SUM_WIDTH = 12, 15
