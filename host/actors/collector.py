@@ -43,7 +43,7 @@ class _Actors(Collector):
     def __init__(self, pool, phases):
         self._pool, self.phases = pool, phases
         self._shared, self._weights = None, None
-        self._stale, self._messages = [], []
+        self._since = Counter()  # sums of what actors did since the last row
 
     def restart(self, seed):
         """Nothing: new actors have new seeds."""
@@ -56,17 +56,22 @@ class _Actors(Collector):
         request = Request(clock.updates, clock.steps, launches)
         self._pool.call(index, "collect", request, self._weights)
 
+    def _took(self, clock, version):
+        """Counts a launch, for which actors acted by weights of a version."""
+        self._since.update(launches=1, stale=clock.updates - version)
+
     def progress(self):
-        pool, stale, messages = self._pool, self._stale, self._messages
-        self._stale, self._messages = [], []
-        busy, idle = (sum(getattr(m, name) for m in messages) for name in ("busy_s", "idle_s"))
-        steps = sum(launch.steps for m in messages for launch in m.launches)
+        pool, (since, self._since) = self._pool, (self._since, Counter())
+
+        def mean(of, each):
+            return since[of] / since[each] if since[each] else None
+
         return {
-            "staleness": sum(stale) / len(stale) if stale else None,
+            "staleness": mean("stale", "launches"),
             "wait_actors_s": round(pool.waited_s, 3),
-            "idle_actors": idle / (busy + idle) if messages else None,
-            "steps_per_second_actor": steps / busy if messages else None,
-            "message_bytes": sum(m.bytes for m in messages) / len(messages) if messages else None,
+            "idle_actors": mean("idle", "time"),
+            "steps_per_second_actor": mean("steps", "busy"),
+            "message_bytes": mean("bytes", "messages"),
             "actors_alive": len(pool.alive),
             "actor_losses": pool.lost,
         }
@@ -75,7 +80,9 @@ class _Actors(Collector):
         """Counts answers of actors that are waited for, and hands them to ``_kept``."""
         for index, answer in self._pool.receive():
             if answer is not None:
-                self._messages.append(answer)
+                busy, idle = answer.busy_s, answer.idle_s
+                self._since.update(messages=1, bytes=answer.bytes, busy=busy, idle=idle)
+                self._since.update(time=busy + idle, steps=sum(x.steps for x in answer.launches))
                 self._keep(index, answer)
 
     def state_dict(self):
@@ -141,7 +148,7 @@ class ExperienceActors(_Actors):
                 self._take(policy, clock)
         launch = self._current.popleft()
         clock.steps += launch.steps
-        self._stale.append(clock.updates - self._version)
+        self._took(clock, self._version)
         return launch.experience, launch.episodes
 
     def _take(self, policy, clock):
@@ -220,7 +227,7 @@ class RolloutActors(_Actors):
         for message in messages:
             if message.statistics is not None:
                 policy.normalizer.join(*message.statistics.values())
-            self._stale.append(clock.updates - message.version)
+            self._took(clock, message.version)
         clock.steps += sum(launch.steps for launch in launches)
         episodes = [episode for launch in launches for episode in launch.episodes]
         return Rollout.joined([launch.experience for launch in launches]), episodes

@@ -219,9 +219,8 @@ class Pool:
     @property
     def limit(self):
         """Seconds for an answer."""
-        if self._limit is not None:
-            return self._limit
-        return max(_LEAST_S, _TIMES * statistics.median(self._took) if self._took else 0)
+        median = statistics.median(self._took) if self._took else 0
+        return self._limit or max(_LEAST_S, _TIMES * median)
 
     def _deadline(self, place):
         return place.since + (self.limit if place.opened else _REPLACED_S)
@@ -233,11 +232,8 @@ class Pool:
     def _overdue(self):
         """Places whose actors have not answered in time; they are lost then."""
         now = self._clock()
-        late = [
-            place
-            for place in self._places
-            if place.alive and place.tickets and now >= self._deadline(place)
-        ]
+        asked = [place for place in self._places if place.alive and place.tickets]
+        late = [place for place in asked if now >= self._deadline(place)]
         for place in late:
             if place.opened:
                 self._lose(place, Loss("hung", f"no answer within {self.limit:.0f} s"))

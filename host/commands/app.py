@@ -199,7 +199,7 @@ def train(
         typer.Option(help="Seconds for an actor's answer. [default: 60, or 20 times the median]"),
     ] = None,
     actor_losses: Annotated[
-        int, typer.Option(min=0, help="Losses of an actor after which it is replaced.")
+        int, typer.Option(min=0, help="Losses of an actor that do not end the run.")
     ] = 3,
     ship: Annotated[
         Path | None,
