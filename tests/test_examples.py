@@ -19,6 +19,7 @@ RUNS = {
     "a3c_on_card.py": (["--steps", "1600"], r"mean return of the last 20 episodes \d+"),
     "raw_commands.py": ([], r"stored 8 clocks are not counted"),
     "dqn_on_card.py": (["--steps", "880"], r"20 updates, mean return of the last 20 episodes \d+"),
+    "fixar_on_card.py": (["--steps", "410"], r"mean return of the last 2 episodes -\d+"),
     "replay_in_torch.py": (["--steps", "520"], r"mean return of the last 20 episodes \d+"),
     "ppo_with_estimator.py": (["--steps", "1024"], r"mean return of the last 20 episodes \d+"),
 }

@@ -124,7 +124,12 @@ def test_bands_without_a_gap(simulate, tmp_path, side, band):
     for row in range(side):
         first = row // band * band
         timeline.load(clock + row, first, [3 * (r == row - first) for r in range(band)])
-    timeline.word(clock + PeArray.lag_of(side, band) + 1, swap=1)
+    lag = PeArray.lag_of(side, band)
+    timeline.word(clock + lag + 1, swap=1)
+    for row in range(side):
+        _, _, words = timeline.loads[clock + row]
+        for held in timeline._held(row, clock + lag + 1):
+            assert held is words[row % band] or (held == words[row % band]).all()
     timeline.run(simulate, tmp_path)
 
 
