@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bench import row
 from bench.fixar.card import precision_of
-from bench.fixar.cycles import BATCHES, CLOCK, case_of, config_of
+from bench.fixar.cycles import BATCHES, CLOCK, TASKS, case_of, config_of
 from host.card import open_card
 from host.generate import keep
 from host.train.build import build
@@ -22,7 +22,6 @@ from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["measure", "rows"]
 
-_ENV = "HalfCheetah-v5"
 _WARM, _STEPS = 10, 100
 _SOURCE = f"this run, card model less its arithmetic, mean of {_STEPS} timesteps, one thread"
 _WORKED = "worked out, hw.fixar.pass_clocks, at 164 MHz"
@@ -43,7 +42,7 @@ class _Timed:
             self.seconds += time.perf_counter() - began
 
 
-def measure(batch, env=_ENV, warm=_WARM, steps=_STEPS):
+def measure(batch, env, warm=_WARM, steps=_STEPS):
     """``{"environment", "runtime", "model"}``: mean seconds of a timestep of DDPG on card model.
 
     ``environment`` is the simulation of ``env``, ``model`` the twin's arithmetic, and ``runtime``
@@ -92,31 +91,34 @@ def card_seconds(learner, batch, precision):
 
 
 def rows():
-    """The list of rows of a timestep with its host: environment_ms, runtime_ms (the rest of the
-    host's work), card_ms by formula, and platform_ips, samples a second of all together. Empty if
-    mujoco is not installed."""
+    """The list of rows of a timestep of each task with its host: environment_ms, runtime_ms (the
+    rest of the host's work), card_ms by formula, and platform_ips, samples a second of all
+    together. Empty if mujoco is not installed."""
     try:
         import mujoco  # noqa: F401
     except ImportError as error:
         print(f"fixar with its host is left out: {error}", file=sys.stderr)
         return []
-    learner, result = config_of("HalfCheetah"), []
-    for batch in BATCHES:
-        found = measure(batch)
-        host = found["environment"] + found["runtime"]
-        for name in ("environment", "runtime"):
-            value = round(1e3 * found[name], 3)
-            result.append(row("fixar", f"{_ENV}, B={batch}", f"{name}_ms", value, "ms",
-                              reference="FIXAR, Fig. 9" if name == "environment" else None,
-                              reference_value=2.0 if name == "environment" else None,
-                              source=_SOURCE))  # fmt: skip
-        for precision in ("full", "half"):
-            case, card = case_of(learner, precision, batch), card_seconds(learner, batch, precision)
-            paper = {512: ("FIXAR, Table II, peak", 38_780)}.get(batch, ("FIXAR, mean", 25_293))
-            result += [
-                row("fixar", case, "card_ms", round(1e3 * card, 3), "ms", source=_WORKED),
-                row("fixar", case, "platform_ips", round(batch / (host + card)), "1/s",
-                    reference=paper[0], reference_value=paper[1],
-                    source="host measured in this run, card worked out at 164 MHz"),
-            ]  # fmt: skip
+    return [line for task in TASKS for batch in BATCHES for line in _rows_of(task, batch)]
+
+
+def _rows_of(task, batch):
+    learner, result, env = config_of(task), [], f"{task}-v5"
+    found = measure(batch, env)
+    host = found["environment"] + found["runtime"]
+    for name in ("environment", "runtime"):
+        value = round(1e3 * found[name], 3)
+        result.append(row("fixar", f"{env}, B={batch}", f"{name}_ms", value, "ms",
+                          reference="FIXAR, Fig. 9" if name == "environment" else None,
+                          reference_value=2.0 if name == "environment" else None,
+                          source=_SOURCE))  # fmt: skip
+    for precision in ("full", "half"):
+        case, card = case_of(learner, precision, batch), card_seconds(learner, batch, precision)
+        paper = {512: ("FIXAR, Table II, peak", 38_780)}.get(batch, ("FIXAR, mean", 25_293))
+        result += [
+            row("fixar", case, "card_ms", round(1e3 * card, 3), "ms", source=_WORKED),
+            row("fixar", case, "platform_ips", round(batch / (host + card)), "1/s",
+                reference=paper[0], reference_value=paper[1],
+                source="host measured in this run, card worked out at 164 MHz"),
+        ]  # fmt: skip
     return result

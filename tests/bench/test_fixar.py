@@ -1,16 +1,32 @@
 """bench.fixar: what its rows are made of, without a simulation."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from bench.area import row_of
-from bench.fixar import area, card, cycles, intra_layer, software
+from bench.fixar import area, card, cycles, intra_layer, platform, software
 from bench.fixar.card import Measured
 from bench.results import Results
 from hw.fixar.config import FixarConfig
 from hw.fixar.pass_clocks import iteration_cycles
 
 CHEETAH = cycles.config_of("HalfCheetah")
+
+
+def test_rows_of_all_tasks_with_their_host(monkeypatch):
+    """Three tasks, four batches, two precisions: the batch over the seconds of host and card."""
+    found = {"environment": 1e-3, "runtime": 0.5e-3, "model": 9.0}
+    monkeypatch.setitem(sys.modules, "mujoco", sys)
+    monkeypatch.setattr(platform, "measure", lambda batch, env: found)
+    rows = platform.rows()
+    ips = [line for line in rows if line["metric"] == "platform_ips"]
+    assert len({line["case"] for line in ips}) == len(ips) == 24
+    line = next(line for line in ips if line["case"] == "11-400-300-3, 512 PEs, half, B=64")
+    card = platform.card_seconds(cycles.config_of("Hopper"), 64, "half")
+    assert line["value"] == round(64 / (1.5e-3 + card))
+    assert {"Hopper-v5, B=64", "Swimmer-v5, B=512"} < {line["case"] for line in rows}
 
 
 def test_products_of_a_sample():
