@@ -91,6 +91,8 @@ def compose(
     metric: str = "throughput",
     ratio: int | None = None,
     uniform: bool = False,
+    actors: int | None = None,
+    messages_us: float | None = None,
     profile: bool = False,
     launches: int = LAUNCHES,
     card: str = "model",
@@ -116,6 +118,12 @@ def compose(
         Environment steps for each gradient step; None: as the algorithm has it.
     uniform : bool
         Draw uniformly from the replay memory, without priorities.
+    actors : int, optional
+        Processes that step the environments (extra ``actors``), which the plan has, too; None: the
+        environments are stepped by the process that trains.
+    messages_us : float, optional
+        With ``actors``: microseconds of a message on its way, if actors will be on other machines;
+        None: as they were measured here.
     profile : bool
         Whether to train each plan for some ``launches``, a minute or two, and to write the profile
         to ``out``. If not, an earlier profile is read from there.
@@ -135,8 +143,8 @@ def compose(
     ('cpu0', True)
     """
     settings = dict(config or {}) | {f"kernel.{name}": x for name, x in (kernel or {}).items()}
-    asked = Asked(algorithm, env, ratio, uniform, settings)
+    asked = Asked(algorithm, env, ratio, uniform, settings, actors=actors)
     found = machine_of(machine, board=board, devices=devices, links=links)
     told = dict(metric=metric, card=card, out=out, measure=profile, launches=launches)
-    answer = answered(asked, found, **told)
+    answer = answered(asked, found, messages_us=messages_us, **told)
     return Composed(answer.out, answer.document, answer)

@@ -26,14 +26,18 @@ and what a program of ``rlfabric compose --generate`` uses besides.
 (None, None)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from os import PathLike
 
 from gymnasium.vector import VectorEnv
 
 from host import checkpoint
+from host.actors import session
+from host.actors.messages import message_bytes, message_launches
 from host.algorithms.algorithm import Algorithm
-from host.algorithms.config import Clock
+from host.algorithms.config import Clock, LearningConfig
 from host.algorithms.policy import InferredPolicy
 from host.algorithms.policy_file import save_policy
 from host.algorithms.registry import find, find_named
@@ -55,17 +59,21 @@ from host.runtime.fixar import FixarReplay
 from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learned import Learned, Trained
 from host.runtime.learner import LearningReplay, learner_fields
+from host.train.actor_pool import ActorPool
 from host.train.judge import Judge
 from host.train.session import Seeds
 from host.train.threads import single_threaded
+from hw.config import check_range
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.schedule import Schedule
 from rlfabric.kernels import load_kernel
 from rlfabric.policy import Evaluation, evaluate
+from sim.cache import say
 
 __all__ = [
     "Actor",
     "ActorCritic",
+    "ActorPool",
     "Algorithm",
     "Background",
     "CardRounds",
@@ -98,6 +106,7 @@ __all__ = [
     "load_checkpoint",
     "load_kernel",
     "make_envs",
+    "open_actors",
     "round_schedule",
     "save_checkpoint",
     "save_policy",
@@ -145,6 +154,82 @@ def make_envs(env: str, count: int, *, algorithm: str = "dqn") -> VectorEnv:
     """
     made: VectorEnv = environment.make_envs(env, count, find(algorithm))
     return made
+
+
+@contextmanager
+def open_actors(
+    algorithm: str,
+    env: str,
+    agent: LearningConfig,
+    seeds: Seeds,
+    *,
+    count: int,
+    env_count: int,
+    steps: int = 1,
+    launches: int | None = None,
+    fixed: bool = False,
+    inline: bool = False,
+    address: str | None = None,
+) -> Iterator[ActorPool]:
+    """A context manager for ``count`` actors, which step ``env_count`` environments by
+    ``algorithm``, with Ray (extra ``actors``); its value is an ActorPool. One of its methods
+    returns what collects: ``experiences()``, ``rollouts()`` or ``rounds(sizes, schedule,
+    populations=...)``; ``spec`` is the Spec of the environment.
+
+    >>> dqn, seeds, clock = algorithm("dqn"), Seeds(0), Clock(total=1000)
+    >>> agent = dqn.config(hidden=(16,)).in_run(1000)
+    >>> told = dict(count=2, env_count=8, steps=3, inline=True)
+    >>> with open_actors("dqn", "CartPole-v1", agent, seeds, **told) as pool:
+    ...     actors, policy = pool.experiences(), dqn.policy(agent, pool.spec, weights=0)
+    ...     experiences, episodes = actors.collect(policy, clock)
+    >>> clock.steps, experiences["obs"].shape[1:]
+    (24, (4,))
+
+    Parameters
+    ----------
+    algorithm, env
+        A name as of ``algorithm``; gymnasium's id, or MODULE:ID.
+    agent
+        The config of the agent, whose schedules have lengths (``in_run``).
+    seeds
+        Those of the program.
+    steps
+        Steps of each environment in a launch: in what one ``collect`` returns.
+    launches
+        Launches that an actor sends at once, of an algorithm with a replay memory; None: those of
+        64 environment steps, at least one.
+    fixed
+        Whether messages are taken in turn, so that equal seeds give equal bytes.
+    inline
+        Whether the actors are in this process, one after another, without Ray, and ``fixed``.
+    address
+        HOST:PORT of a Ray cluster; None: this machine.
+
+    UsageError for a wrong argument, MissingTool without Ray, Failure if the cluster cannot be
+    joined, or if too many actors are lost.
+    """
+    check_range("count", count, 1, 256)
+    with closing(make_envs(env, 1, algorithm=algorithm)) as like:
+        options = session.ActorOptions(address=address, inline=inline)
+        many = (launches or message_launches(env_count * steps)) * env_count * steps
+        size = message_bytes(Spec.of(like), many)
+        with session.open_actors(count, options, size) as actors:
+            actors = replace(actors, report=lambda *loss: say(loss[-1]))
+            pool = ActorPool(
+                actors,
+                algorithm,
+                env,
+                agent,
+                like=like,
+                seeds=seeds,
+                count=count,
+                env_count=env_count,
+                steps=steps,
+                launches=launches,
+                fixed=fixed or inline,
+            )
+            with closing(pool):
+                yield pool
 
 
 def save_checkpoint(

@@ -4,7 +4,13 @@ from dataclasses import dataclass, field, fields, is_dataclass
 
 import numpy as np
 
-__all__ = ["KINDS", "Launch", "Loss", "Lost", "Message", "Request", "WorkerPlan", "sealed"]
+from hw.errors import UsageError
+
+__all__ = ["KINDS", "Launch", "Loss", "Lost", "Message", "Request", "WorkerPlan"]
+__all__ += ["check_shared", "message_bytes", "message_launches", "sealed"]
+
+#: Steps of a message by default, and most bytes of its experiences.
+_STEPS, _BYTES = 64, 8 << 20
 
 #: kind of a loss -> what happened to the actor
 KINDS = {
@@ -102,6 +108,25 @@ class Message:
     def bytes(self):
         """Bytes of the arrays of all launches."""
         return sum(array.nbytes for launch in self.launches for array in _arrays(launch.experience))
+
+
+def check_shared(count, places, what):
+    """UsageError unless ``count`` actors can share ``places``, the value of what is called
+    ``what``, so that each has as many."""
+    if places % count:
+        raise UsageError(f"{what} must be a multiple of {count} (actors), not {places}")
+
+
+def message_launches(steps, size=1):
+    """Launches of a message by default, if a launch has ``steps`` environment steps: those of 64
+    steps, at least one, but no more than 8 MiB of experiences of ``size`` bytes."""
+    return max(1, min(_STEPS, _BYTES // size) // steps)
+
+
+def message_bytes(spec, steps):
+    """A bound of a message's bytes: ``steps`` environment steps in an environment with a Spec."""
+    observation = spec.size * (1 if spec.dtype == "uint8" else 4)
+    return steps * (2 * observation + 64)
 
 
 def sealed(message):

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from host.algorithms.autodiff import check_device
@@ -12,7 +12,7 @@ from host.algorithms.trainer import TrainerConfig
 from host.commands.composition import drawn_plans, show_plans
 from host.commands.composition_files import check_free, write
 from host.commands.request import request
-from host.compose import power, primitives, profile
+from host.compose import acting, power, primitives, profile
 from host.compose.assign import Sizes
 from host.compose.card_clocks import TWIN_BOARD, own_settings
 from host.compose.document import text_of
@@ -23,6 +23,7 @@ from host.compose.plans import plan_of, plans_of
 from host.compose.program import program_files, write_kernel
 from host.compose.search import Candidate, compose
 from host.compose.task import Task, with_ratio
+from host.rules import NOT_NEGATIVE
 from host.train.folder import plain_name
 from hw.config import check_range
 from hw.errors import MissingTool, UsageError
@@ -42,6 +43,7 @@ class Asked:
     ratio : environment steps for each gradient step; None: as the algorithm's defaults have it.
     uniform : as of Task.
     settings, file, imports : as for ``request``.
+    actors : actors of the run, in processes of their own; None: as the settings have it, or none.
     """
 
     algo: str
@@ -51,6 +53,7 @@ class Asked:
     settings: dict = field(default_factory=dict)
     file: Path | None = None
     imports: tuple = ()
+    actors: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +104,7 @@ class Answer:
 
 
 def answered(asked, machine, *, metric="throughput", card="model", out=None, measure=False,
-             launches=profile.LAUNCHES):  # fmt: skip
+             launches=profile.LAUNCHES, messages_us=None):  # fmt: skip
     """The Answer for Asked on a Machine.
 
     Parameters
@@ -114,13 +117,22 @@ def answered(asked, machine, *, metric="throughput", card="model", out=None, mea
     measure : bool
         Whether the profile is measured now, and written. If not, it is read.
     launches : int
-        Launches of each plan that are measured, of each kind; at least one a round.
+        Launches of each plan that are measured, of each kind; at least one a round. Of an actor
+        half as many messages are measured.
+    messages_us : float, optional
+        Microseconds of a message on its way, in place of those that were measured; with actors.
 
     UsageError for whatever is wrong.
     """
     check_range("launches", launches, profile.ROUNDS, 1 << 20)
+    if asked.actors is not None:
+        check_range("actors", asked.actors, 1, 256)
     task, plans = task_of(asked)
     config = task.config
+    if messages_us is not None:
+        NOT_NEGATIVE.check("messages_us", messages_us)
+        if not config.actors:
+            raise UsageError(f"messages_us must be with actors, not without ({messages_us})")
     out = (
         Path("runs") / plain_name("compose", config.algo, config.env) if out is None else Path(out)
     )
@@ -131,11 +143,14 @@ def answered(asked, machine, *, metric="throughput", card="model", out=None, mea
     machine = _powered(machine, read["watts"])
     updates = next(iter(read["plans"].values())).updates
     sizes = Sizes(batch=task.batch, inserts=task.steps_of_update(updates), words=task.words)
-    found = compose(task, plans, machine, read["plans"], sizes, metric=metric)
+    acts = acting.Acting(**read["actors"]) if config.actors else None
+    if messages_us is not None:
+        acts = acts.given(messages_us)
+    found = compose(task, plans, machine, read["plans"], sizes, metric=metric, acting=acts)
     seven = {}
     if task.family == "replay":
         seven = equation7(task, plans, machine, read["primitives"], sizes)
-    told = dict(metric=metric, equation7=seven, profile=read["machine"])
+    told = dict(metric=metric, equation7=seven, profile=read["machine"], acting=acts)
     document = plan_document(task, machine, found, sizes, **told)
     return Answer(
         out=out,
@@ -175,7 +190,7 @@ def task_of(asked):
 def _requested(asked, **options):
     config, kernel = request(
         asked.algo,
-        options={"env": asked.env, **options},
+        options={"env": asked.env, "actors": asked.actors, **options},
         settings=asked.settings,
         file=asked.file,
         imports=asked.imports,
@@ -197,6 +212,10 @@ def _identity(task, card):
 
 def _measure(task, plans, path, card, board, launches):
     """Measures every plan that runs here, and writes the profile to ``path``."""
+    acts, messages = None, max(profile.ROUNDS, launches // 2)
+    if task.config.actors:  # first, since Ray may be absent
+        say(f"profile: {messages} messages of an actor")
+        acts = asdict(acting.measured(task.config, messages, profile.ROUNDS))
     tried, devices = {}, {"cpu"}
     for plan in plans:
         if plan.refused:
@@ -207,7 +226,7 @@ def _measure(task, plans, path, card, board, launches):
         except (UsageError, MissingTool) as error:
             say(f"profile: not {plan.name}: {error}")
             continue
-        tried[plan.name] = plan.config, own_settings(task, plan)
+        tried[plan.name] = plan.config.without_actors(), own_settings(task, plan)
         devices |= {plan.config.device}
     with power.measured_watts(power.meters()) as watts:
         found = profile.measured(tried, launches=launches, card=card, board=board)
@@ -221,7 +240,7 @@ def _measure(task, plans, path, card, board, launches):
             )
     alone = _primitives(task, devices) if task.family == "replay" else {}
     path.parent.mkdir(parents=True, exist_ok=True)
-    profile.save(path, _identity(task, card), found, watts=watts, primitives=alone)
+    profile.save(path, _identity(task, card), found, watts=watts, primitives=alone, actors=acts)
 
 
 def _primitives(task, devices):

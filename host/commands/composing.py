@@ -59,6 +59,16 @@ def compose(
     ratio: Annotated[
         int | None, _size("Environment steps, of all actors, for each gradient step.")
     ] = None,
+    actors: Annotated[
+        int | None,
+        _size("Processes that step the environments (extra `actors`). [default: this one]"),
+    ] = None,
+    messages_us: Annotated[
+        float | None,
+        typer.Option(
+            help="With `--actors`: microseconds of a message on its way. [default: as measured]"
+        ),
+    ] = None,
     batch: Annotated[int | None, _size("Experiences of a gradient step.")] = None,
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Draw uniformly, without priorities.")
@@ -135,6 +145,8 @@ def compose(
 
     - `rlfabric compose dqn --env CartPole-v1 --board u200 --generate --out runs/composed`
 
+    - `rlfabric compose dqn --env CartPole-v1 --actors 2 --profile`
+
     - `rlfabric compose dqn --machine pearl_cgf --times times.csv --batch 512 --inserts 256
     --words 12`
 
@@ -146,6 +158,7 @@ def compose(
     whole = dict(inserts=inserts, words=words, transfers=transfers)
     flags = dict(uniform=uniform, profile=profile, generate=generate, run=run)
     ours = dict(env=env, ratio=ratio, launches=launches, settings=settings or None, config=file)
+    ours |= dict(actors=actors, messages_us=messages_us)
     ours |= {name: flag or None for name, flag in flags.items()}
     _absent(*((whole, "with") if times is None else (ours, "without")))
     chosen = machine_of(machine, board=board, devices=devices, links=links)
@@ -165,9 +178,10 @@ def compose(
     from host.commands.composed import Asked, answered
 
     asked = Asked(
-        algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or ()
-    )
-    told = dict(metric=metric, card=card, out=out, measure=profile)
+        algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or (),
+        actors,
+    )  # fmt: skip
+    told = dict(metric=metric, card=card, out=out, measure=profile, messages_us=messages_us)
     if launches is not None:
         told["launches"] = launches
     found = answered(asked, chosen, **told)

@@ -123,6 +123,12 @@ def _plan_sentences(found, document):
     for each in found.refused:
         rm = f"RM on {each.rm} with " if each.rm else ""
         yield f"not {rm}learner on {each.learner}: {each.reason}"
+    if (acts := document["actors"]) is not None:
+        yield (
+            f"{acts['actors']} actors: {acts['actor_us']:.4g} us an environment step, and for a "
+            f"message of {acts['steps']} steps {acts['driver_us']:.4g} us here and "
+            f"{acts['message_us']:.4g} us on its way ({acts['source']})"
+        )
     profile = document["profile"]
     yield f"software: times on {profile['processor']}, {profile['cores']} cores"
     for device in document["machine"]["devices"]:

@@ -12,7 +12,7 @@ PLAN, PROFILE, PROGRAM = "plan.json", "profile.json", "train.py"
 _DIGITS = 3
 
 
-def plan_document(task, machine, found, sizes, *, metric, equation7, profile):
+def plan_document(task, machine, found, sizes, *, metric, equation7, profile, acting=None):
     """A Composition as a dict for JSON. It has no path and no date, so that equal inputs give equal
     bytes.
 
@@ -24,13 +24,15 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile):
     profile : dict
         Of what machine the profile is (``host.compose.profile.here``): its processor does all that
         is software, whatever the cpu of ``machine``.
+    acting : Acting, optional
+        What actors take.
 
     Keys: ``version``; ``hash`` of all other keys; ``config``, the RunConfig of the choice, and
     ``kernel``, its name and config or None, as in a run's summary.json; ``board`` of the machine's
     card, None without one and for the twin; ``machine``; ``profile``; ``mapping`` with devices of
-    the parts; ``metric``; ``predicted`` for the choice; ``sizes``; ``alternatives`` with all plans
-    whose devices exist, and ``refused`` with those that cannot run. All times are microseconds of a
-    gradient step.
+    the parts; ``actors``, the Acting or None; ``metric``; ``predicted`` for the choice; ``sizes``;
+    ``alternatives`` with all plans whose devices exist, and ``refused`` with those that cannot run.
+    All times but those of ``actors`` are microseconds of a gradient step.
     """
     choice = found.choice
     document = {
@@ -41,6 +43,7 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile):
         "machine": asdict(machine),
         "profile": profile,
         "mapping": _mapping(machine, choice),
+        "actors": acting and asdict(acting),
         "metric": metric,
         "predicted": {**_figures(choice), "parts": _parts(choice)},
         "sizes": asdict(sizes),

@@ -80,6 +80,7 @@ def program(plan, document, kernel):
         kernel=kernel,
         on_card=config.learner == "card",
         threshold=_threshold(config),
+        fixed=", fixed=True" if config.actor_order == "fixed" else "",
         agent=_filled(config.agent),
     )
     if config.LEARNS_FROM == "replay":
@@ -107,14 +108,15 @@ def _title(document):
     """A sentence that says what runs where."""
     config, mapping = document["config"], document["mapping"]
     what = f"{config['algo']} on {config['env']}"
+    acts = f"{config['actors'] or ''} actors on {mapping['act']}".strip()
     if mapping["rm"] is None:
-        return f"{what}: learner on {mapping['learner']}, actors on {mapping['act']}."
+        return f"{what}: learner on {mapping['learner']}, {acts}."
     places = (
         f"replay memory and learner on {mapping['rm']}"
         if mapping["rm"] == mapping["learner"]
         else f"replay memory on {mapping['rm']}, learner on {mapping['learner']}"
     )
-    return f"{what}: {places}, actors on {mapping['act']} (setting {mapping['setting']})."
+    return f"{what}: {places}, {acts} (setting {mapping['setting']})."
 
 
 def _of_replay(config):
@@ -137,6 +139,9 @@ def _of_replay(config):
 
 def _names(config):
     algorithm, env = f"rl.algorithm({_literal(config.algo)})", _literal(config.env)
+    if config.actors:  # which find the algorithm by its name
+        name = _literal(config.algo)
+        return f"ALGO = {name}\nALGORITHM, ENV = rl.algorithm(ALGO), {env}"
     one = f"ALGORITHM, ENV = {algorithm}, {env}"
     return one if len(one) <= _WIDTH else f"ALGORITHM = {algorithm}\nENV = {env}"
 

@@ -84,7 +84,7 @@ class Composition:
     choice: Candidate
 
 
-def compose(task, plans, machine, profiles, sizes, *, metric="throughput"):
+def compose(task, plans, machine, profiles, sizes, *, metric="throughput", acting=None):
     """The Composition of a Task on a Machine.
 
     The choice has the most gradient steps a second, or the most for each watt; of equal ones, to
@@ -101,6 +101,8 @@ def compose(task, plans, machine, profiles, sizes, *, metric="throughput"):
         What a gradient step moves.
     metric : str
         "throughput" or "efficiency".
+    acting : Acting, optional
+        What actors take, of a run with actors; profiles are without actors.
 
     UsageError if no plan's time is known, or if the metric is efficiency and watts are unknown.
     """
@@ -111,9 +113,8 @@ def compose(task, plans, machine, profiles, sizes, *, metric="throughput"):
             for plan in _suiting(plans, rm, learner):
                 try:
                     _check(plan, rm, learner)
-                    found.append(
-                        _candidate(task, plan, plans, machine, profiles, sizes, rm, learner)
-                    )
+                    told = rm, learner, acting
+                    found.append(_candidate(task, plan, plans, machine, profiles, sizes, *told))
                 except UsageError as error:
                     refused.append(Refusal(rm and rm.name, learner.name, str(error)))
     known = [each for each in found if each.iteration]
@@ -141,13 +142,16 @@ def _check(plan, rm, learner):
         )
 
 
-def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner):
+def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner, acting):
     card = next((each for each in (rm, learner) if each and each.kind == "card"), None)
     if card is None and plan.design != "none":  # advantages, and gradient steps off the card
         card = machine.card
         if card is None:
             raise UsageError(f"a machine must have a card for kernel {plan.design}, not be without")
     parts, run, source, updates = _parts(plan, plans, profiles)
+    if parts is not None and acting is not None:
+        steps = task.steps_of_update(updates) * updates
+        parts, run = acting.parts(parts, task.family, steps), None
     kernel = clocks = found = None
     if card is not None:
         kernel = kernel_config(task, plan, card.board)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from host.actors.messages import message_launches
 from host.learners.designs import learner_of
 from host.memory import MEMORIES
 from host.rules import (
@@ -21,8 +22,8 @@ __all__ = ["CONFIGS", "OffPolicyConfig", "OnPolicyConfig", "RoundsConfig"]
 #: most batches that a launch draws for learner cpu
 _BATCHES = 64
 
-#: steps and bytes of an actor's message by default; most steps
-_MESSAGE_STEPS, _MESSAGE_BYTES, _MOST_STEPS = 64, 8 << 20, 4096
+#: most steps of an actor's message
+_MOST_STEPS = 4096
 
 #: most agents and snapshots of a kernel ``a3c``. As many agents as a population has are reserved
 #: for values of other observations, and one snapshot for evaluations.
@@ -80,11 +81,10 @@ class OffPolicyConfig(RunConfig):
     launches_per_message: Annotated[int | None, Integer(1, 1 << 12)] = None
 
     def message_launches(self, size=1):
-        """Launches of an actor's message: ``launches_per_message``, or what it stands for, but no
-        more than 8 MiB of experiences of ``size`` bytes."""
+        """Launches of an actor's message: ``launches_per_message``, or what it stands for with
+        experiences of ``size`` bytes."""
         steps = self.env_count * self.steps_per_launch
-        wanted = min(_MESSAGE_STEPS, _MESSAGE_BYTES // size) // steps
-        return self.launches_per_message or max(1, wanted)
+        return self.launches_per_message or message_launches(steps, size)
 
     @property
     def message_steps(self):

@@ -4,6 +4,7 @@ from contextlib import ExitStack, contextmanager
 
 import boards
 from boards.memory import configured
+from host.actors.messages import message_bytes
 from host.actors.session import ActorOptions, open_actors
 from host.algorithms.autodiff import check_device
 from host.card import is_simulated, open_card
@@ -126,9 +127,8 @@ def run(
 
 def _acting(config, options):
     """``open_actors`` for a run, with a bound of its messages' bytes."""
-    spec = spec_of(config)
-    observation = spec.size * (1 if spec.dtype == "uint8" else 4)
-    return open_actors(config.actors, options, config.message_steps * (2 * observation + 64))
+    size = message_bytes(spec_of(config), config.message_steps)
+    return open_actors(config.actors, options, size)
 
 
 @contextmanager

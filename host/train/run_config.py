@@ -1,8 +1,9 @@
 """The config of a training run, with the fields that all runs have; it does not name the card."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Annotated
 
+from host.actors.messages import check_shared
 from host.algorithms.config import LearningConfig
 from host.algorithms.registry import ALGORITHMS
 from host.rules import FINITE, POSITIVE, Choice, Flag, Integer, check_choice, check_fields
@@ -116,10 +117,16 @@ class RunConfig(ConfigBase):
     def _check_actors(self, places, what):
         """ValueError unless ``places``, the value of what is called ``what``, can be shared by the
         actors."""
-        if self.actors and places % self.actors:
-            raise UsageError(f"{what} must be a multiple of {self.actors} (actors), not {places}")
-        if not self.actors and self.actor_order != "free":
+        if self.actors:
+            check_shared(self.actors, places, what)
+        elif self.actor_order != "free":
             raise UsageError(f"actor_order must be free without actors, not {self.actor_order!r}")
+
+    def without_actors(self):
+        """This config, of a run whose environments are stepped by its own process."""
+        names = {"actors", "actor_order", "launches_per_message"}
+        kept = {each.name: each.default for each in fields(self) if each.name in names}
+        return replace(self, **kept)
 
     @property
     def message_steps(self):

@@ -5,15 +5,13 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 
-from host.actors.messages import WorkerPlan
-from host.actors.pool import Pool
 from host.actors.session import Actors
-from host.actors.worker import worker_of
 from host.algorithms.config import Clock
 from host.algorithms.policy import Policy
 from host.collect.environment import make_envs
 from host.collect.spec import Spec
 from host.phases import Phases
+from host.train.actor_pool import ActorPool
 from host.train.run_config import RunConfig
 from host.train.session import Seeds
 
@@ -41,26 +39,23 @@ class Parts:
     updater: Callable
     actors: Actors | None
 
-    def pool(self, sizes, steps=1):
-        """A Pool of the run's actors. Actor ``index`` has vector environments of ``sizes(index)``
-        environments, each of which takes ``steps`` steps for a launch."""
-        config, seeds, actors = self.config, self.seeds, self.actors
-        kind, fixed = worker_of(config.algorithm), config.actor_order == "fixed"
-        names = dict(algo=config.algo, agent=config.agent.to_dict(), env=config.env)
-
-        def make(index, generation):
-            own = tuple(sizes(index))
-            plan = WorkerPlan(**names, sizes=own, steps=steps, actors=config.actors)
-            return kind, plan, *seeds.actor(index, generation)
-
-        return Pool(
-            actors.transport,
-            make,
-            config.actors,
-            fixed=fixed,
-            limit=actors.limit,
-            losses=actors.losses,
-            report=actors.report,
+    @property
+    def actor_pool(self):
+        """The ActorPool of a run with actors."""
+        config = self.config
+        return ActorPool(
+            self.actors,
+            config.algo,
+            config.env,
+            config.agent,
+            like=self.envs[0],
+            seeds=self.seeds,
+            count=config.actors,
+            env_count=config.env_count,
+            steps=getattr(config, "steps_per_launch", 1),
+            launches=getattr(config, "launches_per_message", None),
+            fixed=config.actor_order == "fixed",
+            phases=self.phases,
         )
 
 

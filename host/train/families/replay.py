@@ -3,7 +3,6 @@
 from dataclasses import fields
 from functools import partial
 
-from host.actors.collector import ExperienceActors
 from host.collect.collector import NStepCollector
 from host.collect.nstep import NStep
 from host.learners.card import kernel_settings
@@ -71,7 +70,7 @@ class Replay(Family):
 
     def join(self, parts, factory):
         config, phases = parts.config, parts.phases
-        collector = self._actors(parts) if config.actors else self._collector(parts)
+        collector = parts.actor_pool.experiences() if config.actors else self._collector(parts)
         memory = factory(
             parts.spec.fields,
             capacity=config.capacity,
@@ -88,10 +87,3 @@ class Replay(Family):
         windows = NStep.of(config.agent, parts.spec, config.env_count)
         timed = dict(seed=parts.seeds.environments(0), phases=parts.phases)
         return NStepCollector(envs, config.steps_per_launch, windows=windows, **timed)
-
-    def _actors(self, parts):
-        config, each = parts.config, [parts.config.env_count // parts.config.actors]
-        pool = parts.pool(lambda _: each, config.steps_per_launch)
-        launches = config.message_launches(record_dtype(parts.spec.fields).itemsize)
-        fixed = config.actor_order == "fixed"
-        return ExperienceActors(pool, parts.phases, launches=launches, fixed=fixed)

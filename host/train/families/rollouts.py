@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from host.actors.collector import RolloutActors
 from host.collect.rollout import RolloutCollector
 from host.learners.advantages import AdvantageLearner
 from host.runtime.gae import AdvantageEstimator
@@ -47,8 +46,7 @@ class Rollouts(Family):
         config, phases = parts.config, parts.phases
         steps = config.steps_per_launch
         if config.actors:
-            each = [config.env_count // config.actors]
-            collector = RolloutActors(parts.pool(lambda _: each, steps), phases)
+            collector = parts.actor_pool.rollouts()
         else:
             [envs], seed = parts.envs, parts.seeds.environments(0)
             collector = RolloutCollector(envs, steps, seed=seed, phases=phases)

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from host.actors.envs import ActorEnvs, RoundActors, RoundHosts
 from host.collect.rounds import RoundCollector
 from host.learners.rounds import CardRounds, RoundLearner
 from host.runtime.a3c import ActorCritic
@@ -75,17 +74,11 @@ class Rounds(Family):
         return collector, learner
 
     def _collector(self, parts, schedule):
-        config, seeds = parts.config, parts.seeds
-        options = dict(populations=config.populations, seed=seeds.environments(0))
-        options |= dict(phases=parts.phases)
-        if not config.actors:
-            return RoundCollector(parts.envs, schedule, **options)
-        sizes, [like] = self.environments(config), parts.envs
-        each = len(sizes) // config.actors
-        pool = parts.pool(lambda index: sizes[index * each : (index + 1) * each])
-        hosts = RoundHosts(pool, sizes, lambda *actor: seeds.actor(*actor)[1])
-        envs = [ActorEnvs(hosts, group, size, like) for group, size in enumerate(sizes)]
-        return RoundActors(pool, envs, schedule, **options)
+        config, both = parts.config, dict(populations=parts.config.populations)
+        if config.actors:
+            return parts.actor_pool.rounds(self.environments(config), schedule, **both)
+        seed = parts.seeds.environments(0)
+        return RoundCollector(parts.envs, schedule, seed=seed, phases=parts.phases, **both)
 
     def _check_kernel(self, config, spec, kernel):
         for name, value in self.kernel_values(config, spec).items():

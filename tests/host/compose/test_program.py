@@ -5,12 +5,14 @@ import os
 import runpy
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from learner.modelled import equal
 
 import rlfabric
 from host import checkpoint
+from host.actors.session import ActorOptions
 from host.algorithms.autodiff import Updater
 from host.algorithms.registry import find_named
 from host.commands.request import request
@@ -61,6 +63,14 @@ CASES = {
     "9": ("a3c", None, "card", ROUNDS | dict(group="3")),
     "10": ("a3c", None, "cpu", ROUNDS),
 }  # fmt: skip
+#: The same with actors; what is taken in turn is so in the program with ``--inline``, too.
+WITH_ACTORS = {
+    f"{name}, {count} actors": (*CASES[name][:3], CASES[name][3] | dict(actors=count) | more)
+    for name, count, more in (
+        ("4", "4", {"launches_per_message": "3"}), ("1", "2", {}),
+        ("11", "2", {"normalize_observations": "true"}), ("10", "2", {}),
+    )
+}  # fmt: skip
 
 
 pytestmark = pytest.mark.usefixtures("forgotten_trainers")
@@ -85,7 +95,14 @@ def text_of(plan, document):
 
 
 def test_they_are_short_and_clean(tmp_path):
-    for number, case in enumerate(CASES.values()):
+    longest = {}
+    for name, (algo, rm, learner, settings) in CASES.items():
+        more = {"actor_order": "fixed", "actors": "2"} | ({"act": "cpu"} if rm else {})
+        more |= {"weights_interval": "3"} if rm and learner == "card" else {}
+        longest[name] = algo, rm, learner, settings | more
+    longest["9"][3].pop("group")  # of 3 agents: 4 and 4 are 4 groups
+    cases = [*CASES.values(), *WITH_ACTORS.values(), *longest.values()]
+    for number, case in enumerate(cases):
         text = text_of(*(each := planned(*case)))
         assert text.count("\n") <= LINES == 80, text
         assert text == text_of(*each)
@@ -96,12 +113,17 @@ def test_they_are_short_and_clean(tmp_path):
         assert not done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, *WITH_ACTORS])
 def test_a_program_is_its_run(case, tmp_path, monkeypatch):
     """After the same steps: weights, memory, moments and the best policy."""
-    plan, document = planned(*CASES[case])
-    config = plan.config
-    run(config, card="model", out=tmp_path / "run", overwrite=True)
+    plan, document = planned(*(CASES | WITH_ACTORS)[case])
+    config, inline = plan.config, {}
+    told = dict(card="model", out=tmp_path / "run", overwrite=True)
+    if config.actors:
+        inline["inline"] = True
+        run(replace(config, actor_order="fixed"), actors=ActorOptions(**inline), **told)
+    else:
+        run(config, **told)
     _, state = checkpoint.load(tmp_path / "run/checkpoint.npz", "training")
     if plan.design != "none":
         values = kernel_values(config, spec_of(config), {})
@@ -111,7 +133,7 @@ def test_a_program_is_its_run(case, tmp_path, monkeypatch):
     kept = watched(monkeypatch)
     own = runpy.run_path(str(tmp_path / "train.py"))
     card = () if plan.design == "none" else ("model",)
-    policy = own["train"](*card, config.steps, config.seed, tmp_path / "best.npz")
+    policy = own["train"](*card, config.steps, config.seed, tmp_path / "best.npz", **inline)
     equal(policy.parameters, state["session"]["policy"]["parameters"])
     learner = state["session"]["learner"]
     theirs = learner if config.LEARNS_FROM == "rounds" else {name: learner[name] for name in kept}
