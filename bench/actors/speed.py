@@ -92,15 +92,13 @@ def acting(config, actors):
         clock=Clock(total=config.steps),
         phases=Phases(more=ACTORS),
         seeds=seeds,
-        envs=[],
+        envs=[envs],
         updater=None,
         actors=actors,
     )
-    each, launches = [config.env_count // config.actors], config.message_launches()
-    pool = parts.pool(lambda _: each, config.steps_per_launch)
-    collector = ExperienceActors(pool, parts.phases, launches=launches, fixed=False)
-    with closing(collector):
-        yield Acting(pool, collector, parts.policy, parts.clock, launches)
+    made = parts.actor_pool
+    with closing(made.experiences()) as collector:
+        yield Acting(collector.pool, collector, parts.policy, parts.clock, made.message_launches)
 
 
 def rows(actors):

@@ -32,6 +32,7 @@ class _Actors(Collector):
     """Common part: requests and states of actors, and what progress.csv has of them.
 
     pool : Pool
+        The actors.
     phases : Phases
         Its phase ``actors`` counts the time of waiting.
     """
@@ -41,7 +42,7 @@ class _Actors(Collector):
     _fresh = False
 
     def __init__(self, pool, phases):
-        self._pool, self.phases = pool, phases
+        self.pool, self.phases = pool, phases
         self._shared, self._weights = None, None
         self._since = Counter()  # sums of what actors did since the last row
 
@@ -52,16 +53,16 @@ class _Actors(Collector):
         version = clock.updates, clock.steps if self._fresh else None
         if self._shared != version:
             policy = getattr(policy, "policy", policy)
-            self._weights, self._shared = self._pool.share(policy.parameters), version
+            self._weights, self._shared = self.pool.share(policy.parameters), version
         request = Request(clock.updates, clock.steps, launches)
-        self._pool.call(index, "collect", request, self._weights)
+        self.pool.call(index, "collect", request, self._weights)
 
     def _took(self, clock, version):
         """Counts a launch, for which actors acted by weights of a version."""
         self._since.update(launches=1, stale=clock.updates - version)
 
     def progress(self):
-        pool, (since, self._since) = self._pool, (self._since, Counter())
+        pool, (since, self._since) = self.pool, (self._since, Counter())
 
         def mean(of, each):
             return since[of] / since[each] if since[each] else None
@@ -78,7 +79,7 @@ class _Actors(Collector):
 
     def _receive(self):
         """Counts answers of actors that are waited for, and hands them to ``_kept``."""
-        for index, answer in self._pool.receive():
+        for index, answer in self.pool.receive():
             if answer is not None:
                 busy, idle = answer.busy_s, answer.idle_s
                 self._since.update(messages=1, bytes=answer.bytes, busy=busy, idle=idle)
@@ -89,18 +90,18 @@ class _Actors(Collector):
         """Waits for what actors have been asked, and then for their states; that of an actor which
         is lost meanwhile is None."""
         with self.phases("actors"):
-            while self._pool.waits:
+            while self.pool.waits:
                 self._receive()
             states = self._states()
-        return {"states": states, "generations": self._pool.generations, "lost": self._pool.lost}
+        return {"states": states, "generations": self.pool.generations, "lost": self.pool.lost}
 
     def _states(self):
-        states = [None] * len(self._pool)
-        waiting = set(self._pool.alive if self._pool.started else ())
+        states = [None] * len(self.pool)
+        waiting = set(self.pool.alive if self.pool.started else ())
         for index in waiting:
-            self._pool.call(index, "state")
+            self.pool.call(index, "state")
         while waiting:
-            for index, answer in self._pool.receive():
+            for index, answer in self.pool.receive():
                 waiting.discard(index)
                 states[index] = answer
         return states
@@ -108,16 +109,16 @@ class _Actors(Collector):
     def load_state_dict(self, state):
         """Continues with new actors, in new episodes; experiences of those that were under way come
         first."""
-        self._pool.go_on(state["generations"], int(state["lost"]))
-        self._pool.start()
+        self.pool.go_on(state["generations"], int(state["lost"]))
+        self.pool.start()
         waiting = {index for index, known in enumerate(state["states"]) if known is not None}
         for index in waiting:
-            self._pool.call(index, "load_state", state["states"][index])
+            self.pool.call(index, "load_state", state["states"][index])
         while waiting:
-            waiting -= {index for index, _ in self._pool.receive()}
+            waiting -= {index for index, _ in self.pool.receive()}
 
     def close(self):
-        self._pool.close()
+        self.pool.close()
 
 
 class ExperienceActors(_Actors):
@@ -169,10 +170,10 @@ class ExperienceActors(_Actors):
 
     def _fill(self, policy, clock):
         """Asks each actor until it has its two requests, or messages that are not taken."""
-        self._pool.start()
+        self.pool.start()
         for many in range(1, _REQUESTS + 1):
-            for index in self._pool.alive:
-                if self._pool.asked(index) + len(self._kept[index]) < many:
+            for index in self.pool.alive:
+                if self.pool.asked(index) + len(self._kept[index]) < many:
                     self._ask(index, policy, clock, self._launches)
 
     def _keep(self, index, message):
@@ -218,7 +219,7 @@ class RolloutActors(_Actors):
         """As ``RolloutCollector.collect``."""
         self._parts = []
         with self.phases("actors"):
-            while (missing := len(self._pool) - len(self._parts)) > 0:
+            while (missing := len(self.pool) - len(self._parts)) > 0:
                 self._fill(policy, clock, missing)
                 self._receive()
         self._parts.sort(key=lambda part: part[0])
@@ -234,7 +235,7 @@ class RolloutActors(_Actors):
 
     def _fill(self, policy, clock, missing):
         """Asks the actors with the fewest requests for ``missing`` parts in all."""
-        pool, made = self._pool, Counter(index for index, _ in self._parts)
+        pool, made = self.pool, Counter(index for index, _ in self._parts)
         pool.start()
         for _ in range(missing - sum(map(pool.asked, pool.alive))):
             index = min(pool.alive, key=lambda i: (pool.asked(i) + made[i], i))

@@ -18,7 +18,6 @@ from host.collect.nstep import NStep
 from host.collect.rollout import Rollout, RolloutCollector
 from host.collect.spec import Spec
 from host.phases import ACTORS, Phases
-from host.train.families import family_of
 from host.train.families.family import Parts
 from host.train.session import Seeds
 from tests.host.actors.acted import INLINE, config_of
@@ -33,24 +32,9 @@ def collector_of(config, actors=INLINE):
     policy = algorithm.policy(config.agent, spec)
     phases = Phases(more=ACTORS)
     told = dict(config=config, spec=spec, policy=policy, clock=Clock(), phases=phases)
-    parts = Parts(**told, seeds=seeds, envs=[envs], updater=None, actors=actors)
-    family = family_of(config)
-    if config.algorithm.learns_from == "replay":
-        return family._actors(parts), policy
-    found = []
-
-    def estimator():
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError), pytest.MonkeyPatch.context() as patched:
-        from host.train.families import rollouts
-
-        kept = rollouts.RolloutActors
-        patched.setattr(
-            rollouts, "RolloutActors", lambda *made: found.append(kept(*made)) or found[0]
-        )
-        family.join(parts, estimator)
-    return found[0], policy
+    pool = Parts(**told, seeds=seeds, envs=[envs], updater=None, actors=actors).actor_pool
+    replay = algorithm.learns_from == "replay"
+    return pool.experiences() if replay else pool.rollouts(), policy
 
 
 class ByHand:

@@ -68,7 +68,7 @@ def test_killed_from_outside(remote, tmp_path):
 
     def kill(progress):
         if progress.steps >= 200 and not killed:
-            pool = sessions[0].collector._pool
+            pool = sessions[0].collector.pool
             killed.append(int(pool._places[1].who.rpartition(" ")[2]))
             os.kill(killed[0], signal.SIGKILL)
 

@@ -86,6 +86,15 @@ def test_hung():
     assert pool.waited_s == pytest.approx(transport.now - 104.0)
 
 
+def test_the_limit_counts_from_the_first_of_two():
+    pool, transport, lines = made(1, strikes={(0, 0): {1: SILENT}}, limit=3.0)
+    pool.start()
+    pool.call(0, "step", 1)
+    transport.now = 2.4
+    pool.call(0, "step", 2)
+    assert pool.receive() == [(0, None)] and transport.now < 3.1, "and no longer than that"
+
+
 def test_the_limit_follows_the_answers():
     pool, transport, _ = made(1, limit=None)
     pool.start()
