@@ -125,6 +125,8 @@ OWN = dict(
 )  # fmt: skip
 #: of a run on the card alone
 ON_CARD = dict(learner="card", design="own", act="card", weights_interval=7)
+#: of a run with actors
+ACTING = dict(actors=4, actor_order="fixed", launches_per_message=3)
 
 
 def test_what_a_resumed_run_must_share():
@@ -134,12 +136,15 @@ def test_what_a_resumed_run_must_share():
     assert whole == config.identity() | {"agent": whole["agent"]}
     assert whole["agent"]["hidden"] == [8, 9]
     every = {field.name for field in fields(config)}
-    assert every == FREE.keys() | OWN.keys() | ON_CARD.keys()
+    assert every == FREE.keys() | OWN.keys() | ON_CARD.keys() | ACTING.keys()
     assert whole.keys() == every - FREE.keys()
     assert replace(config, **FREE).identity() == config.identity()
     for name, value in OWN.items():
         agent = {"agent": None} if name == "algo" else {}
         assert replace(config, **{name: value} | agent).identity() != config.identity(), name
+    acting = replace(config, actors=2)
+    for name, value in ACTING.items():
+        assert replace(acting, **{name: value}).identity() != acting.identity(), name
 
 
 @pytest.mark.parametrize("memory", ["card", "tree", "ring"])
