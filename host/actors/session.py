@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from host.actors.cluster import check_nodes, joined
 from host.actors.inline import InlineTransport
@@ -25,6 +26,8 @@ __all__ = ["ActorOptions", "Actors", "actors_of", "open_actors"]
 
 #: Ray's least object store, and the shared memory that one in a container may have.
 _STORE, _SHARED = 80 << 20, Path("/dev/shm")
+#: Where Ray's sockets are, whose paths may have about 100 characters.
+_PLACE = Path("/tmp")
 #: Actors of a core at most.
 _A_CORE = 4
 _MIB = 1 << 20
@@ -116,7 +119,8 @@ def open_actors(count: int, options: ActorOptions, message_bytes: int = 0) -> It
 
 @contextmanager
 def ray_here(count, message_bytes=0):
-    """A context manager: Ray with ``count`` CPUs on this machine alone."""
+    """A context manager: Ray with ``count`` CPUs on this machine alone. Its logs and sockets are in
+    a folder that only this user can enter, and that is removed at the end."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if count > _A_CORE * cores:
         raise UsageError(
@@ -124,7 +128,11 @@ def ray_here(count, message_bytes=0):
             f"not {count}"
         )
     store = _store(count, message_bytes)
-    with _environment(_ALWAYS | _LOCAL | {_TOKEN: _token()}):
+    place = dict(dir=_PLACE if _PLACE.is_dir() else None, ignore_cleanup_errors=True)
+    with (
+        TemporaryDirectory(prefix="rlfabric-", **place) as folder,
+        _environment(_ALWAYS | _LOCAL | {_TOKEN: _token()}),
+    ):
         ray = _ray()
         if importlib.import_module("ray._private.ray_constants").ENABLE_RAY_CLUSTER:
             raise UsageError(
@@ -138,6 +146,7 @@ def ray_here(count, message_bytes=0):
             num_gpus=0,
             object_store_memory=store,
             include_dashboard=False,
+            _temp_dir=str(Path(folder) / "ray"),  # Ray opens it to everybody
         ):
             yield
 

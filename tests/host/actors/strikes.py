@@ -1,6 +1,7 @@
 """Environments that strike in the first actor of a run with seed 0, or in all of them."""
 
 import os
+import sys
 import time
 
 import gymnasium
@@ -24,6 +25,7 @@ STRIKES = {
     "Raises": _raise,
     "Hangs": lambda: time.sleep(600),
     "Exits": lambda: os._exit(3),
+    "Leaves": lambda: sys.exit(3),
 }
 
 

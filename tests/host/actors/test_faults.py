@@ -41,6 +41,7 @@ def losses(out):
     [
         ("Raises", "raised", "its environment raised an error: ValueError: the pole is gone"),
         ("Exits", "killed", "its process was killed"),
+        ("Leaves", "left", "its process ended by itself: exit code 3"),
         ("Hangs", "hung", "it gave no answer in time: no answer within 4 s"),
     ],
 )

@@ -70,6 +70,11 @@ def test_every_socket_is_on_loopback(ray):
     assert node["NodeManagerAddress"] == "127.0.0.1"
 
 
+def test_nobody_else_enters_its_folder(ray):
+    folder = Path(ray._private.worker._global_node.get_session_dir_path()).parents[1]
+    assert folder.name.startswith("rlfabric-") and folder.stat().st_mode & 0o77 == 0
+
+
 def test_the_token_is_in_no_file(ray):
     token = os.environ["RAY_AUTH_TOKEN"]
     assert len(token) == 64 and os.environ["RAY_AUTH_MODE"] == "token"
@@ -95,12 +100,17 @@ from host.actors import session
 from tests.host.actors.test_loopback import LOOPBACK, listened
 
 {before}
-home = sorted(Path.home().rglob("*"))
+def kept():  # in the user's home, and where Ray is by itself
+    places = Path.home().rglob("*"), Path("/tmp", "ray").glob("*")
+    return [sorted(each) for each in places]
+
+
+home = kept()
 with session.ray_here(1):
     import ray
 
     print(set(listened(ray._private.worker._global_node.get_session_dir_path())) <= LOOPBACK)
-print(sorted(Path.home().rglob("*")) == home, os.environ.get("RAY_AUTH_TOKEN"))
+print(kept() == home, os.environ.get("RAY_AUTH_TOKEN"))
 """
 
 
