@@ -38,8 +38,6 @@ class _Actors(Collector):
     """
 
     columns = (*COLUMNS, "seconds_actors")
-    #: Whether what is sent with a request changes between gradient steps, too.
-    _fresh = False
 
     def __init__(self, pool, phases):
         self.pool, self.phases = pool, phases
@@ -50,7 +48,7 @@ class _Actors(Collector):
         """Nothing: new actors have new seeds."""
 
     def _ask(self, index, policy, clock, launches=1):
-        version = clock.updates, clock.steps if self._fresh else None
+        version = clock.updates
         if self._shared != version:
             policy = getattr(policy, "policy", policy)
             self._weights, self._shared = self.pool.share(policy.parameters), version
@@ -208,8 +206,6 @@ class ExperienceActors(_Actors):
 class RolloutActors(_Actors):
     """Rollouts of an on-policy agent: all actors act by the weights of now, and their parts are
     joined in the order of the actors. If an actor is missing, the others make its part."""
-
-    _fresh = True
 
     def __init__(self, pool, phases):
         super().__init__(pool, phases)

@@ -8,6 +8,7 @@ import pytest
 
 from host.actors.inline import InlineTransport
 from host.actors.messages import Launch, Loss, Message, Request, WorkerPlan, sealed
+from host.actors.session import Actors
 from host.actors.worker import CollectingWorker, SteppingWorker, worker_of
 from host.algorithms.config import Clock
 from host.algorithms.normalizer import Normalizer
@@ -35,6 +36,16 @@ def collector_of(config, actors=INLINE):
     pool = Parts(**told, seeds=seeds, envs=[envs], updater=None, actors=actors).actor_pool
     replay = algorithm.learns_from == "replay"
     return pool.experiences() if replay else pool.rollouts(), policy
+
+
+class LastFirst(InlineTransport):
+    """Of several answers the last one is there first."""
+
+    def ready(self, tickets, timeout):
+        return [len(tickets) - 1]
+
+
+LAST_FIRST = Actors(transport=LastFirst())
 
 
 class ByHand:
@@ -109,10 +120,71 @@ def test_experiences():
     collector.close()
 
 
+def test_messages_as_they_come():
+    """Without an order, the actor that answers first is taken first, again and again."""
+    config = config_of("dqn", actor_order="free", launches_per_message=1)
+    collector, policy = collector_of(config, LAST_FIRST)
+    hands, clock = [ByHand(config, index) for index in range(2)], Clock()
+    parameters, steps = dict(policy.parameters), [[0, 0], [0, 0]]
+    for _ in range(6):
+        [wanted] = hands[1].message(parameters, 1, steps[1].pop(0))
+        steps[1].append(clock.steps)
+        assert collector.collect(policy, clock)[0].tobytes() == wanted[0].tobytes()
+    collector.close()
+
+
+def test_what_is_saved_of_messages():
+    """A new collector returns first what the old one would have returned, and takes turns on."""
+    config = config_of("dqn", launches_per_message=3)
+    for actors, order in ((INLINE, "fixed"), (LAST_FIRST, "free")):
+        config = replace(config, actor_order=order)
+        collector, policy = collector_of(config, actors)
+        clock = Clock()
+        for _ in range(4):  # one of the second message is taken
+            collector.collect(policy, clock)
+        state = collector.state_dict()
+        again, _ = collector_of(config, actors)
+        again.load_state_dict(state)
+        other = replace(clock)
+        for _ in range(2 + 2 * 2 * 3):
+            (old, ended), (new, found) = (
+                each.collect(policy, its) for each, its in ((collector, clock), (again, other))
+            )
+            assert old.tobytes() == new.tobytes() and ended == found
+        assert again.progress()["staleness"] == collector.progress()["staleness"] == 0
+        assert (
+            again.pool.generations == [1, 1]
+            and again.state_dict()["turn"] == (collector.state_dict()["turn"])
+        )
+        collector.close()
+        again.close()
+
+
+def test_what_is_saved_of_an_actor():
+    """Its random numbers go on; its windows are the first experiences, as if truncated."""
+    worker, other = (
+        CollectingWorker(plan(epsilon_start=1.0, n_step=5), np.random.SeedSequence(k), 5 + k)
+        for k in range(2)
+    )
+    worker.open()
+    other.open()
+    parameters = dict(worker._policy.parameters)
+    [launch] = worker.collect(Request(0, 0, 1), parameters).launches
+    state = worker.state()
+    assert "parameters" not in state["policy"]
+    windows = worker._collector._windows.flush()
+    assert len(windows) > 0 and other.load_state(state)
+    assert other._policy.state_dict()["rng"] == state["policy"]["rng"]
+    [after] = other.collect(Request(0, 0, 1), parameters).launches
+    assert after.experience[: len(windows)].tobytes() == windows.tobytes()
+
+
+@pytest.mark.parametrize("actors", [INLINE, LAST_FIRST])
 @pytest.mark.parametrize("normalized", [False, True])
-def test_rollouts(normalized):
+def test_rollouts(normalized, actors):
+    """Parts are joined in the order of the actors, whoever answers first."""
     config = config_of("ppo", normalize_observations=normalized)
-    collector, policy = collector_of(config)
+    collector, policy = collector_of(config, actors)
     hands, clock = [ByHand(config, index) for index in range(2)], Clock()
     counted = Normalizer(policy.spec.size)
     for _ in range(3):
@@ -147,7 +219,7 @@ def test_join_of_statistics():
 
 
 def plan(env="CartPole-v1", algo="dqn", sizes=(2,), **agent):
-    made = ALGORITHMS["dqn"].config(hidden=(8,), n_step=1, **agent).in_run(100)
+    made = ALGORITHMS["dqn"].config(**dict(hidden=(8,), n_step=1) | agent).in_run(100)
     fields = dict(algo=algo, agent=made.to_dict(), env=env, sizes=sizes, steps=2, actors=3)
     return WorkerPlan(**fields)
 
@@ -157,7 +229,10 @@ def test_worker():
     transport = InlineTransport()
     worker = transport.make(CollectingWorker, plan(), np.random.SeedSequence(1), 5)
     assert "pid" in transport.call(worker, "open")
-    parameters = transport.share(worker._policy.parameters)
+    own = {name: array.copy() for name, array in worker._policy.parameters.items()}
+    parameters = transport.share(own)
+    own["q"][:] += 1
+    assert not np.array_equal(parameters["q"], own["q"]), "as they were"
     message = transport.call(worker, "collect", Request(7, 0, 2), parameters)
     assert message.version == 7 and message.loss is None and message.busy_s > 0
     assert [launch.steps for launch in message.launches] == [12, 12]

@@ -97,6 +97,16 @@ def test_a_group_that_was_not_stepped_begins_anew_at_its_next_step():
     assert not actors[1].step(np.ones(1, int))[0].restarted
 
 
+def test_a_group_that_is_reset_has_begun_anew():
+    """A resumed run resets all groups: what a lost actor left is forgotten."""
+    envs, _, _ = made(strikes={(0, 0): {3: KILLED}})
+    actors = [Actor(each, seed=0) for each in envs]
+    assert actors[0].step(np.ones(2, int))[0].restarted
+    obs, _ = envs[1].reset(seed=7)
+    assert obs[:, 0].tolist() == [7]
+    assert envs[1].step(np.array([1]))[4] == {}
+
+
 def test_lost_while_it_is_reset():
     envs, _, _ = made(strikes={(1, 0): {1: KILLED}, (1, 1): {1: KILLED}})
     obs, _ = envs[2].reset(seed=3)

@@ -195,6 +195,21 @@ def test_the_policy_is_saved_as_it_is_now():
     assert events[2:] == [("loaded", "policy"), ("restart", Seeds(3).environments(6))]
 
 
+def test_a_collection_that_fails():
+    """What was collected before is in the launch that began, and in no other one."""
+    session, _ = made(1)
+    session.iterate()
+
+    def fail(policy, clock):
+        raise RuntimeError("no actors")
+
+    session.collector.collect = fail
+    with pytest.raises(RuntimeError):
+        session.iterate()
+    state = session.state_dict()
+    assert state["pending"] is None and state["flying"] == [2]
+
+
 def test_what_it_passes_on():
     session, events = made(1)
     assert session.columns == ("loss", "kl", "mine", "idle"), "each once, the algorithm's first"
@@ -222,5 +237,5 @@ def test_seeds_are_streams_of_their_own():
         assert [tuple(each.generate_state(2)) for each in again.agent] == states[-3:]
         assert [tuple(each.generate_state(2)) for each in seeds.agent] == states[-3:], "each time"
     assert len(set(numbers)) == len(numbers) and all(0 <= n < 1 << 31 for n in numbers)
-    assert len(set(states)) == 9 and all(type(n) is int for n in numbers)
+    assert len(set(states)) == len(states) == 27 and all(type(n) is int for n in numbers)
     assert len({int(np.random.default_rng(s).integers(1 << 60)) for s in Seeds(0).agent}) == 3
