@@ -81,6 +81,8 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
         if name.removeprefix("agent.") in algorithm.left:
             raise UsageError(f"{name} must be left to the trainer, not be set")
     base = preset(algo, learner or _learner(algo, env), preset_name, env, design)
+    if str(own.get("actors", 0)) != "0" and hasattr(base, "act"):
+        own.setdefault("act", "cpu")  # actors choose their actions, whatever the default is
     config = override(base, own, hint=f"`rlfabric show {algo}` lists them")
     if config.until_solved and config.threshold is None and reward_threshold(config.env) is None:
         raise UsageError(f"threshold must be given to stop when solved, for {config.env} has none")

@@ -99,6 +99,17 @@ def test_messages():
     assert launches(1 << 24, env_count=4) == 1
 
 
+def test_the_default_of_act_gives_way():
+    """DDPG on kernel fixar acts on the card by itself; actors choose their actions."""
+    own = dict(design="fixar", env="Pendulum-v1")
+    alone = request("ddpg", options={}, settings=own)[0]
+    assert request("ddpg", options={}, settings=own | dict(actors="0"))[0] == alone
+    assert request("ddpg", options={"actors": 2}, settings=own)[0].act == "cpu"
+    with pytest.raises(UsageError, match="act must be cpu with actors"):
+        request("ddpg", options={"actors": 2}, settings=own | dict(act="card"))
+    assert not hasattr(request("ppo", options={"actors": 2}, settings={})[0], "act")
+
+
 def test_actors_of_nobody():
     config, _ = request("dqn", options={}, settings=dict(actors=2))
     with pytest.raises(UsageError, match="actors must be 0 where nothing makes actors, not 2"):
