@@ -108,7 +108,7 @@ def _title(document):
     """A sentence that says what runs where."""
     config, mapping = document["config"], document["mapping"]
     what = f"{config['algo']} on {config['env']}"
-    acts = f"{config['actors'] or ''} actors on {mapping['act']}".strip()
+    acts = f"{config.get('actors') or ''} actors on {mapping['act']}".strip()
     if mapping["rm"] is None:
         return f"{what}: learner on {mapping['learner']}, {acts}."
     places = (

@@ -134,7 +134,7 @@ result_width 32: 8, 16, 32
     "a3c": EVERY + CONVOLUTIONS + """
 hidden 128:
 activation relu: relu
-batch_size 5: 1 to 16
+batch_size 5: 1 to 32
 learning_rate 0.0007: positive and finite
 optimizer_epsilon 0.1: positive and finite
 max_gradient_norm none: none

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import gymnasium
 import pytest
 
+from host.actors.session import ActorOptions
 from host.card import CapacityError, CardError
 from host.checkpoint import CheckpointError
 from host.commands.exits import TRACEBACK
@@ -73,6 +74,7 @@ def test_train_passes_every_option_on(run, started, tmp_path):
     assert asked.items() <= started.config.to_dict().items() and started.config.agent.gamma == 0.9
     options = dict(card="sim", board="u50", resume=True, trace=True, kernel={"lanes": "2"})
     options |= dict(out=None, overwrite=False, preset_name=None, trace_launches=20)
+    options |= dict(actors=ActorOptions())
     assert started.options == options
     run("train", "dqn", "--card", "sim", "--trace-launches", 5)
     assert started.options["trace"] and started.options["trace_launches"] == 5

@@ -157,8 +157,8 @@ def test_a_resumed_run_keeps_its_switch(tmp_path, monkeypatch):
     config = replace(short("ddpg", 300, precision="qat"), checkpoint_interval_steps=10**6)
     sessions = []
 
-    def kept(*arguments):
-        sessions.append(build(*arguments))
+    def kept(*arguments, **options):
+        sessions.append(build(*arguments, **options))
         return sessions[-1]
 
     monkeypatch.setattr(loop, "build", kept)
