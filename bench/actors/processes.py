@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["NOT_QUIET", "idle_share", "memory", "quiet"]
+__all__ = ["NOT_QUIET", "idle_share", "memory", "pss", "quiet", "started"]
 
 #: Value of a row of wall time that was not measured, because other work ran.
 NOT_QUIET = "not quiet"
@@ -56,15 +56,15 @@ def memory():
     """``{what: bytes}``: the proportional memory (PSS, where pages that n processes share count as
     an n-th of them) of this process, of an actor, and of both with all other processes that this
     one has started. Without actors of Ray the mean actor is left out."""
-    started = _started()
-    taken = {pid: _pss(pid) for pid in started}
-    actors = [taken[pid] for pid, name in started.items() if name.startswith(_ACTOR)]
+    below = started(os.getpid())
+    taken = {pid: pss(pid) for pid in below}
+    actors = [taken[pid] for pid, name in below.items() if name.startswith(_ACTOR)]
     found = {"all processes": sum(taken.values()), "the run's own process": taken[os.getpid()]}
     return found | ({"an actor, mean": sum(actors) / len(actors)} if actors else {})
 
 
-def _started():
-    """``{pid: command line}`` of this process and all that it has started, at whatever depth."""
+def started(pid):
+    """``{pid: command line}`` of a process and all that it has started, at whatever depth."""
     parents, names = {}, {}
     for folder in _PROC.glob("[0-9]*"):
         try:
@@ -73,14 +73,15 @@ def _started():
         except OSError:  # it has ended
             continue
         parents[int(folder.name)] = int(status.rpartition(")")[2].split()[1])
-    found, before = {os.getpid()}, 0
+    found, before = {pid} & names.keys(), 0
     while len(found) > before:
         before = len(found)
-        found |= {pid for pid, parent in parents.items() if parent in found}
-    return {pid: names[pid] for pid in found}
+        found |= {each for each, parent in parents.items() if parent in found}
+    return {each: names[each] for each in found}
 
 
-def _pss(pid):
+def pss(pid):
+    """Bytes of a process' proportional memory; 0 if it has ended."""
     try:
         text = (_PROC / str(pid) / "smaps_rollup").read_text()
     except OSError:

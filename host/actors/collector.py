@@ -76,7 +76,7 @@ class _Actors(Collector):
         }
 
     def _receive(self):
-        """Counts answers of actors that are waited for, and hands them to ``_kept``."""
+        """Waits for answers of actors, counts them, and hands them to ``_keep``."""
         for index, answer in self.pool.receive():
             if answer is not None:
                 busy, idle = answer.busy_s, answer.idle_s
@@ -182,7 +182,7 @@ class ExperienceActors(_Actors):
     def state_dict(self):
         state = super().state_dict()
         return state | {
-            "current": [_saved(launch) for launch in self._current],
+            "current": [dict(vars(launch)) for launch in self._current],
             "version": self._version,
             "kept": [[_message(each) for each in kept] for kept in self._kept],
             "arrived": list(self._arrived),
@@ -241,13 +241,7 @@ class RolloutActors(_Actors):
         self._parts.append((index, message))
 
 
-def _saved(launch):
-    """A Launch as ``checkpoint.save`` takes it."""
-    return {"experience": launch.experience, "episodes": launch.episodes, "steps": launch.steps}
-
-
 def _message(message):
-    return {
-        "version": message.version,
-        "launches": [_saved(launch) for launch in message.launches],
-    }
+    """A Message as ``checkpoint.save`` takes it, without what is counted when it comes."""
+    launches = [dict(vars(launch)) for launch in message.launches]
+    return {"version": message.version, "launches": launches}

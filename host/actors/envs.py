@@ -130,19 +130,19 @@ class RoundActors(RoundCollector):
     columns = ("wait_actors_s", "actors_alive", "actor_losses")
 
     def __init__(self, pool, envs, schedule, **options):
-        self._pool = pool
+        self.pool = pool
         super().__init__(envs, schedule, **options)
 
     def progress(self):
-        pool = self._pool
+        pool = self.pool
         values = (round(pool.waited_s, 3), len(pool.alive), pool.lost)
         return dict(zip(self.columns, values, strict=True))
 
     def state_dict(self):
-        return {"generations": self._pool.generations, "lost": self._pool.lost}
+        return {"generations": self.pool.generations, "lost": self.pool.lost}
 
     def load_state_dict(self, state):
-        self._pool.go_on(state["generations"], int(state["lost"]))
+        self.pool.go_on(state["generations"], int(state["lost"]))
 
     def close(self):
-        self._pool.close()
+        self.pool.close()

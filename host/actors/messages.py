@@ -1,6 +1,6 @@
 """What the process that trains and its actors send each other."""
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class Message:
     busy_s: float = 0.0
     idle_s: float = 0.0
     statistics: dict | None = None
-    loss: Loss | None = field(default=None)
+    loss: Loss | None = None
 
     @property
     def bytes(self):

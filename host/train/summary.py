@@ -39,7 +39,7 @@ def summary_of(config, session, scores, card, kernel):
     actors has their number and how many of them were lost besides."""
     acting = {}
     if config.actors:
-        acting = {"actors": config.actors, "actor_losses": session.progress()["actor_losses"]}
+        acting = {"actors": config.actors, "actor_losses": session.collector.pool.lost}
     return acting | {
         "env": config.env,
         "algo": config.algo,

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+
+from bench.actors.processes import pss, started
 
 pytestmark = pytest.mark.long
 
@@ -118,9 +119,8 @@ def test_a_killed_run_leaves_nothing(tmp_path):
     run = subprocess.Popen(command(tmp_path, "--actors", "2", "--steps", "1e9"), env=CLEAN)
     try:
         wait_for(lambda: (tmp_path / "checkpoint.npz").exists(), 180)
-        session = Path(f"/proc/{run.pid}")
-        assert session.exists()
-        children = _descendants(run.pid)
+        children = started(run.pid)
+        del children[run.pid]
         assert any("CollectingWorker" in text for text in children.values())
         run.kill()
         run.wait(10)
@@ -134,32 +134,9 @@ def test_a_killed_run_leaves_nothing(tmp_path):
     assert done.returncode == 0
 
 
-def _text(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-
-
-def _descendants(pid):
-    """``{pid: command}`` of all processes below one."""
-    parents = {}
-    for each in Path("/proc").iterdir():
-        if each.name.isdecimal():
-            try:
-                stat = (each / "stat").read_text()
-            except OSError:
-                continue
-            parents[int(each.name)] = int(stat.rpartition(")")[2].split()[1])
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {child: _text(child) for child in found - {pid}}
-
-
 def _alive(processes):
     """Commands of those that are there still."""
-    return [text for pid, text in processes.items() if text and _text(pid) == text]
+    return [text for pid, text in processes.items() if text and started(pid).get(pid) == text]
 
 
 def test_memory_stays(tmp_path):
@@ -174,7 +151,7 @@ def test_memory_stays(tmp_path):
     try:
         while run.poll() is None:
             time.sleep(1)
-            size, found = _proportional(run.pid), rows(tmp_path)
+            size, found = pss(run.pid), rows(tmp_path)
             if found and size:
                 seen.append((int(found[-1]["steps"]), size))
     finally:
@@ -186,15 +163,6 @@ def test_memory_stays(tmp_path):
         for low, high in ((100_000, 500_000), (500_000, 980_000))
     )
     assert min(len(early), len(late)) > 5 and max(late) <= 1.05 * max(early)
-
-
-def _proportional(pid):
-    """Bytes of a process' memory, where shared ones count by their share."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
 
 
 @pytest.mark.timeout(1800)

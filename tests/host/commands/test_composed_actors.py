@@ -114,10 +114,12 @@ def test_other_numbers_are_refused(acts):
 
 
 def test_a_card_that_acts_is_refused(acts):
-    """It is ddpg's default."""
+    """It is the default of ddpg on kernel fixar, which gives way to actors."""
     words = ["ddpg", "--env", "Pendulum-v1", "--actors", "2", "--profile"]
-    assert invoke(*words, code=2) == "act must be cpu with actors, not 'card'"
-    assert json.loads(invoke(*words, "--set", "act=cpu", "--json"))["config"]["actors"] == 2
+    refused = invoke(*words, "--set", "act=card", code=2)
+    assert refused == "act must be cpu with actors, not 'card'"
+    config = json.loads(invoke(*words, "--json"))["config"]
+    assert config["actors"] == 2 and config["act"] == "cpu"
 
 
 def test_without_ray(measured, monkeypatch):
