@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.actors.processes import started
 from host.actors import session
+from host.actors.remote import RayTransport
 from host.actors.session import ActorOptions, open_actors
 from hw.errors import UsageError
 
@@ -16,6 +18,11 @@ LISTENING = "0A"
 LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+class Answers:
+    def here(self):
+        return True
 
 
 def _address(text):
@@ -39,7 +46,9 @@ def _sockets(pid):
 
 
 def _processes(folder):
-    """This process, and those whose command or environment names Ray's session folder."""
+    """This process and all that it has started, whose names Ray changes; and those that have lost
+    their parent, by Ray's session folder in their command or environment."""
+    yield from started(os.getpid())
     for each in Path("/proc").iterdir():
         try:
             text = (each / "cmdline").read_bytes() + (each / "environ").read_bytes()
@@ -47,7 +56,6 @@ def _processes(folder):
             continue
         if each.name.isdecimal() and folder.encode() in text:
             yield int(each.name)
-    yield os.getpid()
 
 
 def listened(folder):
@@ -64,10 +72,16 @@ def listened(folder):
 
 
 def test_every_socket_is_on_loopback(ray):
-    node = ray.nodes()[0]
+    """With two actors, which listen too: before they answer, not all sockets are there."""
+    transport = RayTransport()
+    workers = [transport.make(Answers) for _ in range(2)]
+    tickets = [transport.call(worker, "here") for worker in workers]
+    assert [transport.answer(ticket) for ticket in tickets] == [True, True]
     found = listened(ray._private.worker._global_node.get_session_dir_path())
-    assert len(found) >= 4 and set(found) <= LOOPBACK, found
-    assert node["NodeManagerAddress"] == "127.0.0.1"
+    assert len(found) >= 6 and set(found) <= LOOPBACK, found
+    assert ray.nodes()[0]["NodeManagerAddress"] == "127.0.0.1"
+    for worker in workers:
+        transport.kill(worker)
 
 
 def test_nobody_else_enters_its_folder(ray):
@@ -97,6 +111,7 @@ _PROGRAM = """
 import os
 from pathlib import Path
 from host.actors import session
+from host.actors.remote import RayTransport
 from tests.host.actors.test_loopback import LOOPBACK, listened
 
 {before}
