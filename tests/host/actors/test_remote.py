@@ -1,5 +1,7 @@
 """Calls of workers through Ray: what is sent how, and what the death of one is called."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,9 @@ class Echo:
 
     def fails(self):
         return 1 / 0
+
+    def sleeps(self):
+        time.sleep(600)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +54,9 @@ def test_weights(ray):
         transport.answer(failed)
     assert lost.value.loss.kind == "raised" and "1 / 0" in lost.value.loss.traceback
     assert lost.value.loss.text == "ZeroDivisionError: division by zero"
+    dead = transport.call(worker, "sleeps")
     transport.kill(worker)
-    dead = transport.call(worker, "size", {})
-    transport.ready([dead], 60)
+    assert transport.ready([dead], 60) == [0]
     with pytest.raises(Lost) as lost:
         transport.answer(dead)
     assert lost.value.loss == Loss("killed")
@@ -73,7 +78,5 @@ def test_those_that_are_there(ray):
 
 
 def _sleep():
-    import time
-
     time.sleep(5)
     return {}
