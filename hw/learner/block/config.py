@@ -2,26 +2,36 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 from amaranth.lib import data
 
 from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
+from hw.nn.activation import ACTIVATIONS
 
 __all__ = ["BlockShape", "column_block", "row_block"]
 
 #: Numbers of a word, at most: a sum of 16 products of 27 x 18 bits is the 48 bits of a DSP block.
 MAX_WORD = 16
+#: Numbers of a word of the parameter image, at most: the narrowest master carries four.
+_IMAGE_WORD = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockShape(ConfigBase):
     """The weights of a layer, [outputs, inputs], in blocks of [output_word, input_word]: a block a
-    clock. Words that are not full are filled up with zeros.
+    clock, block (i, o) from input word i to output word o at address ``i * output_words + o``.
+    Words that are not full are filled up with zeros, and so are their weights.
 
     inputs, outputs : numbers that go in and come out, at least 1 each.
     input_word, output_word : 1 to 16 numbers of a word that goes in, V, and that comes out, W.
     interleave : input words whose sums are kept apart, a power of two and at most ``input_words``.
     In binary32 the loop of an adder takes so many; fixed point needs 1.
+    activation : the function of the outputs, a name in ``ACTIVATIONS``.
+    joined : how many of the inputs, the last ones, are outputs of another network. They begin at a
+    word of their own.
+    part : numbers of a block that are updated at the same time, each by an optimizer of its own; a
+    power of two.
     """
 
     inputs: int
@@ -29,6 +39,9 @@ class BlockShape(ConfigBase):
     input_word: int = 1
     output_word: int = 1
     interleave: int = 1
+    activation: str = "linear"
+    joined: int = 0
+    part: int = 1
 
     def __post_init__(self):
         check_range("inputs", self.inputs, 1, 1 << 16)
@@ -36,19 +49,35 @@ class BlockShape(ConfigBase):
         check_range("input_word", self.input_word, 1, MAX_WORD)
         check_range("output_word", self.output_word, 1, MAX_WORD)
         check_range("interleave", self.interleave, 1, 1 << 16)
-        if self.interleave & (self.interleave - 1):
-            raise UsageError(f"interleave must be a power of two, not {self.interleave!r}")
-        words = -(-self.inputs // self.input_word)
-        if self.interleave > 1 << (words - 1).bit_length():
+        check_range("joined", self.joined, 0, self.inputs, " (inputs)")
+        check_range("part", self.part, 1, MAX_WORD * MAX_WORD)
+        for name in ("interleave", "part"):
+            value = getattr(self, name)
+            if value & (value - 1):
+                raise UsageError(f"{name} must be a power of two, not {value!r}")
+        if self.activation not in tuple(ACTIVATIONS):
             raise UsageError(
-                f"interleave must be at most the input words, {words}, up to a power of two, "
+                f"activation must be one of {', '.join(ACTIVATIONS)}, not {self.activation!r}"
+            )
+        if self.interleave > 1 << (self._words - 1).bit_length():
+            raise UsageError(
+                f"interleave must be at most the input words, {self._words}, up to a power of two, "
                 f"not {self.interleave!r}"
             )
 
     @property
+    def _words(self):
+        return self.joined_word + -(-self.joined // self.input_word)
+
+    @property
+    def joined_word(self):
+        """The input word that begins with the first of the ``joined`` inputs."""
+        return -(-(self.inputs - self.joined) // self.input_word)
+
+    @property
     def input_words(self):
         """Input words, I, a multiple of ``interleave``."""
-        return -(-self.inputs // (self.input_word * self.interleave)) * self.interleave
+        return -(-self._words // self.interleave) * self.interleave
 
     @property
     def output_words(self):
@@ -56,9 +85,131 @@ class BlockShape(ConfigBase):
         return -(-self.outputs // self.output_word)
 
     @property
+    def blocks(self):
+        """Blocks, T = I O: the clocks of a super-sample."""
+        return self.input_words * self.output_words
+
+    @property
+    def multipliers(self):
+        """Multipliers of a lane and data path, V W."""
+        return self.input_word * self.output_word
+
+    @property
+    def weights(self):
+        """Weights without padding."""
+        return self.inputs * self.outputs
+
+    @property
     def returns(self):
         """Whether a sum takes more than one word, and so is read again."""
         return self.input_words > self.interleave
+
+    def input_words_filled(self):
+        """How many numbers of each input word are inputs, the first ones; the others are zeros."""
+        own = self.inputs - self.joined
+        places = [
+            min(self.input_word, max(0, own - word * self.input_word))
+            for word in range(self.joined_word)
+        ]
+        places += [
+            min(self.input_word, max(0, self.joined - word * self.input_word))
+            for word in range(self.input_words - self.joined_word)
+        ]
+        return tuple(places)
+
+    def output_words_filled(self):
+        """How many numbers of each output word are outputs, the first ones."""
+        return tuple(
+            min(self.output_word, self.outputs - word * self.output_word)
+            for word in range(self.output_words)
+        )
+
+    # The parameter image: blocks in parts, then biases in parts.
+
+    @property
+    def weight_parts(self):
+        """Parts of a block."""
+        return -(-self.multipliers // self.part)
+
+    @property
+    def bias_parts(self):
+        """Parts of the biases of an output word."""
+        return -(-self.output_word // self.part)
+
+    @property
+    def parts(self):
+        """Parts of all parameters: the clocks of an update's walk."""
+        return self.blocks * self.weight_parts + self.output_words * self.bias_parts
+
+    @property
+    def image_word(self):
+        """Numbers of a word of a section of the parameter image: of a part, four at most."""
+        return min(self.part, _IMAGE_WORD)
+
+    @property
+    def image_words(self):
+        """Words of a section without the padding at its end."""
+        return self.parts * (self.part // self.image_word)
+
+    @property
+    def numbers(self):
+        """4-byte numbers of a section of the parameter image, padded to whole 64 bytes."""
+        return -(-self.parts * self.part // 16) * 16
+
+    def pack(self, weights, biases):
+        """The numbers of a section of the parameter image, an array [numbers], from the arrays
+        ``weights`` [outputs, inputs] and ``biases`` [outputs] of the same dtype.
+
+        Block by block come its ``multipliers`` weights, those from its first input first, padded to
+        whole parts. Then the biases come, output word by output word, each padded to whole parts.
+        All padding is zeros.
+        """
+        padded = np.zeros(self._padded, weights.dtype)
+        padded[: self.outputs, self._places] = weights
+        blocks = padded.reshape(self._cut).transpose(2, 0, 3, 1).reshape(self.blocks, -1)
+        words = np.zeros(self._padded[0], weights.dtype)
+        words[: self.outputs] = biases
+        numbers = np.zeros(self.numbers, weights.dtype)
+        first, second = self._of_parts(numbers)
+        first[:, : self.multipliers] = blocks
+        second[:, : self.output_word] = words.reshape(self.output_words, -1)
+        return numbers
+
+    def unpack(self, numbers):
+        """``(weights, biases)``, copies, from a section's array of numbers; the inverse of
+        ``pack``."""
+        first, second = self._of_parts(numbers)
+        inputs, outputs = self.input_words, self.output_words
+        blocks = first[:, : self.multipliers].reshape(
+            inputs, outputs, self.input_word, self.output_word
+        )
+        weights = blocks.transpose(1, 3, 0, 2).reshape(self._padded)
+        biases = second[:, : self.output_word].reshape(-1)
+        return weights[: self.outputs, self._places].copy(), biases[: self.outputs].copy()
+
+    @property
+    def _padded(self):
+        return self.output_words * self.output_word, self.input_words * self.input_word
+
+    @property
+    def _cut(self):
+        return self.output_words, self.output_word, self.input_words, self.input_word
+
+    @property
+    def _places(self):
+        """The place of each input among those of all words."""
+        own = self.inputs - self.joined
+        first = self.joined_word * self.input_word
+        return np.concatenate([np.arange(own), first + np.arange(self.joined)])
+
+    def _of_parts(self, numbers):
+        """Views [blocks, ...] and [output_words, ...] of a section's numbers."""
+        count = self.blocks * self.weight_parts * self.part
+        end = self.parts * self.part
+        return (
+            numbers[:count].reshape(self.blocks, -1),
+            numbers[count:end].reshape(self.output_words, -1),
+        )
 
 
 def column_block(shape):
