@@ -15,7 +15,7 @@ from amaranth.lib.wiring import Out
 
 from hw.errors import UsageError
 
-__all__ = ["SHARED", "SharedModule"]
+__all__ = ["SHARED", "SharedModule", "shared_unit"]
 
 #: Verilog name -> component of every shared module that was elaborated.
 SHARED = {}
@@ -31,7 +31,9 @@ def _name(cls, arguments):
 
 
 @functools.cache
-def _unit(cls, arguments):
+def shared_unit(cls, *arguments):
+    """The one ``cls(*arguments)`` that is elaborated. Its attributes, such as latencies, are those of
+    all instances."""
     return cls(*arguments)
 
 
@@ -46,17 +48,17 @@ class SharedModule(wiring.Component):
         A Component with registers that are reset, in the domain ``sync`` alone.
     arguments : hashable values, such as configs, whose ``repr`` describes them completely
 
-    An instance has the ports of the class, but not its attributes: read latencies from the class.
+    An instance has the ports of the class, but not its attributes: read them from ``shared_unit``.
     ValueError if another class of the same name has taken the module's name.
     """
 
     def __init__(self, cls, *arguments):
         self.cls, self.arguments = cls, arguments
         self.name = _name(cls, arguments)
-        super().__init__(_unit(cls, arguments).signature)
+        super().__init__(shared_unit(cls, *arguments).signature)
 
     def elaborate(self, platform):
-        unit = _unit(self.cls, self.arguments)
+        unit = shared_unit(self.cls, *self.arguments)
         if SHARED.setdefault(self.name, unit) is not unit:
             other = type(SHARED[self.name])
             raise UsageError(

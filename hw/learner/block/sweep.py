@@ -1,0 +1,112 @@
+"""The order of a layer's blocks, issued from the input words of samples as these come.
+
+Interval: ``interval`` clocks a sample; a block is issued in the clock in which its word is taken.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.estimate import Estimate
+from hw.learner.block.config import column_block
+
+__all__ = ["Sweep"]
+
+
+class Sweep(wiring.Component):
+    """Issues the blocks of samples, one a clock: block (i, 0) in the clock in which it takes input
+    word i, and blocks (i, 1) to (i, O - 1) in the clocks behind, where O is
+    ``shape.output_words``. Then it may take word i + 1, so that a sample without gaps takes
+    ``shape.blocks`` clocks. There may be any number of clocks between two words.
+
+    A block of a sample is issued at least ``spacing`` clocks behind the same block of the sample
+    before: after its last block the sweep waits for what is missing.
+
+    Parameters
+    ----------
+    shape : BlockShape
+    word : ShapeLike
+        Of an input word.
+    spacing : int
+        Clocks between the same blocks of two samples, at least.
+
+    Attributes
+    ----------
+    interval : int
+        Clocks from a sample's first word to that of the next, if no word is late.
+
+    Members
+    -------
+    i : In(stream of word)
+        ``shape.input_words`` words a sample.
+    room : In(1)
+        A sample may begin: its first word is taken only if ``room`` is high. It matters only there
+        (``docs/flow_control.md``).
+    block : Out(column_block)
+        The block that is issued in this clock, if ``valid``.
+    address : Out(range(shape.blocks))
+        That of the block, ``i * O + o``; if none is issued, that of the next one.
+    started, ended : Out(1)
+        Pulses: the first, or the last, block of a sample is issued in this clock.
+    word : Out(word)
+        The input word of the block that was issued in the clock before; if that was none, it is
+        undefined.
+    """
+
+    def __init__(self, shape, word, spacing=0):
+        self.shape, self.interval = shape, self.interval_of(shape, spacing)
+        super().__init__(
+            {
+                "i": In(stream.Signature(word)),
+                "room": In(1),
+                "block": Out(column_block(shape)),
+                "address": Out(range(shape.blocks)),
+                "started": Out(1),
+                "ended": Out(1),
+                "word": Out(word),
+            }
+        )
+
+    @staticmethod
+    def interval_of(shape, spacing=0):
+        """``interval`` of a sweep with these arguments."""
+        return max(shape.blocks, spacing)
+
+    @classmethod
+    def estimate(cls, shape, width, spacing=0):
+        """Resources of a sweep with words of ``width`` bits."""
+        wait = (cls.interval_of(shape, spacing) - shape.blocks).bit_length()
+        counts = shape.output_words, shape.input_words, shape.blocks
+        bits = sum((count - 1).bit_length() for count in counts) + wait
+        return Estimate(lut=bits + 6, ff=bits + width)
+
+    def elaborate(self, platform):
+        m = Module()
+        shape, block = self.shape, self.block
+        number, output = Signal(range(shape.input_words)), Signal(range(shape.output_words))
+        missing = self.interval - shape.blocks
+        wait = Signal(range(missing + 1))
+        takes, final = Signal(), Signal()  # a word would be taken here; the last block of a word
+        m.d.comb += [
+            takes.eq((output == 0) & (wait == 0)),
+            self.i.ready.eq(takes & ((number != 0) | self.room)),
+            block.valid.eq((self.i.valid & self.i.ready) | (output != 0)),
+            block.first.eq(number < shape.interleave),
+            block.last.eq(number >= shape.input_words - shape.interleave),
+            block.apart.eq(number & (shape.interleave - 1)),
+            block.output.eq(output),
+            final.eq(block.valid & (output == shape.output_words - 1)),
+            self.started.eq(self.i.valid & self.i.ready & (number == 0)),
+            self.ended.eq(final & (number == shape.input_words - 1)),
+        ]
+        with m.If(takes):
+            m.d.sync += self.word.eq(self.i.payload)
+        with m.If(block.valid):
+            m.d.sync += [output.eq(output + 1), self.address.eq(self.address + 1)]
+        with m.If(final):
+            m.d.sync += [output.eq(0), number.eq(number + 1)]
+        with m.If(self.ended):
+            m.d.sync += [number.eq(0), self.address.eq(0), wait.eq(missing)]
+        with m.Elif(wait != 0):
+            m.d.sync += wait.eq(wait - 1)
+        return m
