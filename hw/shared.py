@@ -32,8 +32,8 @@ def _name(cls, arguments):
 
 @functools.cache
 def shared_unit(cls, *arguments):
-    """The one ``cls(*arguments)`` that is elaborated. Its attributes, such as latencies, are those of
-    all instances."""
+    """The one ``cls(*arguments)`` that is elaborated: its attributes, such as latencies, are those
+    of all instances."""
     return cls(*arguments)
 
 

@@ -12,6 +12,7 @@ from hw.learner.block.config import BlockShape
 from hw.learner.block.delta_words import DeltaWords
 from hw.learner.block.ports import bias_sum_shape, gradient_latency
 from hw.learner.chain.config import LayerConfig
+from hw.nn.activation import ACTIVATIONS
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.block import gradient_element, row
 
@@ -181,3 +182,42 @@ def test_backward(simulate, tmp_path, case):
         },
         spacing=DeltaWords.spacing_of(config, shape),
     )
+
+
+@pytest.mark.parametrize(
+    "config, sizes, activation, interval, latency, last, finished",
+    [
+        # The layers of 4-64-2 at 4-8-2 with two lanes: 8 blocks each. Read, operands and product,
+        # a sum for each output of a word, rounding in two clocks, relu.
+        (dict(), dict(inputs=64, outputs=2, input_word=8, output_word=2), "relu", 8, 9, 16, 15),
+        # The sum of 8 words: the first dx 7 clocks later, and a clock more for the sum.
+        (dict(), dict(inputs=4, outputs=64, input_word=4, output_word=8), "relu", 8, 23, 23, 15),
+        (dict(), dict(inputs=1, outputs=1), "linear", 3, 7, 7, 8),
+        (dict(arithmetic=Arithmetic()), dict(inputs=1, outputs=1), "linear", 8, 7, 7, 21),
+    ],
+)
+def test_clocks(config, sizes, activation, interval, latency, last, finished):
+    """Worked out by hand."""
+    config = LayerConfig(**dict(arithmetic=Arithmetic(kind="fixed"), lanes=2) | config)
+    unit = Backward(config, BlockShape(**sizes), input_activation=activation)
+    assert unit.interval == interval
+    assert (unit.latency, unit.last_latency, unit.finished_latency) == (latency, last, finished)
+    unit = Backward(config, BlockShape(**sizes), input_gradient=False)
+    assert (unit.latency, unit.last_latency, unit.finished_latency) == (None, None, finished)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (dict(groups=3), r"groups must be an integer in 1\.\.2, not 3"),
+        (dict(groups=2, trained=2), r"trained must be an integer in 1\.\.1, not 2"),
+        (dict(input_gradient="relu"), "input_gradient must be True or False, not 'relu'"),
+        (
+            dict(input_activation="sine"),
+            f"input_activation must be one of {', '.join(ACTIVATIONS)}, not 'sine'",
+        ),
+    ],
+)
+def test_rejects(arguments, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        Backward(LayerConfig(), BlockShape(inputs=9, outputs=6), **arguments)
