@@ -1,5 +1,5 @@
-"""hw.learner.block.gradients: where the gradient is added, and how soon a block may come again. That
-gradients are right, test_backward.py says."""
+"""hw.learner.block.gradients: where a gradient is added, and how soon a block may come again; values
+are looked at by test_backward.py."""
 
 import pytest
 
