@@ -15,7 +15,7 @@ from amaranth.lib.wiring import Out
 
 from hw.errors import UsageError
 
-__all__ = ["SHARED", "SharedModule", "shared_unit"]
+__all__ = ["SHARED", "SharedModule"]
 
 #: Verilog name -> component of every shared module that was elaborated.
 SHARED = {}
@@ -31,9 +31,7 @@ def _name(cls, arguments):
 
 
 @functools.cache
-def shared_unit(cls, *arguments):
-    """The one ``cls(*arguments)`` that is elaborated: its attributes, such as latencies, are those
-    of all instances."""
+def _unit(cls, arguments):
     return cls(*arguments)
 
 
@@ -48,17 +46,17 @@ class SharedModule(wiring.Component):
         A Component with registers that are reset, in the domain ``sync`` alone.
     arguments : hashable values, such as configs, whose ``repr`` describes them completely
 
-    An instance has the ports of the class, but not its attributes: read them from ``shared_unit``.
+    An instance has the ports of the class, but not its attributes: read latencies from the class.
     ValueError if another class of the same name has taken the module's name.
     """
 
     def __init__(self, cls, *arguments):
         self.cls, self.arguments = cls, arguments
         self.name = _name(cls, arguments)
-        super().__init__(shared_unit(cls, *arguments).signature)
+        super().__init__(_unit(cls, arguments).signature)
 
     def elaborate(self, platform):
-        unit = shared_unit(self.cls, *self.arguments)
+        unit = _unit(self.cls, self.arguments)
         if SHARED.setdefault(self.name, unit) is not unit:
             other = type(SHARED[self.name])
             raise UsageError(

@@ -36,10 +36,13 @@ def adder_tree(m, arithmetic, values, *, name):
 def adder_tree_estimate(arithmetic, width, count, *, products=False):
     """Resources of ``adder_tree`` of ``count`` numbers of ``width`` bits; in fixed point, a DSP
     block adds its own product to another one, if the numbers are ``products``."""
-    parts, levels = [], count.bit_length() - 1
-    for level in range(levels):
-        adders, packed = count >> level + 1, level == 0 and products and arithmetic.saturates
-        parts.append(times(0 if packed else adders, arithmetic.add_estimate(width + level + 1)))
+    parts = []
+    while count > 1:
+        width, packed = width + 1, products and not parts and arithmetic.saturates
+        parts.append(times(0 if packed else count // 2, arithmetic.add_estimate(width)))
+        if count & 1:
+            parts.append(delay_estimate(width, arithmetic.add_latency))
+        count -= count // 2
     return together(parts)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from amaranth import *
 from amaranth.lib import data
 
-from hw.arith.adder_tree import adder_tree
+from hw.arith.adder_tree import adder_tree, adder_tree_estimate
 from hw.arith.float32.add import Float32Add
 from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
 from hw.arith.float32.multiply import Float32Multiply
@@ -45,6 +45,10 @@ class Binary32(Arithmetic):
 
     def add_estimate(self, width=WIDTH):
         return Estimate(lut=324, ff=368)
+
+    def dot_estimate(self, count, begins=False):
+        parts = times(count, self.multiply_estimate()), adder_tree_estimate(self, WIDTH, count)
+        return together([*parts, times(begins, self.add_estimate())])
 
     def requantize_estimate(self, width, *source, kind):
         return Estimate()

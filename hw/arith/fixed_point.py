@@ -55,6 +55,9 @@ class FixedPoint(Arithmetic):
     def add_estimate(self, width):
         return Estimate(lut=width, ff=width)
 
+    def dot_estimate(self, count, begins=False):
+        return times(count, self.multiply_estimate())
+
     def requantize_estimate(self, width, *source, kind):
         rounded = width + 1 - self.fraction(*source) + self.fraction(kind)
         # Rounded; then clipped by the registers' set and reset.

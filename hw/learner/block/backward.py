@@ -1,6 +1,6 @@
 """Backward pass and weight gradients of a layer: rows and gradients of a block, side by side.
 
-Interval and latencies: ``interval``, ``latency``, ``last_latency`` and ``finished_latency``.
+Interval and latencies: ``estimate``.
 """
 
 from amaranth import *
@@ -9,15 +9,18 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
+from hw.estimate import Estimate, times, together
+from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.delta_words import DeltaWords
+from hw.learner.block.estimate import BlockEstimate
 from hw.learner.block.gradients import Gradients
 from hw.learner.block.ports import READ_LATENCY, backward_signature, word_layout
 from hw.learner.block.row import Row
 from hw.learner.block.sweep import Sweep
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
-from hw.shared import SharedModule, shared_unit
-from hw.stream.delay import delay
+from hw.shared import SharedModule
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["Backward"]
 
@@ -47,16 +50,6 @@ class Backward(wiring.Component):
         The function that made x; one of ``ACTIVATIONS``.
     period, reserved, banks
         Of the words of delta, see ``DeltaWords``.
-
-    Attributes
-    ----------
-    interval : int
-        Clocks from a sample to the next, at least.
-    latency, last_latency : int or None
-        Clocks from the taking of a sample's first word to its first and its last word at ``dx``, if
-        no word is late; None without ``input_gradient``.
-    finished_latency : int
-        Clocks from there to ``finished``.
 
     Members
     -------
@@ -126,18 +119,71 @@ class Backward(wiring.Component):
             "finished": Out(1),
             "saturations": Out(range(count + 1)),
         }
-        self.interval = max(Sweep.interval_of(shape, self._gradients.loop), self._deltas.spacing)
-        self.finished_latency = shape.blocks + self._gradients.latency
-        self.latency = self.last_latency = None
         if input_gradient:
             self._row = arithmetic, shape, input_activation
             words = word_layout(gradient, shape.input_words, *paths, shape.input_word)
             ports["dx"] = Out(words)
-            self.latency = (
-                shape.output_words - 1 + READ_LATENCY + shared_unit(Row, *self._row).latency
-            )
-            self.last_latency = self.latency + shape.blocks - shape.output_words
         super().__init__(ports)
+
+    @classmethod
+    def estimate(
+        cls,
+        config,
+        shape,
+        groups=1,
+        trained=1,
+        input_gradient=True,
+        input_activation="linear",
+        period=None,
+        reserved=False,
+        banks=2,
+    ):
+        """``BlockEstimate`` of a unit with these arguments."""
+        deltas = DeltaWords.estimate(
+            config, shape, groups, period=period, reserved=reserved, banks=banks
+        )
+        loop, paths = Gradients.loop_of(config, shape), groups * config.lanes
+        word = Shape.cast(config.arithmetic.shape("activation")).width * paths * shape.input_word
+        finished = Gradients.latency_of(config, shape) + 1
+        parts = [
+            deltas,
+            Gradients.estimate(config, shape),
+            Sweep.estimate(shape, word, loop),
+            delay_estimate(word, READ_LATENCY - 1),
+            Estimate(lut=2, ff=finished),
+        ]
+        latency = last = None
+        multipliers = shape.multipliers * config.lanes
+        if input_gradient:
+            row = config.arithmetic, shape, input_activation
+            latency = shape.output_words - 1 + READ_LATENCY + Row.latency_of(*row)
+            last = latency + shape.blocks - shape.output_words
+            products = shape.output_word + ACTIVATIONS[input_activation].derivative_products
+            multipliers += paths * shape.input_word * products
+            parts += cls._row_parts(config, shape, paths, input_activation, word)
+        return BlockEstimate(
+            interval=max(Sweep.interval_of(shape, loop), BiasGradients.spacing_of(config, shape)),
+            latency=latency,
+            last_latency=last,
+            finished_latency=shape.blocks - 1 + finished,
+            multipliers=multipliers,
+            **together(parts).resources,
+        )
+
+    @staticmethod
+    def _row_parts(config, shape, paths, activation, word):
+        """Estimates of what gives dx."""
+        arithmetic = config.arithmetic
+        number = Shape.cast(arithmetic.shape("gradient")).width
+        count, index = paths * shape.input_word, (shape.input_words - 1).bit_length()
+        yield times(count, Row.estimate(arithmetic, shape, activation))
+        if ACTIVATIONS[activation].derivative_latency(arithmetic):
+            yield delay_estimate(word, Row.x_latency_of(arithmetic, shape))
+        for n in range(shape.output_word):
+            yield delay_estimate(paths * number, n * arithmetic.dot_skew)
+        yield delay_estimate((shape.output_words - 1).bit_length(), READ_LATENCY)
+        clips = count.bit_length() * arithmetic.saturates
+        yield Estimate(lut=index + clips * count // 2, ff=READ_LATENCY + index + clips)
 
     def elaborate(self, platform):
         m = Module()
@@ -189,7 +235,7 @@ class Backward(wiring.Component):
     def _rows(self, m, sweep, delta, x):
         """A block meets its words and its weights READ_LATENCY clocks after its address."""
         shape, skew = self.shape, self.config.arithmetic.dot_skew
-        x_latency = shared_unit(Row, *self._row).x_latency
+        x_latency = Row.x_latency_of(*self._row[:2])
         late = delay(m, x.as_value(), x_latency, name="x_late")
         late = data.View(self._word, late)
         valid = delay(m, sweep.block.valid, READ_LATENCY, name="valid", reset=True)

@@ -8,12 +8,13 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.adder_tree import adder_tree
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
+from hw.estimate import Estimate, together
+from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 from hw.stream.ram import Ram, style_of
 
 __all__ = ["DeltaWords"]
@@ -21,12 +22,7 @@ __all__ = ["DeltaWords"]
 
 class DeltaWords(wiring.Component):
     """Takes the errors delta of a layer's outputs word by word, into banks in turn, a sample each,
-    and sums the gradients of the biases::
-
-        bias_gradient[n] = (first sample ? 0 : bias_gradient[n]) + sum over lanes of delta[n]
-
-    The lanes are those of the first group; the first sample is that of a batch. In binary32 the
-    order of additions is: lanes by ``adder_tree``, then samples in order.
+    and sums those of the first group to the gradients of the biases (``BiasGradients``).
 
     A reader needs word o of a sample o clocks after it began, once for each of its input words. So
     it may begin before the last word is there, if the pace of words is known. A bank may be loaded
@@ -89,7 +85,7 @@ class DeltaWords(wiring.Component):
             raise UsageError(f"banks must be a power of two, not {banks!r}")
         self.config, self.shape, self.groups = config, shape, groups
         self.period, self.reserved, self.banks = period, reserved, banks
-        self.spacing = self.spacing_of(config, shape)
+        self.spacing = BiasGradients.spacing_of(config, shape)
         number, lanes = config.arithmetic.shape("gradient"), config.lanes
         self._word = vector_layout(number, groups, lanes, shape.output_word)
         total, words = bias_sum_shape(config), shape.output_words
@@ -112,34 +108,11 @@ class DeltaWords(wiring.Component):
             }
         )
 
-    @staticmethod
-    def forwards(config, shape):
-        """Whether a bias gradient is read in the clock in which it is written: only if there are so
-        few words that no clock lies between."""
-        return shape.output_words <= READ_LATENCY + config.arithmetic.add_latency
-
-    @classmethod
-    def spacing_of(cls, config, shape):
-        """``spacing`` of a unit with these arguments."""
-        loop = READ_LATENCY + config.arithmetic.add_latency
-        return loop if cls.forwards(config, shape) else loop + 1
-
     @classmethod
     def pause_of(cls, config, shape):
         """Clocks in which nothing is taken from a stream after a sample's last word; 0 if there are
         enough words."""
-        return max(0, cls.spacing_of(config, shape) - shape.output_words)
-
-    @classmethod
-    def write_latency(cls, config):
-        """Clocks from a word's arrival to the write of its bias gradients."""
-        return cls._meeting(config) + config.arithmetic.add_latency
-
-    @staticmethod
-    def _meeting(config):
-        """Clocks from a word's arrival to the addition of its sum over lanes to the gradient."""
-        tree = (config.lanes - 1).bit_length() * config.arithmetic.add_latency
-        return max(READ_LATENCY, tree)
+        return max(0, BiasGradients.spacing_of(config, shape) - shape.output_words)
 
     @staticmethod
     def early(shape, period):
@@ -147,6 +120,26 @@ class DeltaWords(wiring.Component):
         last word of a sample."""
         last = shape.output_words - 1
         return (last, 0) if period is None else divmod(last * (period - 1), period)
+
+    @classmethod
+    def estimate(cls, config, shape, groups=1, *, period=None, reserved=False, banks=2):
+        """Resources of a unit with these arguments."""
+        words, number = shape.output_words, Shape.cast(config.arithmetic.shape("gradient")).width
+        width, output = groups * config.lanes * shape.output_word * number, (words - 1).bit_length()
+        depth, count = banks << output, banks.bit_length()
+        pause = 0 if reserved else cls.pause_of(config, shape).bit_length()
+        _, clocks = cls.early(shape, period)
+        return together(
+            [
+                Ram.estimate(width, depth, style_of(depth)),
+                delay_estimate(width, READ_LATENCY - 1),
+                BiasGradients.estimate(config, shape),
+                Estimate(
+                    lut=2 * (output + pause) + 4 * count + 6,
+                    ff=output + pause + 4 * count + banks + clocks + 2,
+                ),
+            ]
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -165,7 +158,16 @@ class DeltaWords(wiring.Component):
 
         first = self._read(m, number, bank, take, begins, ends)
         self._admit(m, number, take, begins, ends)
-        self._sum_bias(m, number, take, first)
+        m.submodules.bias = bias = BiasGradients(self.config, self.shape)
+        m.d.comb += [
+            bias.valid.eq(take),
+            bias.output.eq(number),
+            bias.fresh.eq(first),
+            bias.delta.eq(self.i.payload[0]),
+            bias.bias_gradient.eq(self.bias_gradient),
+            self.bias_address.eq(bias.bias_address),
+            self.bias_write.eq(bias.bias_write),
+        ]
         return m
 
     def _admit(self, m, number, take, begins, ends):
@@ -223,36 +225,3 @@ class DeltaWords(wiring.Component):
             self.delta.as_value().eq(late),
         ]
         return first
-
-    def _sum_bias(self, m, number, take, first):
-        arithmetic, write = self.config.arithmetic, self.bias_write
-        meet, shape = self._meeting(self.config), bias_sum_shape(self.config)
-        tree = (self.config.lanes - 1).bit_length() * arithmetic.add_latency
-        address = delay(m, number, meet - READ_LATENCY, name="address")
-        fresh = delay(m, first, meet, name="first")
-        m.d.comb += [
-            self.bias_address.eq(address),
-            write.enable.eq(
-                delay(m, take, self.write_latency(self.config), name="take", reset=True)
-            ),
-            write.address.eq(
-                delay(m, address, READ_LATENCY + arithmetic.add_latency, name="written")
-            ),
-        ]
-        again = self.bias_gradient
-        if self.forwards(self.config, self.shape):
-            hit = Signal()
-            m.d.comb += hit.eq(write.enable & (write.address == address))
-            hit = delay(m, hit, READ_LATENCY, name="hit")
-            value = delay(m, write.value.as_value(), READ_LATENCY, name="forwarded")
-            again = Signal.like(self.bias_gradient)
-            m.d.comb += again.eq(Mux(hit, value, self.bias_gradient))
-        for k in range(self.shape.output_word):
-            lanes = [self.i.payload[0][lane][k] for lane in range(self.config.lanes)]
-            total = adder_tree(m, arithmetic, lanes, name=f"lanes_{k}")
-            total = delay(m, total, meet - tree, name=f"total_{k}")
-            before = Signal(shape, name=f"before_{k}")
-            m.d.comb += before.eq(Mux(fresh, Const(arithmetic.zero, shape), again[k]))
-            m.d.comb += write.value[k].eq(
-                arithmetic.add(m, total, before, name=f"sum_{k}", shape=shape)
-            )

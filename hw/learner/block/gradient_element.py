@@ -8,6 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
+from hw.estimate import Estimate, times, together
 
 __all__ = ["GradientElement"]
 
@@ -62,13 +63,27 @@ class GradientElement(wiring.Component):
                 "total": Out(total),
             }
         )
-        if self.cascaded:
-            self.latency = arithmetic.dot_latency(lanes, begins=True)
-            self.word_latency = arithmetic.begin_latency(lanes)
-        else:
-            self.word_latency = arithmetic.dot_latency(lanes)
-            self.latency = self.word_latency + arithmetic.add_latency
+        self.word_latency, self.latency = self.latencies_of(arithmetic, lanes, cascaded)
         self.loop = self.latency - self.word_latency
+
+    @staticmethod
+    def latencies_of(arithmetic, lanes, cascaded=True):
+        """``(word_latency, latency)`` of an element with these arguments."""
+        if cascaded or not arithmetic.saturates:
+            return arithmetic.begin_latency(lanes), arithmetic.dot_latency(lanes, begins=True)
+        latency = arithmetic.dot_latency(lanes)
+        return latency, latency + arithmetic.add_latency
+
+    @classmethod
+    def estimate(cls, arithmetic, lanes, batch, cascaded=True):
+        """Resources of an element with these arguments."""
+        if not arithmetic.saturates:
+            # A sum so far is 0 or what it was.
+            fresh = Estimate(lut=Shape.cast(arithmetic.shape("gradient")).width, ff=0)
+            return together([arithmetic.dot_estimate(lanes, begins=True), fresh])
+        total = arithmetic.gradient_sum_shape(batch).width
+        adder = times(not cascaded, arithmetic.add_estimate(total))
+        return together([arithmetic.dot_estimate(lanes, begins=cascaded), adder])
 
     def elaborate(self, platform):
         m = Module()

@@ -7,11 +7,12 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.estimate import Estimate, times, together
 from hw.learner.block.gradient_element import GradientElement
 from hw.learner.block.ports import READ_LATENCY, gradient_latency, gradient_write_layout
 from hw.nn.layouts import vector_layout
-from hw.shared import SharedModule, shared_unit
-from hw.stream.delay import delay
+from hw.shared import SharedModule
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["Gradients"]
 
@@ -58,10 +59,8 @@ class Gradients(wiring.Component):
             ),
         )
         self._element = self._arguments(config, shape)
-        element = shared_unit(GradientElement, *self._element)
-        self.loop = gradient_latency(shape) + element.loop + 1
-        self.latency = READ_LATENCY + element.latency
-        self._word_latency = READ_LATENCY + element.word_latency
+        self.loop = self.loop_of(config, shape)
+        self._word_latency, self.latency = self._latencies(config, shape)
         super().__init__(
             {
                 "valid": In(1),
@@ -78,9 +77,54 @@ class Gradients(wiring.Component):
     @staticmethod
     def _arguments(config, shape):
         """Arguments of an element: it is ``cascaded`` if that needs no clocks between samples."""
-        arguments = config.arithmetic, config.lanes, config.batch
-        loop = gradient_latency(shape) + shared_unit(GradientElement, *arguments).loop + 1
-        return *arguments, shape.blocks >= loop or not config.arithmetic.saturates
+        arithmetic, lanes = config.arithmetic, config.lanes
+        word, latency = GradientElement.latencies_of(arithmetic, lanes)
+        loop = gradient_latency(shape) + latency - word + 1
+        cascaded = shape.blocks >= loop or not arithmetic.saturates
+        return arithmetic, lanes, config.batch, cascaded
+
+    @classmethod
+    def _latencies(cls, config, shape):
+        """Clocks from a block to its gradients so far at the elements, and to their write."""
+        arithmetic, lanes, _, cascaded = cls._arguments(config, shape)
+        word, latency = GradientElement.latencies_of(arithmetic, lanes, cascaded)
+        return READ_LATENCY + word, READ_LATENCY + latency
+
+    @classmethod
+    def latency_of(cls, config, shape):
+        """``latency`` of a unit with these arguments."""
+        return cls._latencies(config, shape)[1]
+
+    @classmethod
+    def loop_of(cls, config, shape):
+        """``loop`` of a unit with these arguments."""
+        word, latency = cls._latencies(config, shape)
+        return gradient_latency(shape) + latency - word + 1
+
+    @classmethod
+    def estimate(cls, config, shape):
+        """Resources of a unit with these arguments."""
+        arithmetic, arguments = config.arithmetic, cls._arguments(config, shape)
+        word, written = cls._latencies(config, shape)
+        read = word - gradient_latency(shape)
+        delta, x = (
+            Shape.cast(arithmetic.shape(kind)).width * count
+            for kind, count in (("gradient", shape.output_word), ("activation", shape.input_word))
+        )
+        address = (shape.blocks - 1).bit_length()
+        return together(
+            [
+                times(shape.multipliers, GradientElement.estimate(*arguments)),
+                *(
+                    delay_estimate(delta + x, lane * arithmetic.dot_skew)
+                    for lane in range(config.lanes)
+                ),
+                delay_estimate(address, read),
+                delay_estimate(address, written - read),
+                delay_estimate(1, word),
+                Estimate(lut=0, ff=written),
+            ]
+        )
 
     def elaborate(self, platform):
         m = Module()

@@ -7,10 +7,15 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.adder_tree import interleaved_sum, interleaved_sum_latency
+from hw.arith.adder_tree import (
+    interleaved_sum,
+    interleaved_sum_estimate,
+    interleaved_sum_latency,
+)
+from hw.estimate import Estimate, times, together
 from hw.learner.block.config import row_block
 from hw.nn.activation import ACTIVATIONS
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["Row"]
 
@@ -61,14 +66,45 @@ class Row(wiring.Component):
                 "dx": Out(data.StructLayout({"valid": 1, "value": gradient, "clipped": 1})),
             }
         )
-        words = shape.output_words
+        self.latency = self.latency_of(arithmetic, shape, activation)
+        self.x_latency = self.x_latency_of(arithmetic, shape)
+
+    @staticmethod
+    def x_latency_of(arithmetic, shape):
+        """``x_latency`` of a row with these arguments."""
         summed = arithmetic.dot_latency(shape.output_word)
         if arithmetic.saturates:
-            summed += arithmetic.add_latency if words > 1 else 0
+            summed += arithmetic.add_latency if shape.output_words > 1 else 0
         else:
-            summed += interleaved_sum_latency(arithmetic, words)
-        self.x_latency = summed + arithmetic.requantize_latency
-        self.latency = self.x_latency + self._activation.derivative_latency(arithmetic)
+            summed += interleaved_sum_latency(arithmetic, shape.output_words)
+        return summed + arithmetic.requantize_latency
+
+    @classmethod
+    def latency_of(cls, arithmetic, shape, activation):
+        """``latency`` of a row with these arguments."""
+        derived = ACTIVATIONS[activation].derivative_latency(arithmetic)
+        return cls.x_latency_of(arithmetic, shape) + derived
+
+    @classmethod
+    def estimate(cls, arithmetic, shape, activation):
+        """Resources of a row with these arguments."""
+        words, latency = shape.output_words, cls.latency_of(arithmetic, shape, activation)
+        total = arithmetic.sum_shape("weight", "gradient", count=shape.outputs).width
+        number = (words - 1).bit_length()
+        if arithmetic.saturates:
+            summed = times(words > 1, arithmetic.add_estimate(total))
+        else:
+            summed = interleaved_sum_estimate(arithmetic, total, words, 1)
+        return together(
+            [
+                arithmetic.dot_estimate(shape.output_word),
+                summed,
+                arithmetic.requantize_estimate(total, "weight", "gradient", kind="gradient"),
+                ACTIVATIONS[activation].derivative_estimate(arithmetic),
+                delay_estimate(number, arithmetic.dot_latency(shape.output_word)),
+                Estimate(lut=number, ff=latency),
+            ]
+        )
 
     def elaborate(self, platform):
         m = Module()

@@ -8,6 +8,7 @@ from learner.numbers import activations, numbers
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.backward import Backward
+from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.config import BlockShape
 from hw.learner.block.delta_words import DeltaWords
 from hw.learner.block.ports import bias_sum_shape, gradient_latency
@@ -156,6 +157,7 @@ def test_backward(simulate, tmp_path, case):
     )
     unit, period = Backward(config, shape, **arguments), CASES[case][-1]
     word, clocks = DeltaWords.early(shape, period or None)
+    estimate = Backward.estimate(config, shape, **arguments)
     sums, bias_sums = arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
     simulate(
         unit,
@@ -177,10 +179,10 @@ def test_backward(simulate, tmp_path, case):
         bias_garbage=f"{(1 << bias_sums.width * shape.output_word) // 3:x}",
         ahead=word * (period or 1) + clocks + 1,
         **{
-            name: getattr(unit, name)
+            name: getattr(estimate, name)
             for name in ("interval", "latency", "last_latency", "finished_latency")
         },
-        spacing=DeltaWords.spacing_of(config, shape),
+        spacing=BiasGradients.spacing_of(config, shape),
     )
 
 
@@ -199,11 +201,15 @@ def test_backward(simulate, tmp_path, case):
 def test_clocks(config, sizes, activation, interval, latency, last, finished):
     """Worked out by hand."""
     config = LayerConfig(**dict(arithmetic=Arithmetic(kind="fixed"), lanes=2) | config)
-    unit = Backward(config, BlockShape(**sizes), input_activation=activation)
-    assert unit.interval == interval
-    assert (unit.latency, unit.last_latency, unit.finished_latency) == (latency, last, finished)
-    unit = Backward(config, BlockShape(**sizes), input_gradient=False)
-    assert (unit.latency, unit.last_latency, unit.finished_latency) == (None, None, finished)
+    shape = BlockShape(**sizes)
+    figures = Backward.estimate(config, shape, input_activation=activation)
+    assert figures.interval == interval
+    assert (figures.latency, figures.last_latency) == (latency, last)
+    assert figures.finished_latency == finished
+    assert figures.multipliers == 2 * 2 * shape.multipliers
+    figures = Backward.estimate(config, shape, input_gradient=False)
+    assert (figures.latency, figures.last_latency) == (None, None)
+    assert (figures.finished_latency, figures.multipliers) == (finished, 2 * shape.multipliers)
 
 
 @pytest.mark.parametrize(

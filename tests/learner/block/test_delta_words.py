@@ -7,6 +7,7 @@ from clocks import Clocks
 from learner.numbers import numbers
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.config import BlockShape
 from hw.learner.block.delta_words import DeltaWords
 from hw.learner.block.ports import READ_LATENCY
@@ -183,8 +184,8 @@ def test_samples(simulate, tmp_path, case):
 def test_clocks(case):
     config, shape, options = made(case)
     latency, spacing, ahead = CASES[case][4:]
-    assert DeltaWords.write_latency(config) == latency
-    assert DeltaWords.spacing_of(config, shape) == spacing
+    assert BiasGradients.latency_of(config) == latency
+    assert BiasGradients.spacing_of(config, shape) == spacing
     period = options.get("period")
     word, clocks = DeltaWords.early(shape, period)
     assert word * (period or 1) + clocks + 1 == ahead

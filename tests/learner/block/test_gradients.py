@@ -1,5 +1,7 @@
-"""hw.learner.block.gradients: where a gradient is added, and how soon a block may come again; values
-are looked at by test_backward.py."""
+"""hw.learner.block.gradients: where a gradient is added, and how soon a block may come again.
+
+test_backward.py has the numbers.
+"""
 
 import pytest
 
