@@ -5,10 +5,12 @@ from later import later
 from mapped_unit import mapped_unit
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.block.backward import Backward
 from hw.learner.block.column import Column
 from hw.learner.block.config import BlockShape
 from hw.learner.block.gradient_element import GradientElement
 from hw.learner.block.row import Row
+from hw.learner.chain.config import LayerConfig
 
 FIXED = Arithmetic(kind="fixed")
 
@@ -33,3 +35,33 @@ def test_area(name):
     found = mapped_unit(make(), f"block_{name}", family="xcup_dsp", flatten=False)
     assert found["dsp"] == dsp
     assert found["lut"] <= lut
+
+
+#: Backward passes: arithmetic, sizes, options.
+PASSES = {
+    "words": (FIXED, dict(inputs=64, outputs=2, input_word=8, output_word=2), dict()),
+    "first": (
+        FIXED,
+        dict(inputs=4, outputs=64, input_word=4, output_word=8),
+        dict(input_gradient=False, period=1, reserved=True),
+    ),
+    "float": (
+        Arithmetic(),
+        dict(inputs=8, outputs=16, input_word=2, output_word=2),
+        dict(input_activation="leaky_relu"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [later(name) for name in PASSES])
+def test_backward_area(name):
+    """Within a tenth of what yosys maps."""
+    arithmetic, sizes, options = PASSES[name]
+    config = LayerConfig(arithmetic=arithmetic, lanes=2)
+    arguments = (config, BlockShape(**sizes))
+    need = Backward.estimate(*arguments, **dict(input_activation="relu") | options)
+    unit = Backward(*arguments, **dict(input_activation="relu") | options)
+    found = mapped_unit(unit, f"block_backward_{name}", family="xcup_dsp", flatten=False)
+    assert need.lut == pytest.approx(found["lut"], rel=0.1)
+    assert need.ff == pytest.approx(found["ff"], rel=0.05, abs=10)
+    assert (need.dsp, need.bram36 or 0) == (found["dsp"], found["bram36"])
