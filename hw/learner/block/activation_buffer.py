@@ -43,9 +43,9 @@ class ActivationBuffer(wiring.Component):
         Samples held.
     feed : int
         How many numbers of an experience come in a clock; 0 if none do. With a feed, ``input_word``
-        must be a power of two; UsageError otherwise. Of a clock, the numbers that a group takes lie
-        in different memories: they are neighbours in words, or the first of an experience whose
-        observation is one number. UsageError if some of the latter would share a memory.
+        must be a power of two; UsageError otherwise. Numbers that a group takes in the same clock
+        are neighbours of the experience; UsageError if a joined one could come with one that is not
+        joined, and both were for the same memory.
     chain : sequence of int
         The groups whose words come from the layer before, in its order; () for none.
 
