@@ -7,11 +7,16 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.adder_tree import interleaved_sum, interleaved_sum_latency
+from hw.arith.adder_tree import (
+    interleaved_sum,
+    interleaved_sum_estimate,
+    interleaved_sum_latency,
+)
 from hw.errors import UsageError
+from hw.estimate import Estimate, together
 from hw.learner.block.config import column_block
 from hw.nn.activation import ACTIVATIONS
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 from hw.stream.ram import Ram, style_of
 
 __all__ = ["Column"]
@@ -63,14 +68,7 @@ class Column(wiring.Component):
 
     def __init__(self, arithmetic, shape, activation):
         self.arithmetic, self.shape, self._activation = arithmetic, shape, ACTIVATIONS[activation]
-        self.loop = self.loop_of(arithmetic, shape)
-        if shape.returns and shape.output_words * shape.interleave < self.loop:
-            raise UsageError(
-                f"output words times interleave must be at least {self.loop}, "
-                f"not {shape.output_words} x {shape.interleave}"
-            )
-        if arithmetic.saturates and shape.interleave > 1:
-            raise UsageError(f"interleave must be 1 in fixed point, not {shape.interleave!r}")
+        self.loop = self.check(arithmetic, shape)
         number = arithmetic.shape("activation")
         super().__init__(
             {
@@ -81,14 +79,23 @@ class Column(wiring.Component):
                 "y": Out(data.StructLayout({"valid": 1, "value": number, "clipped": 1})),
             }
         )
-        self._dot = arithmetic.dot_latency(shape.input_word)
-        self._summed = self._dot + (
-            shape.returns and not arithmetic.saturates and arithmetic.add_latency
-        )
-        window = interleaved_sum_latency(arithmetic, shape.interleave)
-        self.bias_latency = self._summed + window
+        self._dot, self._summed = self._sum_latencies(arithmetic, shape)
+        self.bias_latency = self.bias_latency_of(arithmetic, shape)
         self._rounded = self.bias_latency + arithmetic.add_latency + arithmetic.requantize_latency
-        self.latency = self._rounded + self._activation.latency(arithmetic)
+        self.latency = self.latency_of(arithmetic, shape, activation)
+
+    @classmethod
+    def check(cls, arithmetic, shape):
+        """``loop`` of a column with these arguments; UsageError if there is no such column."""
+        loop = cls.loop_of(arithmetic, shape)
+        if shape.returns and shape.output_words * shape.interleave < loop:
+            raise UsageError(
+                f"output words times interleave must be at least {loop}, "
+                f"not {shape.output_words} x {shape.interleave}"
+            )
+        if arithmetic.saturates and shape.interleave > 1:
+            raise UsageError(f"interleave must be 1 in fixed point, not {shape.interleave!r}")
+        return loop
 
     @staticmethod
     def loop_of(arithmetic, shape):
@@ -97,6 +104,62 @@ class Column(wiring.Component):
         loop = arithmetic.add_latency + _MEMORY
         registers = arithmetic.saturates and shape.output_words < loop
         return arithmetic.add_latency if registers else loop
+
+    @staticmethod
+    def _sum_latencies(arithmetic, shape):
+        """Clocks from a block's first element to its dot product, and to the sum over words."""
+        dot = arithmetic.dot_latency(shape.input_word)
+        added = shape.returns and not arithmetic.saturates
+        return dot, dot + (arithmetic.add_latency if added else 0)
+
+    @classmethod
+    def bias_latency_of(cls, arithmetic, shape):
+        """``bias_latency`` of a column with these arguments."""
+        _, summed = cls._sum_latencies(arithmetic, shape)
+        return summed + interleaved_sum_latency(arithmetic, shape.interleave)
+
+    @classmethod
+    def latency_of(cls, arithmetic, shape, activation):
+        """``latency`` of a column with these arguments."""
+        rounded = arithmetic.add_latency + arithmetic.requantize_latency
+        applied = ACTIVATIONS[activation].latency(arithmetic)
+        return cls.bias_latency_of(arithmetic, shape) + rounded + applied
+
+    @classmethod
+    def estimate(cls, arithmetic, shape, activation):
+        """Resources of a column with these arguments."""
+        total = arithmetic.sum_shape("weight", "activation", count=shape.inputs + 1).width
+        dot, summed = cls._sum_latencies(arithmetic, shape)
+        depth, returns = shape.output_words * shape.interleave, shape.returns
+        parts = [
+            arithmetic.dot_estimate(shape.input_word),
+            arithmetic.requantize_estimate(total, "weight", "activation", kind="activation"),
+            ACTIVATIONS[activation].estimate(arithmetic),
+            Estimate(lut=0, ff=cls.latency_of(arithmetic, shape, activation)),
+        ]
+        if returns and cls.loop_of(arithmetic, shape) > arithmetic.add_latency:
+            place = (depth - 1).bit_length()
+            parts += [
+                Ram.estimate(total, depth, style_of(depth)),
+                delay_estimate(place, dot - 1),
+                delay_estimate(place, 1 + arithmetic.add_latency),
+            ]
+        elif returns:
+            parts.append(delay_estimate(total, shape.output_words - 1))
+        if arithmetic.saturates:
+            # The lowest bits of a bias are 0; those below the point of rounding have no registers
+            # where nothing is added to them.
+            added = total if returns else total - arithmetic.fraction("activation")
+            kept = total if returns else total + 1 - arithmetic.fraction("weight")
+            parts.append(Estimate(lut=added, ff=kept + dot))
+        else:
+            parts += [
+                interleaved_sum_estimate(arithmetic, total, shape.interleave, shape.output_words),
+                arithmetic.add_estimate(total),
+            ]
+            if returns:
+                parts += [arithmetic.add_estimate(total), Estimate(lut=total, ff=summed)]
+        return together(parts)
 
     def elaborate(self, platform):
         m = Module()

@@ -8,12 +8,14 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
+from hw.estimate import Estimate, times, together
 from hw.learner.block.column import Column
+from hw.learner.block.estimate import BlockEstimate
 from hw.learner.block.ports import READ_LATENCY, forward_signature, word_layout
 from hw.learner.block.sweep import Sweep
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
-from hw.stream.delay import delay
+from hw.stream.delay import delay, delay_estimate
 
 __all__ = ["Forward"]
 
@@ -72,9 +74,10 @@ class Forward(wiring.Component):
                 f"weight_sources must be of {', '.join(_NETWORKS)}, not {weight_sources!r}"
             )
         self.config, self.shape, self.weight_sources = config, shape, weight_sources
-        self._column = Column(config.arithmetic, shape, shape.activation)
-        self.latency = shape.blocks - shape.output_words + READ_LATENCY + self._column.latency
-        self.last_latency = self.latency + shape.output_words - 1
+        self._column = config.arithmetic, shape, shape.activation
+        Column.check(config.arithmetic, shape)
+        figures = self.estimate(config, shape, weight_sources)
+        self.latency, self.last_latency = figures.latency, figures.last_latency
         number = config.arithmetic.shape("activation")
         paths = len(weight_sources), config.lanes
         self._word = vector_layout(number, *paths, shape.input_word)
@@ -91,11 +94,44 @@ class Forward(wiring.Component):
             }
         )
 
+    @classmethod
+    def estimate(cls, config, shape, weight_sources):
+        """``BlockEstimate`` of a unit with these arguments."""
+        arithmetic, paths = config.arithmetic, len(weight_sources) * config.lanes
+        latency = shape.blocks - shape.output_words + READ_LATENCY
+        latency += Column.latency_of(arithmetic, shape, shape.activation)
+        last = latency + shape.output_words - 1
+        number = Shape.cast(arithmetic.shape("activation")).width
+        columns, skew = paths * shape.output_word, arithmetic.dot_skew
+        output, apart = (shape.output_words - 1).bit_length(), shape.interleave.bit_length() - 1
+        under_way = (last // shape.blocks + 1).bit_length()
+        clips = columns.bit_length() + paths * shape.output_word.bit_length()
+        parts = [
+            times(columns, Column.estimate(arithmetic, shape, shape.activation)),
+            Sweep.estimate(shape, paths * shape.input_word * number),
+            *(
+                delay_estimate(paths * number, READ_LATENCY - 1 + k * skew)
+                for k in range(shape.input_word)
+            ),
+            delay_estimate(3 + apart + output, READ_LATENCY),
+            delay_estimate(output, Column.bias_latency_of(arithmetic, shape)),
+            Estimate(lut=2 * output + under_way + 4, ff=output + under_way),
+            times(arithmetic.saturates, Estimate(lut=columns + clips // 2, ff=clips)),
+        ]
+        return BlockEstimate(
+            interval=Sweep.interval_of(shape),
+            latency=latency,
+            last_latency=last,
+            multipliers=paths * shape.multipliers,
+            **together(parts).resources,
+        )
+
     def elaborate(self, platform):
         m = Module()
         m.submodules.sweep = sweep = Sweep(self.shape, self._word)
         wiring.connect(m, wiring.flipped(self.i), sweep.i)
-        bias_output = delay(m, sweep.block.output, self._column.bias_latency, name="bias_output")
+        bias_latency = Column.bias_latency_of(*self._column[:2])
+        bias_output = delay(m, sweep.block.output, bias_latency, name="bias_output")
         m.d.comb += [
             sweep.room.eq(self.room),
             self.started.eq(sweep.started),
@@ -122,10 +158,7 @@ class Forward(wiring.Component):
                 x = [
                     delay(m, word[k], clocks, name=f"x_{name}_{k}") for k, clocks in enumerate(late)
                 ]
-                columns = [
-                    SharedModule(Column, arithmetic, shape, shape.activation)
-                    for _ in range(shape.output_word)
-                ]
+                columns = [SharedModule(Column, *self._column) for _ in range(shape.output_word)]
                 for n, column in enumerate(columns):
                     m.submodules[f"column_{name}_{n}"] = column
                     m.d.comb += [

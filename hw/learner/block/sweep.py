@@ -78,7 +78,9 @@ class Sweep(wiring.Component):
         wait = (cls.interval_of(shape, spacing) - shape.blocks).bit_length()
         counts = shape.output_words, shape.input_words, shape.blocks
         bits = sum((count - 1).bit_length() for count in counts) + wait
-        return Estimate(lut=bits + 6, ff=bits + width)
+        # Where the enable of the word is the inverse of a single bit, yosys gives tables for it.
+        enabled = width if shape.output_words == 2 and not wait else 0
+        return Estimate(lut=bits + enabled, ff=bits + width)
 
     def elaborate(self, platform):
         m = Module()
@@ -99,8 +101,10 @@ class Sweep(wiring.Component):
             self.started.eq(self.i.valid & self.i.ready & (number == 0)),
             self.ended.eq(final & (number == shape.input_words - 1)),
         ]
+        word = Signal(self.i.payload.shape(), reset_less=True)
+        m.d.comb += self.word.eq(word)
         with m.If(takes):
-            m.d.sync += self.word.eq(self.i.payload)
+            m.d.sync += word.eq(self.i.payload)
         with m.If(block.valid):
             m.d.sync += [output.eq(output + 1), self.address.eq(self.address + 1)]
         with m.If(final):

@@ -7,10 +7,12 @@ from later import later
 from learner.numbers import NARROW, numbers
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.block.column import Column
 from hw.learner.block.config import BlockShape
 from hw.learner.block.forward import Forward
 from hw.learner.block.ports import READ_LATENCY
 from hw.learner.chain.config import LayerConfig
+from hw.nn.activation import ACTIVATIONS
 from sim.model.learner.block import column
 
 FIXED, FLOAT = Arithmetic(kind="fixed"), Arithmetic()
@@ -54,7 +56,9 @@ class Timeline:
         self.arithmetic, self.weight_sources, self.lanes = arithmetic, weight_sources, lanes
         self.shape = shape = BlockShape(**sizes)
         self.unit = Forward(LayerConfig(arithmetic=arithmetic, lanes=lanes), shape, weight_sources)
-        self.column = self.unit._column
+        self.latency = Column.latency_of(arithmetic, shape, shape.activation)
+        self.bias_latency = Column.bias_latency_of(arithmetic, shape)
+        self.applied = ACTIVATIONS[shape.activation].latency(arithmetic)
         self.rng, self.clocks, self.clock = np.random.default_rng(1), Clocks(), 0
         self.begun, self.left, self.clipped = [], {}, {}
         self.weights, self.bias = {}, {}
@@ -95,15 +99,14 @@ class Timeline:
             for output in range(shape.output_words):
                 self.block(word * shape.output_words + output, output)
                 self.clock += 1
-        first = self.clock - shape.output_words + READ_LATENCY + self.column.latency
+        first = self.clock - shape.output_words + READ_LATENCY + self.latency
         if gap == 0:
             assert self.unit.latency == first - self.begun[-1]
             assert self.unit.last_latency == first - self.begun[-1] + shape.output_words - 1
         value, clipped = self.expected(x)
         for output in range(shape.output_words):
             self.left[first + output] = output, value[output]
-            applied = self.column.latency - self.column._rounded
-            self.clipped[first + output - applied + 2] = clipped[output].sum()
+            self.clipped[first + output - self.applied + 2] = clipped[output].sum()
 
     def block(self, address, output):
         """Its words of the memories, each in its clock."""
@@ -114,7 +117,7 @@ class Timeline:
             weight = self.clocks.inputs[at].setdefault("memory__weight", {})
             for network in BOTH:
                 weight.setdefault(network, {})[k] = self.weights[network][address, k]
-        at = self.clock + READ_LATENCY + self.column.bias_latency
+        at = self.clock + READ_LATENCY + self.bias_latency
         self.clocks.expect(at - READ_LATENCY, memory__bias_address=output)
         bias = {network: self.bias[network][output] for network in BOTH}
         self.clocks.at(at, memory__bias=bias)
@@ -168,6 +171,21 @@ def test_samples(simulate, tmp_path, name):
     if arithmetic is NARROW:
         assert any(timeline.clipped.values())
     timeline.run(simulate, tmp_path)
+
+
+def test_estimate():
+    """Worked by hand for the hidden layer of a DQN: 16 input words, 8 output words."""
+    shape = BlockShape(inputs=64, outputs=64, input_word=4, output_word=8, activation="relu")
+    double = ("online", "target", "online")
+    figures = Forward.estimate(LayerConfig(), shape, double)
+    assert (figures.interval, figures.multipliers) == (128, 3 * 32)
+    # Fifteen words, the read, product, tree, sum over words, bias, relu.
+    latency = 15 * 8 + 2 + FLOAT.multiply_latency + 4 * FLOAT.add_latency + 1
+    assert (figures.latency, figures.last_latency) == (latency, latency + 7)
+    fixed = Forward.estimate(LayerConfig(arithmetic=FIXED, lanes=2), shape, double)
+    # Operands and product, four numbers along the cascade, the sum, two of rounding, relu.
+    assert fixed.latency == 15 * 8 + 2 + 2 + 4 + 1 + 2 + 1
+    assert fixed.dsp == 2 * 3 * 32
 
 
 @pytest.mark.parametrize(
