@@ -1,0 +1,127 @@
+"""The shape of the memories of a layer's blocks, or of its biases, and what they take."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from amaranth.hdl import Shape
+
+from hw.estimate import Estimate, together
+from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_latency
+from hw.stream.ram import Ram, style_of
+
+__all__ = ["BlockMemoryShape"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockMemoryShape:
+    """Words of [rows, columns] numbers, which are written in parts.
+
+    weight, sums : shapes of a weight and of a gradient.
+    depth : words.
+    part, image_word : numbers that are written in a clock, at most, and at least.
+    skew : clocks from the word of a row, or of a column, to that of the next one.
+    gradient_latency : clocks from an address to gradients, 1 or READ_LATENCY.
+    dual : whether the online weights are read in columns, too.
+    """
+
+    weight: Shape
+    sums: Shape
+    depth: int
+    rows: int
+    columns: int
+    part: int
+    image_word: int
+    skew: int
+    gradient_latency: int
+    dual: bool
+
+    @classmethod
+    def of_blocks(cls, config, shape, *, dual):
+        """Of a layer's blocks."""
+        arithmetic = config.arithmetic
+        return cls(
+            weight=Shape.cast(arithmetic.shape("weight")),
+            sums=arithmetic.gradient_sum_shape(config.batch),
+            depth=shape.blocks,
+            rows=shape.input_word,
+            columns=shape.output_word,
+            part=shape.part,
+            image_word=shape.image_word,
+            skew=arithmetic.dot_skew,
+            gradient_latency=gradient_latency(shape),
+            dual=dual,
+        )
+
+    @classmethod
+    def of_biases(cls, config, shape):
+        """Of the biases of a layer's output words."""
+        return cls(
+            weight=Shape.cast(config.arithmetic.shape("weight")),
+            sums=bias_sum_shape(config),
+            depth=shape.output_words,
+            rows=1,
+            columns=shape.output_word,
+            part=shape.part,
+            image_word=shape.image_word,
+            skew=0,
+            gradient_latency=READ_LATENCY,
+            dual=False,
+        )
+
+    @property
+    def numbers(self):
+        """Numbers of a word."""
+        return self.rows * self.columns
+
+    @property
+    def parts(self):
+        """Parts of a word."""
+        return -(-self.numbers // self.part)
+
+    @property
+    def image_words(self):
+        """Image words of a word."""
+        return -(-self.numbers // self.image_word)
+
+    @property
+    def weight_rams(self):
+        """Numbers of a word, in lists: those of a memory block that is read in rows."""
+        return self._rams(lambda number: number // self.columns)
+
+    @property
+    def dual_rams(self):
+        """The same of what is read in columns."""
+        return self._rams(lambda number: number % self.columns)
+
+    @property
+    def gradient_rams(self):
+        """Numbers of a word, in ranges: those of a memory block of gradients, of a part."""
+        ends = range(self.part, self.numbers + self.part, self.part)
+        return [range(end - self.part, min(end, self.numbers)) for end in ends]
+
+    def _rams(self, by):
+        """Lists of numbers that are written together, and of which ``by`` is the same."""
+
+        def key(number):
+            return by(number), number // self.image_word
+
+        return [list(group) for _, group in groupby(sorted(range(self.numbers), key=key), key)]
+
+    @property
+    def estimate(self):
+        """Resources of a ``BlockMemory`` of this shape."""
+        weight, sums = self.weight.width, self.sums.width
+        groups = [(group, weight) for group in 2 * self.weight_rams + self.dual * self.dual_rams]
+        groups += [(group, sums) for group in self.gradient_rams]
+        memories = [
+            Ram.estimate(len(group) * width, self.depth, style_of(self.depth))
+            for group, width in groups
+        ]
+        address = (self.depth - 1).bit_length()
+        late = self.gradient_latency == READ_LATENCY
+        hidden = self.parts * (1 + late)
+        skewed = self.skew * (self.rows - 1 + self.dual * (self.columns - 1))
+        words = self.numbers * ((2 + self.dual) * weight + late * sums)
+        rows = self.rows if self.skew else 1
+        control = Estimate(lut=(rows + 1) * address + hidden, ff=words + skewed * address + hidden)
+        return together([*memories, control])

@@ -1,0 +1,284 @@
+"""The parameters of a layer: memories that forward and backward read, update, load and store."""
+
+from functools import lru_cache
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.learner.block.parameters.block_memory import BlockMemory
+from hw.learner.block.parameters.block_memory_shape import BlockMemoryShape
+from hw.learner.block.parameters.join import JOINED, Join
+from hw.learner.block.parameters.moments import Moments
+from hw.learner.block.parameters.update import Update
+from hw.learner.block.parameters.walk import Walk, padding
+from hw.learner.block.ports import READ_LATENCY, backward_signature, forward_signature
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.parameters.estimate import ParametersEstimate
+from hw.learner.parameters.parameter_memory import stored_sets
+from hw.nn.optimizers import optimizer_of
+from hw.stream.delay import delay
+from hw.stream.queue import Queue
+
+__all__ = ["LayerParameters"]
+
+#: Clocks from the place of a part to its numbers at the optimizers: that of the parts' OR is added.
+_READ = READ_LATENCY + 1
+
+
+class LayerParameters(wiring.Component):
+    """The memories of a layer's parameters, with update, load and store.
+
+    An update visits them part by part in the order of ``Walk``, a part a clock, each number by an
+    optimizer of its own. Load and store visit them image word by image word, one a clock.
+    ``estimate`` gives the clocks. Source: CF'22 3.2 (WU).
+
+    Parameters
+    ----------
+    config : LayerConfig
+    shape : BlockShape
+    input_gradient : bool
+        Whether backward reads the weights. If not, they have a copy less, and ``backward.weight``
+        is 0.
+
+    Members
+    -------
+    forward : In(forward_signature), backward : In(backward_signature)
+        ``memory`` of ``Forward`` and of ``Backward``.
+    coefficients : In
+        The optimizers' coefficients for the layer's network. Steady while ``busy``.
+    update : In(1)
+        A pulse begins an update; all gradients must be complete.
+    load, store : In(1), parameter_set : In(2)
+        A pulse begins to load, or to store, the set with this number in ``PARAMETER_SETS``. Of a
+        set that the optimizer lacks, loaded words are dropped, and zeros are stored.
+    busy : Out(1)
+        High from the clock after such a pulse until the work is done. Meanwhile nothing else may
+        begin, and no sample may be under way.
+    i, o : In, Out, streams of words of ``image_word`` numbers of 32 bits
+        The words to load; the words that are stored. A stored fixed-point weight is sign-extended
+        to 32 bits.
+    saturations : Out
+        How many weights and biases an update has clipped, clock by clock.
+    """
+
+    def __init__(self, config, shape, *, input_gradient=True):
+        self.config, self.shape = config, shape
+        self._blocks = BlockMemoryShape.of_blocks(config, shape, dual=input_gradient)
+        self._biases = BlockMemoryShape.of_biases(config, shape)
+        word = stream.Signature(unsigned(32 * shape.image_word))
+        super().__init__(
+            {
+                "forward": In(forward_signature(config, shape)),
+                "backward": In(backward_signature(config, shape)),
+                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
+                "update": In(1),
+                "load": In(1),
+                "store": In(1),
+                "parameter_set": In(2),
+                "busy": Out(1),
+                "i": In(word),
+                "o": Out(word),
+                "saturations": Out(range(shape.part + 1)),
+            }
+        )
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def estimate(cls, config, shape, *, input_gradient=True):
+        """``ParametersEstimate``: the clocks for which ``busy`` is high, and resources."""
+        latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
+        return ParametersEstimate(
+            update=shape.parts + _READ + latency + 1,
+            load=shape.image_words + 1,
+            store=shape.image_words + _READ + 2,
+        )
+
+    def attach(self, m, forward, backward):
+        """Connects these memories to ``Forward`` and ``Backward`` of the same layer. ``m`` is the
+        module that contains all three."""
+        wiring.connect(m, self.forward, forward.memory)
+        wiring.connect(m, self.backward, backward.memory)
+
+    def elaborate(self, platform):
+        m = Module()
+        config, shape = self.config, self.shape
+        updating, loading, storing = Signal(), Signal(), Signal()
+        take, fetch, done, stored = Signal(), Signal(), Signal(), Signal()
+        parameter_set = Signal(self.parameter_set.shape(), reset_less=True)
+        begins = ~self.busy & (self.update | self.load | self.store)
+        with m.If(begins):
+            m.d.sync += [
+                self.busy.eq(1),
+                updating.eq(self.update),
+                loading.eq(self.load),
+                storing.eq(self.store),
+                parameter_set.eq(self.parameter_set),
+            ]
+        with m.Elif(done | stored):
+            m.d.sync += [self.busy.eq(0), updating.eq(0), loading.eq(0), storing.eq(0)]
+
+        m.submodules.walk = walk = Walk(shape)
+        m.submodules.unit = unit = Update(config, shape)
+        m.d.comb += [
+            walk.start.eq(begins),
+            walk.whole.eq(updating),
+            walk.advance.eq(updating | take | fetch),
+            self.i.ready.eq(loading & walk.active),
+            take.eq(self.i.valid & self.i.ready),
+            unit.coefficients.eq(self.coefficients),
+            unit.updating.eq(updating),
+            unit.image_i.eq(self.i.payload),
+            self.saturations.eq(unit.saturations),
+        ]
+        moved = {  # is this set loaded or stored?
+            name: parameter_set == PARAMETER_SETS.index(name) for name in stored_sets(config)
+        }
+        reads, writes = self._places(m, walk, updating, storing, take)
+        memories = self._memories(m)
+        self._read(m, memories, unit, walk, reads, storing, moved)
+        self._write(m, memories, unit, walk, writes, updating, moved)
+        self._store(m, unit, storing & walk.active, storing, fetch, stored)
+        place, valid = writes["weights"]
+        m.d.comb += done.eq(delay(m, valid & place.last, 1, name="done", reset=True))
+        return m
+
+    def _places(self, m, walk, updating, storing, take):
+        """The place of the weights that are read; and for weights and moments, the place of what is
+        written in the next clock, and whether there is one. Load and store have no optimizers to
+        wait for."""
+        at = optimizer_of(self.config.arithmetic).timing(self.config.optimizer_config)
+        clocks = {
+            "read": at.weights, "moments": _READ + at.moments, "weights": _READ + at.latency,
+        }  # fmt: skip
+        later, place, active, elapsed = {}, walk.place, walk.active & updating, 0
+        for name, clock in sorted(clocks.items(), key=lambda item: item[1]):
+            place = delay(m, place, clock - elapsed, name=f"{name}_place")
+            active = delay(m, active, clock - elapsed, name=f"{name}_active", reset=True)
+            elapsed, later[name] = clock, (place, active)
+        reads = Signal.like(walk.place, name="read")
+        m.d.comb += reads.eq(Mux(storing, walk.place, later["read"][0]))
+        writes = {}
+        for name in ("weights", "moments"):
+            written, valid = Signal.like(walk.place, name=name), Signal(name=f"{name}_valid")
+            m.d.comb += [
+                written.eq(Mux(updating, later[name][0], walk.place)),
+                valid.eq(Mux(updating, later[name][1], take)),
+            ]
+            writes[name] = written, valid
+        return reads, writes
+
+    def _memories(self, m):
+        """Those of blocks, biases and moments, wired to the passes."""
+        m.submodules.blocks = blocks = BlockMemory(self._blocks)
+        m.submodules.biases = biases = BlockMemory(self._biases)
+        m.submodules.moments = moments = Moments(self.config, self.shape)
+        forward, backward = self.forward, self.backward
+        m.d.comb += [
+            blocks.forward_address.eq(forward.address),
+            forward.weight.online.eq(blocks.online),
+            forward.weight.target.eq(blocks.target),
+            blocks.backward_address.eq(backward.address),
+            backward.weight.eq(blocks.weight),
+            blocks.gradient_address.eq(backward.gradient_address),
+            backward.gradient.eq(blocks.gradient),
+            blocks.gradient_write.eq(backward.gradient_write),
+            biases.forward_address.eq(forward.bias_address),
+            forward.bias.online.eq(biases.online[0]),
+            forward.bias.target.eq(biases.target[0]),
+            biases.gradient_address.eq(backward.bias_address),
+            backward.bias_gradient.eq(biases.gradient[0]),
+            Value.cast(biases.gradient_write).eq(Value.cast(backward.bias_write)),
+            blocks.scanning.eq(self.busy),
+            biases.scanning.eq(self.busy),
+        ]
+        return blocks, biases, moments
+
+    def _read(self, m, memories, unit, walk, reads, storing, moved):
+        """The part of a place, to the optimizers; in a store, zeros but for the word that is
+        stored."""
+        blocks, biases, moments = memories
+        for scan, place, bias in (
+            (blocks.weights_scan, reads, 0),
+            (blocks.gradient_scan, walk.place, 0),
+            (biases.weights_scan, reads, 1),
+            (biases.gradient_scan, walk.place, 1),
+        ):
+            shown = [(place.bias == bias) & (place.part == k) for k in range(len(scan.shown))]
+            m.d.comb += [scan.address.eq(place.address), scan.shown.eq(Cat(shown))]
+        m.submodules.join = join = Join(self.config, self.shape)
+        for words, memory in ((join.blocks, blocks), (join.biases, biases)):
+            for name in (*JOINED, "gradient"):
+                m.d.comb += Value.cast(words[name]).eq(Value.cast(getattr(memory, name)))
+        m.d.comb += [
+            join.bias.eq(delay(m, walk.place.bias, 1, name="gradient_bias")),
+            join.part.eq(delay(m, walk.place.part, 1, name="gradient_part")),
+            unit.gradient.eq(join.gradient),
+            # Moments are not joined: that is a clock less.
+            moments.address.eq(delay(m, walk.place.index, 1, name="moments_index")),
+        ]
+        word = delay(m, walk.word, READ_LATENCY, name="stored_word")
+        for name, asked in moved.items():
+            memory = join if name in JOINED else moments
+            hidden = [storing & ~(asked & (word == k)) for k in range(self._image_words)]
+            m.d.comb += [
+                memory.hidden[name].eq(Cat(hidden)),
+                unit.old[name].eq(getattr(memory, name)),
+            ]
+
+    def _write(self, m, memories, unit, walk, writes, updating, moved):
+        """Where the part is written that the optimizers or the image give: an address and enables
+        beside the registers of its numbers."""
+        blocks, biases, moments = memories
+        word = [updating | (walk.word == k) for k in range(self._image_words)]
+        place, valid = writes["weights"]
+        m.d.comb += [
+            unit.weights_padding.eq(padding(m, self.shape, place, name="weights_padding")),
+            unit.counts.eq(updating & valid),
+        ]
+        for memory, bias in ((blocks, 0), (biases, 1)):
+            m.d.comb += memory.write.address.eq(delay(m, place.address, 1, name=f"address_{bias}"))
+            bits = [
+                valid & (place.bias == bias) & (place.part == part) & word[k]
+                for part in range(memory.shape.parts)
+                for k in range(self._image_words)
+            ][: memory.shape.image_words]
+            for name in JOINED:
+                enable = Cat(bit & (updating | moved[name]) for bit in bits)
+                m.d.comb += [
+                    memory.write[name].eq(unit.new[name]),
+                    memory.write.enable[name].eq(
+                        delay(m, enable, 1, name=f"{name}_enable_{bias}", reset=True)
+                    ),
+                ]
+        place, valid = writes["moments"]
+        m.d.comb += [
+            unit.moments_padding.eq(padding(m, self.shape, place, name="moments_padding")),
+            moments.write.address.eq(delay(m, place.index, 1, name="moment_address")),
+        ]
+        for name in moments.sets:
+            enable = Cat(valid & bit & (updating | moved[name]) for bit in word)
+            m.d.comb += [
+                moments.write[name].eq(unit.new[name]),
+                moments.write.enable[name].eq(
+                    delay(m, enable, 1, name=f"{name}_enable", reset=True)
+                ),
+            ]
+
+    @property
+    def _image_words(self):
+        return self.shape.part // self.shape.image_word
+
+    def _store(self, m, unit, active, storing, fetch, stored):
+        # A word is fetched only where the queue will have room for it.
+        depth = _READ + 2
+        m.submodules.queue = queue = Queue(unsigned(len(unit.image_o)), depth)
+        reserved = Signal(range(depth + 1))
+        m.d.comb += [
+            fetch.eq(active & (reserved != depth)),
+            queue.i.valid.eq(delay(m, fetch, _READ, name="fetched", reset=True)),
+            queue.i.payload.eq(unit.image_o),
+            stored.eq(storing & ~active & (reserved == 0)),
+        ]
+        m.d.sync += reserved.eq(reserved + fetch - (self.o.valid & self.o.ready))
+        wiring.connect(m, queue.o, wiring.flipped(self.o))

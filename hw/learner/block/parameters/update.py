@@ -1,0 +1,148 @@
+"""The optimizers of a layer: a part of its parameters a clock, free-running."""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.estimate import Estimate, times, together
+from hw.learner.block.parameters.join import joined_tables
+from hw.learner.block.parameters.moments import MOMENTS
+from hw.learner.parameters.parameter_memory import stored_sets
+from hw.nn.layouts import vector_layout
+from hw.nn.optimizers import optimizer_of
+from hw.shared import SharedModule
+
+__all__ = ["Update", "part_layout"]
+
+
+def part_layout(config, shape):
+    """A part of each parameter set that the optimizer has: {set: [part]}."""
+    arithmetic = config.arithmetic
+    numbers = {
+        name: unsigned(32) if name in MOMENTS else arithmetic.shape("weight")
+        for name in stored_sets(config)
+    }
+    return data.StructLayout(
+        {name: vector_layout(number, shape.part) for name, number in numbers.items()}
+    )
+
+
+class Update(wiring.Component):
+    """``part`` optimizers side by side, and what is stored and loaded instead.
+
+    The clocks of a part, with at = ``timing`` of the optimizer::
+
+        0               gradient, old.first, old.second; image_o
+        at.moments      new moments leave; moments_padding
+              + 1       new.first, new.second
+        at.weights      old.online, old.target
+        at.latency      new weights leave; weights_padding, counts
+              + 1       new.online, new.target, saturations
+
+    Parameters
+    ----------
+    config : LayerConfig
+    shape : BlockShape
+
+    Members
+    -------
+    coefficients : In
+        As the optimizer takes them.
+    gradient : In [part], old : In(part_layout)
+        The gradients, moments and weights of a part.
+    updating : In(1), image_i : In(32 * image_word)
+        What is written: if ``updating``, the optimizers' results; if not, ``image_i``, for each
+        image word of the part.
+    moments_padding, weights_padding : In(part)
+        Bit k: number k of the part that leaves is padding.
+    counts : In(1)
+        The weights that leave are an update's: their clipped numbers are counted.
+    new : Out(part_layout)
+        The part to be written, a clock after it left the optimizers or came as ``image_i``. Padding
+        is zero, whatever the optimizers made of it.
+    image_o : Out(32 * image_word)
+        All image words of all sets of ``old`` as they stand in an image, joined by OR: all but one
+        of them must be zeros.
+    saturations : Out
+        How many weights of the part that left a clock ago were clipped.
+    """
+
+    def __init__(self, config, shape):
+        self.config, self.shape = config, shape
+        part = part_layout(config, shape)
+        sums = config.arithmetic.gradient_sum_shape(config.batch)
+        super().__init__(
+            {
+                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
+                "gradient": In(vector_layout(sums, shape.part)),
+                "old": In(part),
+                "updating": In(1),
+                "image_i": In(32 * shape.image_word),
+                "moments_padding": In(shape.part),
+                "weights_padding": In(shape.part),
+                "counts": In(1),
+                "new": Out(part),
+                "image_o": Out(32 * shape.image_word),
+                "saturations": Out(range(shape.part + 1)),
+            }
+        )
+
+    @classmethod
+    def estimate(cls, config, shape):
+        """Resources of a unit with these arguments."""
+        optimizer = optimizer_of(config.arithmetic).estimate(config.optimizer_config)
+        layout = part_layout(config, shape)
+        written = Shape.cast(layout).width
+        image = len(layout.members) * shape.part // shape.image_word
+        counts = 2 * shape.part if config.arithmetic.saturates else 0
+        own = Estimate(
+            lut=written + 32 * shape.image_word * joined_tables(image) + counts,
+            ff=written + (shape.part.bit_length() if counts else 0),
+        )
+        return together([times(shape.part, optimizer), own])
+
+    def elaborate(self, platform):
+        m = Module()
+        shape, sets = self.shape, stored_sets(self.config)
+        for place in range(shape.image_word):
+            word = 0
+            for lane in range(place, shape.part, shape.image_word):
+                for name in sets:
+                    word |= self.old[name][lane]
+            # The assignment extends the sign of a weight.
+            m.d.comb += self.image_o.word_select(place, 32).eq(word)
+        clipped = [self._lane(m, lane, sets) for lane in range(shape.part)]
+        if self.config.arithmetic.saturates:
+            counted = Signal(shape.part)
+            m.d.comb += counted.eq(
+                Cat(clipped) & ~self.weights_padding & self.counts.replicate(shape.part)
+            )
+            m.d.sync += self.saturations.eq(sum(counted[1:], counted[0]))
+        return m
+
+    def _lane(self, m, lane, sets):
+        """The optimizer of number ``lane`` of a part; returns whether its weight was clipped."""
+        config = self.config
+        m.submodules[f"optimizer_{lane}"] = optimizer = SharedModule(
+            optimizer_of(config.arithmetic),
+            config.optimizer_config,
+            config.arithmetic.gradient_sum_shape(config.batch),
+        )
+        m.d.comb += [
+            optimizer.coefficients.eq(self.coefficients),
+            optimizer.gradient.eq(self.gradient[lane]),
+        ]
+        loaded = self.image_i.word_select(lane % self.shape.image_word, 32)
+        for name in sets:
+            port = "weight" if name == "online" else name
+            result = getattr(optimizer, f"new_{port}")
+            padding = self.moments_padding if name in MOMENTS else self.weights_padding
+            register = Signal(result.shape(), name=f"{name}_{lane}", reset_less=True)
+            m.d.sync += register.eq(Mux(self.updating, result, loaded[: len(result)]))
+            with m.If(padding[lane]):
+                m.d.sync += register.eq(0)
+            m.d.comb += [
+                getattr(optimizer, port).eq(self.old[name][lane]),
+                self.new[name][lane].eq(register),
+            ]
+        return optimizer.saturated
