@@ -118,7 +118,7 @@ def store_clocks(config, sets=PARAMETER_SETS[:1], write=None):
     _, write = _latencies(config, None, write)
     whole = sections(config.learner, PARAMETER_SETS)
     asked = [section for section in whole if section.parameter_set in sets]
-    words = sum(section.size // (4 * section.layer.vector) for section in asked)
+    words = sum(section.size // (4 * section.layer.image_word) for section in asked)
     beats = sum(section.size for section in asked) // config.engine.beat_bytes
     passed = whole.index(asked[-1]) + 1 - len(asked)
     burst = (beats - 1) % config.engine.burst_beats + 1

@@ -152,6 +152,11 @@ class LayerShape(ConfigBase):
         return self.inputs * self.outputs
 
     @property
+    def image_word(self):
+        """Numbers of a word of a section of the parameter image."""
+        return self.vector
+
+    @property
     def image_words(self):
         """Words of a section of the parameter image without padding: all words of the PEs'
         memories, then one word for each bias."""

@@ -41,9 +41,9 @@ class ImageTransfer(wiring.Component):
     load_layer, store_layer : Out, layer_busy : In
         ``load``, ``store`` and ``busy`` of the ``LayerParameters`` of each layer: a bit a layer, in
         the image's order.
-    words_<n> : Out(stream of the vector words of layer n)
+    words_<n> : Out(stream of words of image_word numbers of layer n)
         The words that layer n loads.
-    stored_<n> : In(stream of the vector words of layer n)
+    stored_<n> : In(stream of words of image_word numbers of layer n)
         The words that layer n stores.
     """
 
@@ -53,7 +53,7 @@ class ImageTransfer(wiring.Component):
         count = len(self.layers)
         members = {}
         for k, section in enumerate(self.layers):
-            word = stream.Signature(unsigned(32 * section.layer.vector))
+            word = stream.Signature(unsigned(32 * section.layer.image_word))
             members |= {f"words_{k}": Out(word), f"stored_{k}": In(word)}
         super().__init__(
             {
@@ -75,9 +75,9 @@ class ImageTransfer(wiring.Component):
     def estimate(config, data_width):
         """Resources of a transfer with these arguments."""
         layers = [section.layer for section in sections(config, PARAMETER_SETS[:1])]
-        words, most = sum(32 * layer.vector for layer in layers), max(s.numbers for s in layers)
+        words, most = sum(32 * layer.image_word for layer in layers), max(s.numbers for s in layers)
         # A beat is loaded, or moves on by a word of one of three sizes at most.
-        moved = 4 if len({layer.vector for layer in layers}) > 2 else 4 / 3
+        moved = 4 if len({layer.image_word for layer in layers}) > 2 else 4 / 3
         return Estimate(
             lut=round(moved * data_width) + 10 * words // 3,
             ff=data_width + 2 * (most.bit_length() - 1) + 2 * len(layers).bit_length() + 10,
@@ -116,7 +116,7 @@ class ImageTransfer(wiring.Component):
                     with m.Switch(at):
                         for k, section in enumerate(layers):
                             with m.Case(k):
-                                count = section.size // (4 * section.layer.vector)
+                                count = section.size // (4 * section.layer.image_word)
                                 m.d.sync += [
                                     slots.eq(count),
                                     padding.eq(count - section.layer.image_words),
@@ -164,7 +164,7 @@ class ImageTransfer(wiring.Component):
 
     def _words(self, m, k, section, moving, storing, inside, beat, full, per_beat, move):
         """A word between the beat and layer ``k``."""
-        bits = 32 * section.layer.vector
+        bits = 32 * section.layer.image_word
         words, stored = getattr(self, f"words_{k}"), getattr(self, f"stored_{k}")
         room = full != self.data_width // bits
         m.d.comb += [
