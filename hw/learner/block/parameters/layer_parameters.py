@@ -8,7 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.block.parameters.block_memory import BlockMemory
 from hw.learner.block.parameters.block_memory_shape import BlockMemoryShape
-from hw.learner.block.parameters.join import JOINED, Join
+from hw.learner.block.parameters.estimate import resources
+from hw.learner.block.parameters.join import JOINED, READ_CLOCKS, Join
 from hw.learner.block.parameters.moments import Moments
 from hw.learner.block.parameters.update import Update
 from hw.learner.block.parameters.walk import Walk, padding
@@ -21,9 +22,6 @@ from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
 __all__ = ["LayerParameters"]
-
-#: Clocks from the place of a part to its numbers at the optimizers: that of the parts' OR is added.
-_READ = READ_LATENCY + 1
 
 
 class LayerParameters(wiring.Component):
@@ -89,9 +87,10 @@ class LayerParameters(wiring.Component):
         """``ParametersEstimate``: the clocks for which ``busy`` is high, and resources."""
         latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
         return ParametersEstimate(
-            update=shape.parts + _READ + latency + 1,
+            update=shape.parts + READ_CLOCKS + latency + 1,
             load=shape.image_words + 1,
-            store=shape.image_words + _READ + 2,
+            store=shape.image_words + READ_CLOCKS + 2,
+            **resources(config, shape, input_gradient).resources,
         )
 
     def attach(self, m, forward, backward):
@@ -149,8 +148,10 @@ class LayerParameters(wiring.Component):
         wait for."""
         at = optimizer_of(self.config.arithmetic).timing(self.config.optimizer_config)
         clocks = {
-            "read": at.weights, "moments": _READ + at.moments, "weights": _READ + at.latency,
-        }  # fmt: skip
+            "read": at.weights,
+            "moments": READ_CLOCKS + at.moments,
+            "weights": READ_CLOCKS + at.latency,
+        }
         later, place, active, elapsed = {}, walk.place, walk.active & updating, 0
         for name, clock in sorted(clocks.items(), key=lambda item: item[1]):
             place = delay(m, place, clock - elapsed, name=f"{name}_place")
@@ -271,12 +272,12 @@ class LayerParameters(wiring.Component):
 
     def _store(self, m, unit, active, storing, fetch, stored):
         # A word is fetched only where the queue will have room for it.
-        depth = _READ + 2
+        depth = READ_CLOCKS + 2
         m.submodules.queue = queue = Queue(unsigned(len(unit.image_o)), depth)
         reserved = Signal(range(depth + 1))
         m.d.comb += [
             fetch.eq(active & (reserved != depth)),
-            queue.i.valid.eq(delay(m, fetch, _READ, name="fetched", reset=True)),
+            queue.i.valid.eq(delay(m, fetch, READ_CLOCKS, name="fetched", reset=True)),
             queue.i.payload.eq(unit.image_o),
             stored.eq(storing & ~active & (reserved == 0)),
         ]

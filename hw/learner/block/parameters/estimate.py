@@ -1,0 +1,59 @@
+"""What the parameters of a layer of blocks take."""
+
+from amaranth.hdl import Shape
+
+from hw.estimate import Estimate, together
+from hw.learner.block.parameters.block_memory_shape import BlockMemoryShape
+from hw.learner.block.parameters.join import READ_CLOCKS, Join
+from hw.learner.block.parameters.moments import Moments
+from hw.learner.block.parameters.update import Update
+from hw.learner.block.parameters.walk import Walk, place_layout
+from hw.learner.parameters.parameter_memory import stored_sets
+from hw.nn.optimizers import optimizer_of
+from hw.stream.delay import delay_estimate
+from hw.stream.queue import Queue
+
+__all__ = ["resources"]
+
+
+def resources(config, shape, input_gradient):
+    """The Estimate of the parameters of a BlockShape; ``input_gradient`` as in
+    ``LayerParameters``."""
+    return together(
+        [
+            BlockMemoryShape.of_blocks(config, shape, dual=input_gradient).estimate,
+            BlockMemoryShape.of_biases(config, shape).estimate,
+            Moments.estimate(config, shape),
+            Walk.estimate(shape),
+            Join.estimate(config, shape),
+            Update.estimate(config, shape),
+            Queue.estimate(32 * shape.image_word, READ_CLOCKS + 2),
+            _control(config, shape),
+        ]
+    )
+
+
+def _control(config, shape):
+    """Delay lines of places, and what is written where."""
+    latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
+    words = shape.part // shape.image_word
+    enables = 2 * sum(
+        -(-numbers // shape.image_word) for numbers in (shape.multipliers, shape.output_word)
+    )
+    enables += words * (len(stored_sets(config)) - 2)
+    place = place_layout(shape)
+    address, index, part = (
+        Shape.cast(place[name].shape).width for name in ("address", "index", "part")
+    )
+    width = Shape.cast(place).width
+    # A line of shift registers a bit in three sections, the last one without the index.
+    lines = [delay_estimate(width, clocks).lut for clocks in (latency // 3, latency // 3)]
+    lines.append(delay_estimate(width - index, latency // 3).lut)
+    registers = (
+        *(6, READ_CLOCKS + latency + 1, 2 * READ_CLOCKS),  # what is under way
+        *(1 + part, 2 * index, 2 * (words - 1).bit_length()),  # what is read
+        *(address + (shape.output_words - 1).bit_length(), enables),  # what is written
+    )
+    return Estimate(
+        lut=sum(lines) + 2 * width + address + enables + 2 * words + 30, ff=sum(registers)
+    )
