@@ -14,6 +14,7 @@ from host.algorithms.normalizer import Normalizer
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Flag, Integer, Number
 from host.runtime.standardize import Standardization
+from hw.gae.commands import LEAST_CODE_BITS, MOST_CODE_BITS
 
 __all__ = ["HEPPO", "PPO", "PPOConfig", "PPOPolicy", "PPOUpdater"]
 
@@ -81,16 +82,18 @@ class PPOConfig(AgentConfig):
     values: str = "raw"
     #: Bits of rewards and values on the card: codes of 8 or 16, or words of 32.
     code_width: Annotated[int, _WIDTH] = 32
+    #: Bits of a code, at most code_width, in a kernel with codes of 8 or 16 bits; none: code_width.
+    code_bits: Annotated[int | None, Integer(LEAST_CODE_BITS, MOST_CODE_BITS)] = None
     #: Bits of the card's results.
     result_width: Annotated[int, _WIDTH] = 32
 
     def __post_init__(self):
         super().__post_init__()
-        self.standardization  # noqa: B018 -- its rules are this config's too
+        self.standardization.check(self.code_width)
 
     @property
     def standardization(self):
-        return Standardization(rewards=self.rewards, values=self.values)
+        return Standardization(rewards=self.rewards, values=self.values, code_bits=self.code_bits)
 
 
 class PPOPolicy(Policy):
@@ -285,12 +288,7 @@ PPO = Algorithm(
             steps_per_launch=512,
             evaluation_interval_steps=5 * 2048,
             evaluation_episodes=50,
-            agent=dict(
-                gamma=0.9,
-                gae_lambda=0.95,
-                batch_size=64,
-                learning_rate_final=1e-5,
-            ),
+            agent=dict(gamma=0.9, gae_lambda=0.95, batch_size=64, learning_rate_final=1e-5),
         )
     },
     presets=HEPPO,

@@ -33,7 +33,7 @@ class AdvantageEstimator:
     kernel : host.card.Kernel
         A loaded kernel ``gae``.
     standardization : Standardization, optional
-        How rewards and values become codes. None: both are raw.
+        How rewards and values become codes (None: both are raw), of bits that the kernel has.
     timeout_s : float
         Seconds after which a launch that has not ended raises CardTimeout.
 
@@ -58,6 +58,7 @@ class AdvantageEstimator:
         self.launcher = Launcher(kernel, timeout_s=timeout_s)
         self.config = self.launcher.config
         self.standardization = standardization or Standardization()
+        self.standardization.check(self.config.gae.code_width)
         self.running, self.peak = Running(), None
 
     @property
@@ -158,10 +159,10 @@ class AdvantageEstimator:
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Takes a saved state; ValueError if it is of another standardization."""
-        own = self.standardization.to_json()
-        if state["standardization"] != own:
+        own, saved = self.standardization, Standardization.from_json(state["standardization"])
+        if saved != own:
             raise UsageError(
-                f"standardization must be the checkpoint's ({state['standardization']}), not {own}"
+                f"standardization must be the checkpoint's ({saved.to_json()}), not {own.to_json()}"
             )
         self.running = Running(*(int(x) for x in state["running"]), state["exponent"])
         self.peak = state["peak"]
@@ -195,7 +196,7 @@ class AdvantageEstimator:
         moments, running = self._moments(raw, running, exponents)
         kept = (ways.rewards in ("dynamic", "block"), False)
         rewards, values = (
-            codes_of(config, size, exponent, moments=own, kept=keep, deviations=ways.deviations)
+            codes_of(config, ways, size, exponent, moments=own, kept=keep)
             for size, exponent, own, keep in zip(largest, exponents, moments, kept, strict=True)
         )
         unit, rewards, values, fields = words(
@@ -207,7 +208,7 @@ class AdvantageEstimator:
             steps=max(map(len, raw)),
             peak=self.peak,
         )
-        push = rewards.push("reward") | values.push("value")
+        push = rewards.push("reward") | values.push("value") | {"code_bits": ways.code_bits or 0}
         results, counts = [], np.zeros(3, np.int64)
         for (placement, *_), array in zip(parts, raw, strict=True):
             results.append(self._launch(placement, array, push, fields))

@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hw.config import ConfigBase
+from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
-from hw.gae.commands import FACTOR_WIDTH, SHIFT_LIMIT
+from hw.gae.commands import FACTOR_WIDTH, LEAST_CODE_BITS, MOST_CODE_BITS, SHIFT_LIMIT
 
 __all__ = ["Codes", "Running", "Standardization", "codes_of", "exponent_of", "words"]
 
@@ -36,6 +36,10 @@ class Standardization(ConfigBase):
     Codes of 8 or 16 bits reach ``deviations`` deviations from the mean; what lies beyond is
     clipped. If all numbers are equal, their deviation is 0: standardized numbers are then 0, and
     restored numbers are exactly the mean. Raw numbers that are all 0 stay 0.
+
+    With ``code_bits``, codes have fewer bits than their places in the kernel's stack; each PUSH
+    says how many. A kernel with codes of 16 bits so serves all of HEPPO's widths (its figures 8
+    and 9), 3 to 16 bits.
     """
 
     #: raw; dynamic: by the mean and deviation of all rewards so far, and kept so; block: by those
@@ -45,6 +49,8 @@ class Standardization(ConfigBase):
     values: str = "raw"
     #: Deviations from the mean that codes of 8 or 16 bits reach; what lies beyond is clipped.
     deviations: float = 4.0
+    #: Bits of a code; None: the ``code_width`` of the kernel.
+    code_bits: int | None = None
 
     def __post_init__(self):
         for name, choices in (("rewards", _REWARDS), ("values", _VALUES)):
@@ -55,6 +61,16 @@ class Standardization(ConfigBase):
         value = self.deviations
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1000:
             raise UsageError(f"deviations must be positive and below 1000, not {value!r}")
+        if self.code_bits is not None:
+            check_range("code_bits", self.code_bits, LEAST_CODE_BITS, MOST_CODE_BITS)
+
+    def check(self, code_width):
+        """Raises ValueError if a kernel with ``code_width`` has no codes of ``code_bits``."""
+        bits = self.code_bits
+        if bits is not None and code_width == 32:
+            raise UsageError(f"code_bits must be none if code_width is 32, not {bits}")
+        if bits is not None and bits > code_width:
+            raise UsageError(f"code_bits must be at most {code_width}, as code_width, not {bits}")
 
 
 @dataclass(frozen=True)
@@ -119,15 +135,15 @@ class Codes(NamedTuple):
         return {f"{name}_{field}": value for field, value in fields.items()}
 
 
-def codes_of(config, largest, exponent, *, moments, kept, deviations):
+def codes_of(config, ways, largest, exponent, *, moments, kept):
     """The Codes of numbers whose magnitude is at most ``largest``, counted with ``exponent``.
 
     Codes of 32 bits are words of a PE; their gain is for units of 1 here, and ``words`` adapts it.
 
     config : GaeConfig
+    ways : Standardization
     moments : (mean, deviation) of the numbers, or None for raw numbers
     kept : whether numbers stay standardized in a PE
-    deviations : how far from the mean, in deviations, codes of 8 or 16 bits reach
     """
     mean, deviation = moments or (0.0, 1.0)
     # The card subtracts the mean as it counts it.
@@ -139,9 +155,9 @@ def codes_of(config, largest, exponent, *, moments, kept, deviations):
         unit, offset = (deviation, 0.0) if kept else (1.0, 0.0)
         mean = mean if kept else 0.0
         return Codes(exponent, mean, 1 / unit, 1.0, offset, (largest + abs(mean)) / unit)
-    reach = deviations * deviation if moments else largest or 1.0
-    back, offset = (deviations, 0.0) if kept else (reach, mean)
-    limit = config.code_limit
+    reach = ways.deviations * deviation if moments else largest or 1.0
+    back, offset = (ways.deviations, 0.0) if kept else (reach, mean)
+    limit = config.limit_of(ways.code_bits or 0)
     return Codes(exponent, mean, limit / reach, back / limit, offset, back + abs(offset))
 
 

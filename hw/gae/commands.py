@@ -8,8 +8,8 @@ from hw.gae.statistics.mean_deviation import COUNT_WIDTH, SQUARES_WIDTH, SUM_WID
 from hw.shell.command import Command, CommandTable, Rule, counted, operands, results
 from hw.shell.layout import Field
 
-__all__ = ["COMMANDS", "EXPONENT_LIMIT", "FACTOR_WIDTH", "MAX_COUNT", "MEAN_WIDTH", "SHIFT_LIMIT"]
-__all__ += ["Opcode"]
+__all__ = ["COMMANDS", "EXPONENT_LIMIT", "FACTOR_WIDTH", "LEAST_CODE_BITS", "MAX_COUNT"]
+__all__ += ["MEAN_WIDTH", "MOST_CODE_BITS", "Opcode", "SHIFT_LIMIT"]
 
 #: Slots of one command.
 MAX_COUNT = (1 << 16) - 1
@@ -18,6 +18,8 @@ MAX_COUNT = (1 << 16) - 1
 MEAN_WIDTH = NUMBER_WIDTH
 SHIFT_LIMIT = 53
 EXPONENT_LIMIT = 150
+#: Of PUSH: fewest bits of a code (HEPPO, figures 8 and 9), and most, as wider ones are words.
+LEAST_CODE_BITS, MOST_CODE_BITS = 3, 16
 
 
 class Opcode(enum.Enum, shape=8):
@@ -119,12 +121,31 @@ _STATISTICS = Command(
 _PUSH = Command(
     Opcode.PUSH,
     "Standardize and quantize `count` slots of numbers, and push them: code = "
-    "round((round(x * 2**exponent) - mean) * factor * 2**-shift), clipped. A PUSH that fails, of "
-    "whatever cause, leaves the stack as it was.",
-    (*_standardizer("reward"), *_standardizer("value")),
+    "round((round(x * 2**exponent) - mean) * factor * 2**-shift), clipped to +-(2**(b - 1) - 1), "
+    "where b is code_bits, or code_width if that is 0. A PUSH that fails, of whatever cause, "
+    "leaves the stack as it was.",
+    (
+        *_standardizer("reward"),
+        *_standardizer("value"),
+        Field(
+            "code_bits",
+            "u32",
+            f"0, or {LEAST_CODE_BITS} to code_width; codes of 32 bits: 0",
+            high=lambda config: config.gae.most_code_bits,
+        ),
+    ),
     count=_COUNT,
     footprints=(_slots(operands, "numbers"),),
-    rules=(_COLLECTING, _ROOM),
+    rules=(
+        _COLLECTING,
+        _ROOM,
+        Rule(
+            Error.FIELD,
+            lambda c, s: (c.code_bits != 0) & (c.code_bits < LEAST_CODE_BITS),
+            f"code_bits is 0, or at least {LEAST_CODE_BITS}",
+            lambda c, s: 48,
+        ),
+    ),
 )
 _PUSH_CODES = Command(
     Opcode.PUSH_CODES,

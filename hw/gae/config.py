@@ -66,8 +66,17 @@ class GaeConfig(ConfigBase):
 
     @property
     def code_limit(self):
-        """Largest code; the lowest is its negative."""
-        return (1 << (self.code_width - 1)) - 1
+        """Largest code of ``code_width`` bits; the lowest is its negative."""
+        return self.limit_of(0)
+
+    def limit_of(self, bits):
+        """Largest code of a PUSH with ``code_bits`` of ``bits``, of which 0 is ``code_width``."""
+        return (1 << ((bits or self.code_width) - 1)) - 1
+
+    @property
+    def most_code_bits(self):
+        """The most ``code_bits`` of a PUSH; 0 if codes are words, which have all their bits."""
+        return 0 if self.code_width == 32 else self.code_width
 
     @property
     def result_limit(self):

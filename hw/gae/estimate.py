@@ -70,8 +70,9 @@ def _standardize(config, lanes):
     """Of each lane: exponents, a difference, a product in two DSP blocks, two shifts and a code;
     one scale for all lanes."""
     width = config.gae.code_width
+    fewer = 9 * config.gae.most_code_bits // 4  # codes of fewer bits
     logic = Estimate(
-        lut=90 + lanes * (227 + 17 * width // 4),
+        lut=90 + lanes * (227 + 17 * width // 4 + fewer),
         ff=62 + lanes * (236 + 3 * width),
         dsp=Intake.estimate(config).dsp,
     )
@@ -95,7 +96,7 @@ def _intake(config, lanes):
     first_error = Estimate(lut=24 + 2 * kinds, ff=117 + kinds)
     # Beats of a command; codes given or computed, the scales, what counts, what was clipped.
     used = min(width, 2 * rows * config.gae.code_width)
-    logic = Estimate(lut=142 + 17 * width // 15 + 6 * used // 5 + 4 * rows, ff=143)
+    logic = Estimate(lut=142 + 17 * width // 15 + 6 * used // 5 + 4 * rows, ff=150)
     return together([collected, rules, first_error, logic])
 
 

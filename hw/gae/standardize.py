@@ -66,9 +66,12 @@ class Standardize(wiring.Component):
         X_LATENCY clocks after ``i``: x of the formula.
     products : Out([54 bits, signed], lanes)
         PRODUCT_LATENCY clocks after ``i``: (x - mean) * factor.
+    limit : In(code_width - 1)
+        Largest code, ``2**(bits - 1) - 1`` of codes of 3 to ``code_width`` bits; the lowest is its
+        negative. Steady; not read by codes of 32 bits, which have no fewer.
     codes : Out([code_width bits, signed], lanes), clipped : Out(lanes)
         LATENCY clocks after ``i``. ``clipped``: x was clipped to 27 bits, or (without ``squares``)
-        the code was clipped to +-``config.code_limit``.
+        the code was clipped to +-``limit``.
     """
 
     INTERVAL = 1
@@ -88,6 +91,7 @@ class Standardize(wiring.Component):
                 "rewards_scale": In(SCALE),
                 "values_scale": In(SCALE),
                 "squares": In(1),
+                "limit": In(config.code_width - 1),
                 "invalid": Out(lanes),
                 "x": Out(array(NUMBER.shape, lanes)),
                 "products": Out(array(PRODUCT, lanes)),
@@ -202,7 +206,8 @@ class Standardize(wiring.Component):
 
     def _code(self, m, lane, product, below, s8_fine):
         """The code, rounded and clipped, before the last register."""
-        limit, width = self.config.code_limit, self.config.code_width
+        width = self.config.code_width
+        limit = self.limit if self.config.most_code_bits else C(self.config.code_limit, width - 1)
 
         def shifted(value, steps, select, name):
             """Shifts right by ``select``. Also returns whether a dropped upper bit differs from the
@@ -232,8 +237,14 @@ class Standardize(wiring.Component):
             ]
         rounded = Signal(signed(width + 1), name=f"rounded_{lane}")
         clipped = Signal(name=f"beyond_{lane}")
+        # All bits of ``limit`` are ones. Below -limit - 1 and above limit, a bit left of them is
+        # not the sign; of -limit - 1 itself, all bits in their places are 0.
+        negative = rounded[-1]
+        left = (rounded ^ negative.replicate(width + 1)) & ~Cat(limit, C(0, 2))
+        lowest = negative & ~(rounded[: width - 1] & limit).any()
         m.d.comb += [
             rounded.eq((s9_twice + 1) >> 1),
-            clipped.eq(s9_far | (rounded > limit) | (rounded < -limit)),
+            clipped.eq(s9_far | left.any() | lowest),
         ]
-        return Mux(clipped, Mux(s9_sign, -limit, limit), rounded), clipped
+        at_limit = Cat(limit ^ s9_sign.replicate(width - 1), s9_sign) | 1
+        return Mux(clipped, at_limit, rounded[:width]), clipped

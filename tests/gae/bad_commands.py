@@ -104,6 +104,13 @@ def factor_out_of_range(source, program):
     program.push(Opcode.PUSH, *_one(source), **fields)
 
 
+@_bad(Error.FIELD)
+def bits_that_no_code_has(source, program):
+    source.clear(program)
+    bits = source.random.choice([1, 2, source.gae.most_code_bits + 1, 33, 1 << 31])
+    program.push(Opcode.PUSH, *_one(source), **source.push_fields() | {"code_bits": bits})
+
+
 @_bad(Error.KIND)
 def unknown_kind(source, program):
     source.clear(program)

@@ -115,7 +115,8 @@ class RandomRollouts:
         return numbers
 
     def push_fields(self):
-        fields = {}
+        bits = self.random.choice([0, 0, *range(3, self.gae.most_code_bits + 1)])
+        fields = {"code_bits": bits}
         for name in ("reward", "value"):
             limit = self.random.choice([1 << 10, 1 << 26])
             fields[f"{name}_exponent"] = self.random.randint(-6, 24)

@@ -16,6 +16,7 @@ __all__ = [
     "SPECIAL",
     "beat_order",
     "bits",
+    "code_bits",
     "config_of",
     "fields_of",
     "kernel_config",
@@ -71,14 +72,24 @@ def random_numbers(shape, rng, scale=1.0):
     return np.where(rng.random(shape) < 0.05, rng.choice(SPECIAL, shape), numbers)
 
 
+def code_bits(config, rng):
+    """Any that a PUSH may name."""
+    return int(rng.choice([0, *range(3, config.gae.most_code_bits + 1)]))
+
+
 def push_fields(config, rng):
     """Such that most numbers of scale 1 do not clip, and some do."""
-    fields = {}
+    fields = {"code_bits": code_bits(config, rng)}
     for name in ("reward", "value"):
         exponent = int(rng.integers(0, 24))
         bits = int(rng.integers(1, 27))
         factor = int(rng.integers(1 << (bits - 1), 1 << bits))
-        shift = exponent + bits - config.gae.code_width + int(rng.integers(2, 4))
+        shift = (
+            exponent
+            + bits
+            - (fields["code_bits"] or config.gae.code_width)
+            + int(rng.integers(2, 4))
+        )
         fields |= {
             f"{name}_exponent": exponent,
             f"{name}_mean": int(rng.integers(-(1 << exponent), 1 << exponent, endpoint=True)),

@@ -74,6 +74,24 @@ def test_sim_equals_model(name):
     assert min(commands.values()) > 10, commands
 
 
+def test_codes_of_fewer_bits_take_no_clock_more():
+    config = NARROW
+    with opened("sim", config) as kernel:
+        rig, taken = Rig(kernel), set()
+        for bits in (0, *range(3, config.gae.most_code_bits + 1)):
+            program = GaeProgram(config)
+            kinds = np.full((config.gae.depth, config.gae.rows), Kind.TERMINAL.value)
+            numbers = np.ones(kinds.shape)
+            scales = dict(reward_shift=1, value_shift=1, code_bits=bits)
+            program.raw(Opcode.CLEAR)
+            program.push(Opcode.PUSH, kinds, numbers, numbers, **scales)
+            rig.run(program.launch())
+            shell, status = status_of(rig.buffers["status"].view)  # not masked
+            assert shell["error"] == Error.NONE
+            taken.add(status["push_cycles"])
+    assert len(taken) == 1
+
+
 def test_clocks():
     """An ESTIMATE as estimated; PUSH and PULL a beat a clock but for their start and end."""
     config = NARROW

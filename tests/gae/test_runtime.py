@@ -14,6 +14,7 @@ from host.runtime.standardize import Standardization, codes_of, exponent_of
 WORDS = kernel_config(rows=8, depth=64, code_width=32, result_width=32)
 CODES = kernel_config(rows=8, depth=64, code_width=8, result_width=32)
 BYTES = kernel_config(rows=8, depth=64, code_width=8, result_width=8)
+WIDER = kernel_config(rows=8, depth=64, code_width=16, result_width=32)
 
 
 @pytest.fixture
@@ -93,6 +94,10 @@ def _quantized(numbers, *, mean, deviation, deviations=4.0, limit=127, back=True
         (config, dict(rewards=rewards, values="restored"))
         for config in (CODES, BYTES)
         for rewards in ("dynamic", "block", "restored")
+    ]
+    + [
+        (WIDER, dict(rewards="block", values="restored", code_bits=bits))
+        for bits in (3, 5, 8, 12, 16)
     ],
     indirect=True,
 )
@@ -100,6 +105,7 @@ def test_codes_within_a_stated_bound(estimator):
     """Of the definition on quantized numbers: half a code of rewards and values, where rounding of
     mean and factor moves a number over an edge; and half a unit of results that are codes."""
     rng, ways = np.random.default_rng(5), estimator.standardization
+    limit = estimator.config.gae.limit_of(ways.code_bits or 0)
     gamma, gae_lambda, seen = 0.97, 0.9, []
     for _ in range(3):
         rewards, values, terminated, truncated, bootstraps = rollout(rng, 40, 8, scale=3.0)
@@ -116,11 +122,13 @@ def test_codes_within_a_stated_bound(estimator):
         assert result.statistics["reward_deviation"] == pytest.approx(own.std(), rel=1e-4)
         assert result.statistics["value_deviation"] == pytest.approx(deviation, rel=1e-4)
         back = ways.rewards == "restored"
-        r = _quantized(rewards, mean=own.mean(), deviation=own.std(), back=back)
-        v, b = (_quantized(x, mean=mean, deviation=deviation) for x in (values, bootstraps))
+        r = _quantized(rewards, mean=own.mean(), deviation=own.std(), limit=limit, back=back)
+        v, b = (
+            _quantized(x, mean=mean, deviation=deviation, limit=limit) for x in (values, bootstraps)
+        )
         wanted = advantages(r, v, terminated, truncated, b, gamma=gamma, gae_lambda=gae_lambda)
         # A code off by one in reward, value and value after, all to the same side.
-        step = 4 / 127 * (own.std() if back else 1), 4 / 127 * deviation
+        step = 4 / limit * (own.std() if back else 1), 4 / limit * deviation
         bound = (step[0] + (1 + gamma) * step[1]) / (1 - gamma * gae_lambda) + step[1]
         error = np.abs(result.advantages - wanted)
         if estimator.config.gae.result_width == 32:
@@ -247,6 +255,9 @@ def test_exponents_use_the_width(largest):
         (dict(rewards="static"), "rewards must be one of raw, dynamic, block, restored"),
         (dict(values="dynamic"), "values must be one of raw, restored"),
         (dict(deviations=0), "deviations must be positive"),
+        (dict(code_bits=2), r"code_bits must be an integer in 3\.\.16, not 2"),
+        (dict(code_bits=17), r"code_bits must be an integer in 3\.\.16, not 17"),
+        (dict(code_bits=8.0), r"code_bits must be an integer in 3\.\.16, not 8.0"),
     ],
 )
 def test_standardization_checks(values, message):
@@ -255,5 +266,5 @@ def test_standardization_checks(values, message):
 
 
 def test_raw_codes_reach_the_largest():
-    codes = codes_of(CODES.gae, 5.0, exponent_of(5.0), moments=None, kept=False, deviations=4.0)
+    codes = codes_of(CODES.gae, Standardization(), 5.0, exponent_of(5.0), moments=None, kept=False)
     assert codes.gain * 5.0 == pytest.approx(127) and codes.scale * 127 == pytest.approx(5.0)

@@ -65,18 +65,22 @@ class Beats:
     """Clocks of ``Standardize``, and what its formula gives; ``seen`` counts what came."""
 
     def __init__(self, config):
-        self.limit, self.width = config.code_limit, config.code_width
+        self.config, self.limit, self.width = config, config.code_limit, config.code_width
         self.clocks, self.rng = Paced(), random.Random(config.code_width)
         self.seen = dict.fromkeys(("ordinary", "clipped", "invalid"), 0)
         # So that all stages are full before the first stall.
         self.clocks.drain(Standardize.LATENCY)
 
     def segment(self, rewards, values, squares, pace, count=6):
-        """Beats with scales that stay, until the last has left."""
+        """Beats with scales and bits of a code that stay, until the last has left."""
+        self.limit = self.config.limit_of(
+            self.rng.choice([0, *range(3, self.config.most_code_bits + 1)])
+        )
         self.clocks.steady = dict(
             rewards_scale=SCALE.const(rewards).as_value().value,
             values_scale=SCALE.const(values).as_value().value,
             squares=squares,
+            limit=self.limit,
         )
         self.clocks.set_pace(pace)
         for _ in range(count):

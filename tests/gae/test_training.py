@@ -18,7 +18,7 @@ from host.train.run import run
 
 def test_rollouts_are_the_same_on_both_cards():
     """Of more environments than the kernel has rows, with all that is kept from one to the next."""
-    ways = Standardization(rewards="dynamic", values="restored")
+    ways = Standardization(rewards="dynamic", values="restored", code_bits=6)
     with opened("sim", NARROW) as kernel, opened("model", NARROW) as twin:
         estimators = [AdvantageEstimator(each, ways) for each in (kernel, twin)]
         for number in range(4):

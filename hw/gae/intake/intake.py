@@ -169,6 +169,11 @@ class Intake(wiring.Component):
             for field in _SCALE_FIELDS:
                 number = getattr(push, f"{name}_{field}")
                 m.d.comb += getattr(scale, field).eq(number[: scale.shape()[field].width])
+        # Bit k of the largest code: every width with a bit k beside the sign has it.
+        bits, width = push.code_bits[:5], self.config.gae.code_width
+        m.d.sync += standardize.limit.eq(
+            Cat((bits == 0) | (bits > k + 1) for k in range(width - 1))
+        )
         command = data.View(COMMANDS[Opcode.STATISTICS].shape, self.command)
         with m.If(is_statistics):
             m.d.comb += [

@@ -8,6 +8,7 @@ from gae.naive import LIMITS, naive_code
 from gae.slots import (
     CONFIGS,
     bits,
+    code_bits,
     config_of,
     fields_of,
     memory,
@@ -61,7 +62,7 @@ def push(config, kinds, rewards, values, fields, open_rows=None, seed=0):
 
 def corner_fields(config, rng):
     """Extremes of every field."""
-    fields = {}
+    fields = {"code_bits": code_bits(config, rng)}
     for name in ("reward", "value"):
         fields |= {
             f"{name}_exponent": int(rng.choice([-150, -1, 0, 1, 26, 150])),
@@ -72,15 +73,15 @@ def corner_fields(config, rng):
     return fields
 
 
-def boundary_push(config):
+def boundary_push(config, bits=0):
     """Codes just below, at and beyond the limits and between two codes, by the whole numbers."""
-    limit, rows = config.gae.code_limit, config.gae.rows
+    limit, rows = config.gae.limit_of(bits), config.gae.rows
     factor = 1 if config.gae.code_width < 32 else 65
     around = [x // factor for x in (-2 * limit - 1, 0, 2 * limit)]
     x = np.concatenate([np.arange(a - 12, a + 14) for a in around])
     x = x[: len(x) // rows * rows] if len(x) >= rows else np.resize(x, rows)
     numbers = x.reshape(-1, rows).astype(np.float32)
-    fields = {}
+    fields = {"code_bits": bits}
     for name in ("reward", "value"):
         fields |= {f"{name}_factor": factor, f"{name}_shift": 1}
     kinds = np.full(numbers.shape, TERMINAL, np.uint8)
@@ -91,7 +92,7 @@ def boundary_push(config):
 def test_codes_of_the_twin(name):
     config, rng = config_of(name), np.random.default_rng(2)
     rows = config.gae.rows
-    pushes = [boundary_push(config)]
+    pushes = [boundary_push(config, bits) for bits in (0, *range(3, config.gae.most_code_bits + 1))]
     for k in range(30):
         kinds = random_kinds(3, np.zeros(rows, bool), rng)
         rewards, values = (
@@ -105,7 +106,7 @@ def test_codes_of_the_twin(name):
         error, _, slots, clipped = push(config, kinds, rewards, values, fields)
         assert error == Error.NONE
         np.testing.assert_array_equal(slots.kinds, kinds)
-        expected_clips = 0
+        expected_clips, limit = 0, config.gae.limit_of(fields["code_bits"])
         for plane, codes, word, counting in (
             (rewards, slots.rewards, "reward", (STEP, TERMINAL)),
             (values, slots.values, "value", (STEP, TERMINAL, BOOTSTRAP)),
@@ -114,7 +115,7 @@ def test_codes_of_the_twin(name):
             for number, kind, code in zip(plane.flat, kinds.flat, codes.flat, strict=True):
                 expected = 0, False
                 if kind in counting:
-                    expected = naive_code(number, *scale, config.gae.code_limit)
+                    expected = naive_code(number, *scale, limit)
                 assert code == expected[0], (number, scale)
                 expected_clips += expected[1]
                 inside += expected[0] != 0 and not expected[1]
@@ -233,15 +234,17 @@ LONG = [later(n) if n in ("64 rows", "33 rows", "19 rows") else n for n in CONFI
 @pytest.mark.parametrize("name", LONG)
 def test_hardware(simulate, tmp_path, name):
     config, rng = config_of(name), np.random.default_rng(5)
-    kinds, *planes, fields = boundary_push(config)
-    boundary = dict(
-        opcode=Opcode.PUSH,
-        planes=(kinds, *planes),
-        open_rows=np.zeros(config.gae.rows, bool),
-        count=len(kinds),
-        fields=fields,
-    )
-    commands = [boundary]
+    commands = []
+    for least in (0, 3, 5) if config.gae.most_code_bits else (0,):
+        kinds, *planes, fields = boundary_push(config, least)
+        boundary = dict(
+            opcode=Opcode.PUSH,
+            planes=(kinds, *planes),
+            open_rows=np.zeros(config.gae.rows, bool),
+            count=len(kinds),
+            fields=fields,
+        )
+        commands.append(boundary)
     for opcode in (Opcode.PUSH, Opcode.PUSH_CODES, Opcode.STATISTICS):
         commands.append(random_command(config, opcode, rng, count=4))
         if config.engine.data_width == 128:  # wider ones are slow to simulate

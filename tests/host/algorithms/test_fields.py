@@ -129,6 +129,7 @@ log_deviation 0.0: in [-10, 2]
 rewards raw:
 values raw:
 code_width 32: 8, 16, 32
+code_bits none: 3 to 16 or none
 result_width 32: 8, 16, 32
 """,
     "a3c": EVERY + CONVOLUTIONS + """
@@ -175,6 +176,10 @@ ENDS = {
 }
 
 
+#: What another field must be, for a field to have what its rule allows.
+BESIDE = {"code_bits": {"code_width": 16}}
+
+
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_rules_end_where_their_words_say(algo):
     for name, (rule, _) in rules(ALGORITHMS[algo].config).items():
@@ -185,7 +190,7 @@ def test_rules_end_where_their_words_say(algo):
         else:
             continue
         for value in inside:
-            assert ALGORITHMS[algo].config(**{name: value})
+            assert ALGORITHMS[algo].config(**{name: value}, **BESIDE.get(name, {}))
         for value in (*outside, "1"):
             with pytest.raises(ValueError, match=f"^{name} must be .*, not {value!r}$"):
                 ALGORITHMS[algo].config(**{name: value})
@@ -207,3 +212,12 @@ def test_ppo_refuses_what_its_estimator_would(name):
     """When the config is made, not when the run begins."""
     with pytest.raises(ValueError, match=f"^{name} must be one of raw, .*, not 'mean'$"):
         ALGORITHMS["ppo"].config(**{name: "mean"})
+
+
+def test_codes_of_ppo_have_bits_that_fit():
+    kind = ALGORITHMS["ppo"].config
+    assert kind(code_width=8, code_bits=5).standardization.code_bits == 5
+    with pytest.raises(ValueError, match="^code_bits must be at most 8, as code_width, not 9$"):
+        kind(code_width=8, code_bits=9)
+    with pytest.raises(ValueError, match="^code_bits must be none if code_width is 32, not 8$"):
+        kind(code_bits=8)

@@ -74,6 +74,7 @@ BAD_PPO = [
     ("entropy_coefficient", float("inf")), ("log_deviation", 3), ("normalize_advantages", 1),
     ("normalize_observations", None),
     ("rewards", "standard"), ("values", "dynamic"), ("code_width", 7), ("result_width", 64),
+    ("code_bits", 2), ("code_bits", 17), ("code_bits", 8),
     ("batch_size", 0), ("learning_rate", 0), ("activation", "gelu"), ("hidden", (0,)),
 ]  # fmt: skip
 

@@ -73,7 +73,7 @@ class Intake:
                 getattr(command, f"{name}_mean"),
                 getattr(command, f"{name}_factor"),
                 getattr(command, f"{name}_shift"),
-                self.config.gae.code_limit,
+                self.config.gae.limit_of(command.code_bits),
                 codes[-1],
             )
         return error, 0, Slots(kinds, *codes), clipped
