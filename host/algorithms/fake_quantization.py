@@ -23,6 +23,7 @@ import torch
 
 from host.algorithms.autodiff import Trained
 from host.runtime.precision_plan import ACTIVATION, ERROR, GRADIENT, OPERAND, WEIGHT
+from hw.fixar.config import CODE_WIDTH
 from hw.fixar.precision import code_limits
 
 __all__ = ["FakeQuantized", "FakeQuantizedMLP", "coded", "fixed"]
@@ -38,14 +39,15 @@ def _clipped(x, form):
     return x.clamp_(form.low, form.high)
 
 
-def coded(raw, shift, *, signed):
+def coded(raw, shift, *, signed, bits=CODE_WIDTH):
     """The integers ``raw``, a tensor, as half precision keeps them: codes ``raw / 2**shift`` of 16
-    bits, rounded half up and clipped, times ``2**shift``. ``signed``: whether codes have a sign. If
-    ``shift`` is None, the integers themselves."""
+    bits, rounded half up and clipped, times ``2**shift``. ``signed``: whether codes have a sign;
+    all but their upper ``bits`` are 0. If ``shift`` is None, the integers themselves."""
     if shift is None:
         return raw
-    codes = (raw * 2.0**-shift).add_(0.5).floor_()
-    return codes.clamp_(*code_limits(signed)).mul_(2.0**shift)
+    cut = CODE_WIDTH - bits
+    codes = (raw * 2.0 ** -(shift + cut)).add_(0.5).floor_().mul_(2.0**cut)
+    return codes.clamp_(*code_limits(signed, bits)).mul_(2.0**shift)
 
 
 def _halves(x):
@@ -91,6 +93,8 @@ class FakeQuantizedMLP:
     ----------
     activation_shifts, error_shifts : list of int, or None
         For each layer the shift of its input, and of the error at its sums; None: full precision.
+    activation_bits : int
+        Bits of an activation's code.
     ranges : dict
         ``{"activation": [(low, high), ...], "error": [...]}``: for each layer the lowest and the
         highest integer, before it becomes a code, in all passes with ``capture``; (0, 0) if there
@@ -102,6 +106,7 @@ class FakeQuantizedMLP:
     def __init__(self, layers, output_activation="linear"):
         self.layers, self.output_activation = layers, output_activation
         self.activation_shifts = self.error_shifts = None
+        self.activation_bits = CODE_WIDTH
         self.capture = False
         self._ranges = {name: [None] * self.layers for name in ("activation", "error")}
 
@@ -124,9 +129,11 @@ class FakeQuantizedMLP:
             if before is not None:
                 low, high = min(low, before[0]), max(high, before[1])
             self._ranges[kind][layer] = low, high
-        shifts = self.activation_shifts if kind == "activation" else self.error_shifts
-        signed = kind == "error" or layer == 0
-        return coded(raw, None if shifts is None else shifts[layer], signed=signed)
+        shifts, bits = self.error_shifts, CODE_WIDTH
+        if kind == "activation":
+            shifts, bits = self.activation_shifts, self.activation_bits
+        shift = None if shifts is None else shifts[layer]
+        return coded(raw, shift, signed=kind == "error" or layer == 0, bits=bits)
 
     def forward(self, x, operands):
         """Returns the outputs, real numbers [rows, outputs], and what ``backward`` takes as

@@ -14,9 +14,10 @@ from host.algorithms.ddpg import DDPG, DDPGConfig, DDPGUpdater
 from host.algorithms.deterministic import LONG_RUN
 from host.algorithms.policy import InferredPolicy
 from host.algorithms.precision import FIXED_SUMS, PRECISIONS, PrecisionSchedule
-from host.rules import Choice, Number
+from host.rules import Choice, Integer, Number
 from hw.config import check_range
 from hw.errors import UsageError
+from hw.fixar.config import CODE_WIDTH, LEAST_CODE_BITS
 
 __all__ = ["FIXAR_DDPG", "FixarDDPGConfig", "FixarDDPGUpdater", "updater"]
 
@@ -39,6 +40,9 @@ class FixarDDPGConfig(DDPGConfig):
     #: Precision qat and qat_errors_full: share of the delay, at its end, in which the ranges of
     #: layers are captured; 1: all steps before the switch, as in FIXAR's Algorithm 1.
     quantization_window: Annotated[float, _SHARE] = 1.0
+    #: Bits of an activation's code where activations have 16 bits (n of FIXAR's Algorithm 1): the
+    #: upper ones of the 16, the others are 0.
+    activation_bits: Annotated[int, Integer(LEAST_CODE_BITS, CODE_WIDTH)] = CODE_WIDTH
 
     @property
     def schedules(self):
@@ -46,6 +50,11 @@ class FixarDDPGConfig(DDPGConfig):
 
     def __post_init__(self):
         super().__post_init__()
+        if self.precision in ("float32", "fixed32") and self.activation_bits != CODE_WIDTH:
+            raise UsageError(
+                f"activation_bits must be {CODE_WIDTH} with precision {self.precision}, "
+                f"not {self.activation_bits}"
+            )
         if self.precision == "float32":
             return
         why = f" with precision {self.precision}"

@@ -32,7 +32,8 @@ class PrecisionSchedule:
     - fixed16_static: activations and errors are SQ(8,8) from the first gradient step on.
     - fixed16_all: as fixed16_static, and weights are SQ(4,12).
 
-    Agents in float32 have no such schedule.
+    Where activations have 16 bits, ``activation_bits`` says how many of them are used: n of
+    Algorithm 1. Agents in float32 have no such schedule.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class PrecisionSchedule:
 
     def __init__(self, config):
         self.precision, self._delay = config.precision, config.quantization_delay
-        self._window = config.quantization_window
+        self._window, self._bits = config.quantization_window, config.activation_bits
         self.shifts, self._captured = None, False
 
     @property
@@ -60,7 +61,7 @@ class PrecisionSchedule:
 
         networks : dict
             Name -> FakeQuantizedMLP, or another object with the attributes ``layers``, ``ranges``,
-            ``capture``, ``activation_shifts`` and ``error_shifts``.
+            ``capture``, ``activation_shifts``, ``activation_bits`` and ``error_shifts``.
         """
         if self.shifts is None and self.precision in _STATIC:
             self._apply(networks, {name: _static(each.layers) for name, each in networks.items()})
@@ -69,7 +70,7 @@ class PrecisionSchedule:
             return
         if clock.steps >= delay and self._captured:
             ranges = {name: each.ranges for name, each in networks.items()}
-            self._apply(networks, shifts(ranges))
+            self._apply(networks, shifts(ranges, self._bits))
             for name, each in networks.items():
                 each.ranges = ranges[name]  # the ranges of which the plan was made stay
         capture = self.shifts is None and clock.steps >= delay - int(delay * self._window)
@@ -81,6 +82,7 @@ class PrecisionSchedule:
         self.shifts = found
         for name, each in networks.items():
             each.activation_shifts = list(found[name]["activation"])
+            each.activation_bits = self._bits
             full = self.precision == "qat_errors_full"
             each.error_shifts = None if full else list(found[name]["error"])
 

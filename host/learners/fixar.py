@@ -72,6 +72,7 @@ class PrecisionSwitch:
 
     def __init__(self, replay: FixarReplay | SentFixarReplay, agent: FixarDDPGConfig) -> None:
         self._replay, self._schedule = replay, PrecisionSchedule(agent)
+        self._bits = agent.activation_bits
         self._networks = {name: _Network(replay, name) for name in replay.learner.networks}
 
     def __call__(self, clock: Clock) -> None:
@@ -101,6 +102,7 @@ class PrecisionSwitch:
         return Precision(
             activations=True,
             errors=not full,
+            activation_bits=self._bits,
             activation_shifts=tuple(activations),
             error_shifts=tuple(errors),
         )

@@ -56,6 +56,7 @@ class FixarReplay(LearningReplay):
             for name in ("activation", "error")
         }
         flags = dict(activations=precision.activations, errors=precision.errors, clear=clear)
+        flags["activation_bits"] = precision.activation_bits
         self.launcher.run([(FixarOpcode.FORMAT, {**flags, **shifts})])
         self.precision = precision
 

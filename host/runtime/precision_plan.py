@@ -30,7 +30,7 @@ OPERAND = _FORMATS.operand
 GRADIENT = SQ(48 - _FORMATS.gradient_sum_fraction, _FORMATS.gradient_sum_fraction)
 
 
-def shift_of(low, high, width, *, signed=True):
+def shift_of(low, high, width, *, signed=True, bits=CODE_WIDTH):
     """The smallest shift s with which the codes ``floor(raw 2^-s + 1/2)`` of all integers ``raw``
     in ``low..high`` fit 16 bits; at most ``width - 16``, even if some codes are clipped with it.
 
@@ -40,16 +40,19 @@ def shift_of(low, high, width, *, signed=True):
         Bits of the integers in full precision.
     signed : bool
         Whether codes have a sign.
+    bits : int
+        Bits of a code, the upper ones of 16; the others are 0.
     """
-    least, most = code_limits(signed)
+    (least, most), cut = code_limits(signed, bits), CODE_WIDTH - bits
     for shift in range(width - CODE_WIDTH):
-        half = 1 << shift >> 1
-        if least <= low + half >> shift and high + half >> shift <= most:
+        places = shift + cut
+        first, last = (number + (1 << places >> 1) >> places << cut for number in (low, high))
+        if least <= first and last <= most:
             return shift
     return width - CODE_WIDTH
 
 
-def shifts(ranges):
+def shifts(ranges, activation_bits=CODE_WIDTH):
     """The shift of each layer's numbers in half precision, from their captured ranges.
 
     Parameters
@@ -57,6 +60,8 @@ def shifts(ranges):
     ranges : dict
         Network's name -> ``{"activation": [(low, high), ...], "error": [(low, high), ...]}``, of
         each layer's input and of the error at its sums, as integers of ACTIVATION and ERROR.
+    activation_bits : int
+        Bits of an activation's code (n of Algorithm 1).
 
     Returns
     -------
@@ -68,9 +73,10 @@ def shifts(ranges):
     common = min(low for low, _ in firsts), max(high for _, high in firsts)
     found = {}
     for name, each in ranges.items():
-        inputs = [shift_of(*common, ACTIVATION.width)]
+        inputs = [shift_of(*common, ACTIVATION.width, bits=activation_bits)]
         hidden = [
-            shift_of(*pair, ACTIVATION.width, signed=False) for pair in each["activation"][1:]
+            shift_of(*pair, ACTIVATION.width, signed=False, bits=activation_bits)
+            for pair in each["activation"][1:]
         ]
         errors = [shift_of(*pair, ERROR.width) for pair in each["error"]]
         found[name] = {"activation": inputs + hidden, "error": errors}

@@ -5,12 +5,14 @@ FORMAT is the switch of FIXAR IV: it says which numbers are codes of 16 bits, an
 
 from amaranth.lib import enum
 
+from hw.fixar.config import CODE_WIDTH, LEAST_CODE_BITS
 from hw.fixar.precision import shift_limits, slots
 from hw.learner.commands import LEARNING, LearnOpcode
 from hw.learner.records import ERRORS as LEARNER_ERRORS
 from hw.learner.records import LEARNER_STATUS, LearnError
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.shell.command import Command, CommandTable, Rule
+from hw.shell.errors import ShellError
 from hw.shell.layout import Field, Layout
 
 __all__ = ["COMMANDS", "ERRORS", "FIXAR", "FIXAR_STATUS", "FixarError", "FixarOpcode"]
@@ -111,6 +113,13 @@ _FORMAT = Command(
             "a byte a slot: errors at the outputs of the critic's layers, then of the actor's",
             3,
         ),
+        Field(
+            "activation_bits",
+            "u32",
+            f"bits of an activation's code, {LEAST_CODE_BITS} to {CODE_WIDTH}, its upper ones: the "
+            f"others are 0; 0 stands for {CODE_WIDTH}",
+            high=CODE_WIDTH,
+        ),
     ),
     rules=(
         Rule(
@@ -120,6 +129,12 @@ _FORMAT = Command(
         ),
         Rule(FixarError.SHIFT, _beyond(0), "every shift of activations is within its limit"),
         Rule(FixarError.SHIFT, _beyond(1), "every shift of errors is within its limit"),
+        Rule(
+            ShellError.FIELD,
+            lambda c, s: (c.activation_bits != 0) & (c.activation_bits < LEAST_CODE_BITS),
+            f"activation_bits is 0, or at least {LEAST_CODE_BITS}",
+            lambda c, s: 52,
+        ),
     ),
 )
 

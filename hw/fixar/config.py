@@ -13,10 +13,15 @@ from hw.learner.config import PARAMETER_SETS
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.nn.optimizer_config import OptimizerConfig
 
-__all__ = ["CELL_WIDTH", "CODE_WIDTH", "FixarConfig", "FixarKernelConfig", "TileLayer"]
+__all__ = ["CELL_WIDTH", "CODE_WIDTH", "FixarConfig", "FixarKernelConfig", "LEAST_CODE_BITS"]
+__all__ += ["MOST_CUT", "TileLayer"]
 
 #: Bits of a number in half precision: two of them share a cell of 32 bits.
 CODE_WIDTH, CELL_WIDTH = 16, 32
+
+#: Fewest bits of an activation's code, and so the most of its lowest bits that are always 0.
+LEAST_CODE_BITS = 8
+MOST_CUT = CODE_WIDTH - LEAST_CODE_BITS
 
 _SIDES = (4, 8, 16)
 _PORT_WORDS = (1, 2, 4)

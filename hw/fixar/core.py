@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import data
 
 from hw.fixar.commands import COMMANDS, FIXAR, FIXAR_STATUS, FixarOpcode, shift_bytes
+from hw.fixar.config import CODE_WIDTH, MOST_CUT
 from hw.fixar.learner import FixarLearner
 from hw.fixar.precision import slots
 from hw.learner.commands import LearnOpcode
@@ -56,10 +57,12 @@ class FixarCore(LearnerCore):
             learner.noise.eq(act.noise),
             learner.seed.eq(act.seed),
         ]
+        bits, cut = command.activation_bits[:5], range(MOST_CUT)
         with m.If(formatting):
             m.d.sync += [
                 learner.half_activations.eq(command.activations),
                 learner.half_errors.eq(command.errors),
+                learner.activation_cut.eq(Cat((bits != 0) & (bits < CODE_WIDTH - k) for k in cut)),
             ]
             for name, kept in shifts.items():
                 half, words = getattr(command, f"{name}s"), getattr(command, f"{name}_shifts")

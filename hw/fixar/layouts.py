@@ -4,7 +4,7 @@ with it."""
 from amaranth import *
 from amaranth.lib import data
 
-from hw.fixar.config import CELL_WIDTH
+from hw.fixar.config import CELL_WIDTH, MOST_CUT
 from hw.fixar.plan import Kind, Regions, Result, Version, plan
 from hw.fixar.precision import slots
 
@@ -64,7 +64,8 @@ class Layouts:
         of a DW's stream. ``source``, ``errors``, ``mask``, ``destination``: addresses of the first
         words in the cells. ``lanes``: a bit for each lane of a sample's last result word: it
         exists. ``shift``: shift of the codes that stream; ``error_shift``: of a DW's tiles;
-        ``code_shift``: of the result's cells. ``seed_shift``: of the cells of the errors that a
+        ``code_shift``: of the result's cells; ``code_cut``: a one for each of their codes' lowest
+        bits that are 0. ``seed_shift``: of the cells of the errors that a
         VALUE begins. ``frame_shift``: of the frame's cells, and so of the actions that a SLOPE
         reads. ``range_slot``: slot of the result's range; slots of activations come first.
     FETCH : a word of what streams
@@ -119,6 +120,7 @@ class Layouts:
                 "shift": SHIFT_WIDTH,
                 "error_shift": SHIFT_WIDTH,
                 "code_shift": SHIFT_WIDTH,
+                "code_cut": MOST_CUT,
                 "seed_shift": SHIFT_WIDTH,
                 "frame_shift": SHIFT_WIDTH,
                 "range_slot": range(sum(slots(config))),

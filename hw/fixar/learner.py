@@ -47,9 +47,10 @@ class FixarLearner(wiring.Component):
     -------
     noise : In(32), seed : In(64)
         Noise and seed of an ACT (``Actions``); steady while it is under way.
-    half_activations, half_errors, activation_shifts, error_shifts : In
-        Whether activations, and errors, are codes of 16 bits; the shift of each slot's codes, 0 in
-        full precision. They change only between commands.
+    half_activations, half_errors, activation_cut, activation_shifts, error_shifts : In
+        Whether activations, and errors, are codes of 16 bits; a one for each of the lowest bits of
+        an activation's code that are 0; the shift of each slot's codes, 0 in full precision. They
+        change only between commands.
     clear : In(1)
         One clock: forget the ranges.
     low, high : Out(signed(32)).array(slots)
@@ -66,7 +67,8 @@ class FixarLearner(wiring.Component):
             data_width=data_width,
             parameter_sets=len(config.parameter_sets),
         )
-        self._given = ("half_activations", "half_errors", "activation_shifts", "error_shifts")
+        self._given = ("half_activations", "half_errors", "activation_cut")
+        self._given += ("activation_shifts", "error_shifts")
         super().__init__(
             {
                 **own.members,
@@ -128,10 +130,10 @@ class FixarLearner(wiring.Component):
             ]
         connect(m, walk.request, parameters.tiles)
         m.d.comb += [
-            *(getattr(table, name).eq(getattr(self, name)) for name in self._given[:2]),
+            *(getattr(table, name).eq(getattr(self, name)) for name in self._given[:3]),
             *(
                 own.eq(given)
-                for name in self._given[2:]
+                for name in self._given[3:]
                 for own, given in zip(getattr(table, name), getattr(self, name), strict=True)
             ),
             table.number.eq(sequencer.number),
@@ -180,6 +182,7 @@ class FixarLearner(wiring.Component):
             samples.acting.eq(sequencer.acting),
             samples.half.eq(self.half_activations),
             samples.shift.eq(self.activation_shifts[0]),
+            samples.cut.eq(self.activation_cut),
             sequencer.intake_done.eq(samples.taken),
             samples.judge.eq(sequencer.errors),
             samples.words.eq(Mux(self.half_activations, sequencer.pairs, sequencer.samples)),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hw.arith.fixed import SQ, UQ
 from hw.config import ConfigBase, check_range, freeze_lists
 from hw.errors import UsageError
-from hw.fixar.config import CODE_WIDTH
+from hw.fixar.config import CODE_WIDTH, LEAST_CODE_BITS
 
 __all__ = ["Precision", "activation_slot", "code_limits", "error_slot", "shift_limits", "slots"]
 
@@ -45,17 +45,21 @@ class Precision(ConfigBase):
     activations, errors : whether these are codes of 16 bits; errors only if activations are.
     activation_shifts, error_shifts : the shifts of the ``slots``: value = code * 2^shift units of
         full precision. They are ignored in full precision; () stands for all zeros.
+    activation_bits : bits of an activation's code, 8 to 16 (n of FIXAR's Algorithm 1). They are the
+        upper ones of its 16: the others are 0, so that shifts and sums are those of 16 bits.
     """
 
     activations: bool = False
     errors: bool = False
     activation_shifts: tuple = ()
     error_shifts: tuple = ()
+    activation_bits: int = CODE_WIDTH
 
     def __post_init__(self):
         freeze_lists(self, "activation_shifts", "error_shifts")
         if self.errors and not self.activations:
             raise UsageError("errors must be full where activations are, not half")
+        check_range("activation_bits", self.activation_bits, LEAST_CODE_BITS, CODE_WIDTH)
 
     def check(self, config):
         """Raises ValueError unless the shifts fit the FixarConfig ``config``: one for each slot, or
@@ -71,11 +75,11 @@ class Precision(ConfigBase):
                 check_range(name, value, 0, limit)
 
 
-def code_limits(signed):
-    """``(lowest, highest)`` code of 16 bits. ``signed``: whether codes have a sign; those of
-    activations after a relu have none."""
+def code_limits(signed, bits=CODE_WIDTH):
+    """``(lowest, highest)`` code of 16 bits, of which all but the upper ``bits`` are 0. ``signed``:
+    whether codes have a sign; those of activations after a relu have none."""
     form = SQ(CODE_WIDTH, 0) if signed else UQ(CODE_WIDTH, 0)
-    return form.low, form.high
+    return form.low, form.high + 1 - (1 << (CODE_WIDTH - bits))
 
 
 def shift_limits(config):

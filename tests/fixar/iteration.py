@@ -25,6 +25,7 @@ def precision_of(config, kind, rng, output_shift):
         errors=kind == "half",
         activation_shifts=tuple(int(s) for s in rng.integers(3, 9, activations)),
         error_shifts=tuple(error_shifts),
+        activation_bits=int(rng.choice([8, 11, 15, 16])),
     )
 
 

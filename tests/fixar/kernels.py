@@ -40,7 +40,7 @@ SMALL = kernel_config(
 )
 
 
-def precision_of(config, kind, frame=7, activation=6, error=6):
+def precision_of(config, kind, frame=7, activation=6, error=6, activation_bits=16):
     """A Precision of one of ``KINDS``; a shift of its own for each layer."""
     activations, errors = slots(config.learner)
     half, half_errors = KINDS[kind]
@@ -49,6 +49,7 @@ def precision_of(config, kind, frame=7, activation=6, error=6):
         errors=half_errors,
         activation_shifts=(frame, *(activation - k % 3 for k in range(activations - 1))) * half,
         error_shifts=tuple(error - k % 3 for k in range(errors)) * half_errors,
+        activation_bits=activation_bits,
     )
 
 
@@ -72,6 +73,7 @@ class FixarProgram(LearnProgram):
             clear=clear,
             activation_shifts=_words(precision.activation_shifts),
             error_shifts=_words(precision.error_shifts),
+            activation_bits=precision.activation_bits % 16,
         )
 
 
@@ -96,6 +98,7 @@ class FixarPrograms(TrainingPrograms):
     def format(self, program):
         kind = self.rng.choice(list(KINDS))
         shifts = dict(frame=self.rng.randint(2, 16), activation=self.rng.randint(2, 16))
+        shifts["activation_bits"] = self.rng.choice([8, 9, 12, 16, 16])
         precision = precision_of(self.config, kind, **shifts, error=self.rng.randint(2, 11))
         program.format(precision, clear=self.rng.randint(0, 1))
 

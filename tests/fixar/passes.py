@@ -54,6 +54,7 @@ class Walk:
             lanes=self._lanes(p),
             shift=stream[p.source_slot] if half else 0,
             code_shift=code[p.result_slot] if result_half and p.result != Result.UPDATE else 0,
+            code_cut=0 if backward else (1 << 16 - self.precision.activation_bits) - 1,
             seed_shift=errors[last] if self.half_e else 0,
             frame_shift=shifts[0] if self.half_x else 0,
             range_slot=p.result_slot + (slots(self.config)[0] if backward else 0),

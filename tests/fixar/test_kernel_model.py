@@ -67,6 +67,13 @@ REFUSED = {
         for name in ("activations", "errors", "clear")
     },
     **{
+        f"activation_bits {bits}": (
+            fields(activation_bits=bits),
+            (Error.FIELD, AT["activation_bits"]),
+        )
+        for bits in (1, 7, 17, 24, 1 << 31)
+    },
+    **{
         f"noise {name}": (acting(noise=bits), (Error.FIELD, ACT_AT["noise"]))
         for name, bits in BITS.items()
     },
@@ -84,6 +91,7 @@ REFUSED = {
 TAKEN = {
     "most": fields(activation_shifts=[0x1010_1010, 0x10, 0], error_shifts=[0x0B0B_0B0B, 0x0B0B, 0]),
     "none": fields(clear=1),
+    **{f"activation_bits {bits}": fields(activation_bits=bits) for bits in (0, 8, 9, 15, 16)},
     # Of what is in full precision, shifts are not read.
     "errors full, with shifts": fields(errors=0, error_shifts=[5, 0, 0]),
     "both full, with shifts": fields(

@@ -100,6 +100,7 @@ class ActorOutputs(wiring.Component):
                 ]
         m.d.comb += [
             coder.shift.eq(self.pass_.code_shift),
+            coder.cut.eq(self.pass_.code_cut),
             self.slope.valid.eq(lane_valid & back),
             self.slope.keep.eq(tag.keep),
             self.slope.value.eq(coder.value),

@@ -176,6 +176,7 @@ class ResultWriter(wiring.Component):
             i.relu.eq(hidden),
             i.half.eq(hidden & pass_.half_x | error & pass_.half_e),
             i.code_shift.eq(pass_.code_shift),
+            i.code_cut.eq(pass_.code_cut),
             i.code_signed.eq(error),
             i.keep.eq(Mux(self.acting, 0, result.keep)),
             i.word.eq(self.sums.word),

@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.quantize import Quantize, quantize
 from hw.fixar.batch.frame import FIELDS, QUAD
 from hw.fixar.batch.intake_walk import IntakeWalk
-from hw.fixar.config import CELL_WIDTH
+from hw.fixar.config import CELL_WIDTH, MOST_CUT
 from hw.fixar.numbers.encode import ENCODE_LATENCY, encode
 from hw.fixar.precision import shift_limits
 from hw.learner.records import record_words
@@ -75,9 +75,10 @@ class Intake(wiring.Component):
     start : In(1), batch : In
         ``start``, one clock: read ``batch`` experiences, at least one. Not before ``done`` of the
         batch before.
-    acting : In(1), half : In(1), shift : In
-        ``acting``: the batch holds observations alone, which become s. ``half`` and ``shift``:
-        precision and shift of the frame. All, and ``batch``, are steady from ``start`` to ``done``.
+    acting : In(1), half : In(1), shift : In, cut : In(8)
+        ``acting``: the batch holds observations alone, which become s. ``half``, ``shift``,
+        ``cut``: precision and shift of the frame, and a one for each lowest bit of its codes that
+        is 0. All, and ``batch``, are steady from ``start`` to ``done``.
     address : Out, beat : In(data_width)
         An address of the batch memory, and the beat of that word one clock later.
     write : Out(write_layout(config)).array(cores)
@@ -109,6 +110,7 @@ class Intake(wiring.Component):
                 "acting": In(1),
                 "half": In(1),
                 "shift": In(range(shift_limits(config)[0] + 1)),
+                "cut": In(MOST_CUT),
                 "address": Out(range(self._depth)),
                 "beat": In(data_width),
                 "write": Out(write_layout(config)).array(config.cores),
@@ -133,7 +135,7 @@ class Intake(wiring.Component):
         raw, wide, cells, codes = [], [], [], []
         for k, number in enumerate(numbers):
             value, clipped = quantize(m, number, self.config.arithmetic.activation, name=f"raw_{k}")
-            cell, beyond = encode(m, value, self.half, self.shift, name=f"cell_{k}")
+            cell, beyond = encode(m, value, self.half, self.shift, self.cut, name=f"cell_{k}")
             raw.append(value), wide.append(clipped), cells.append(cell), codes.append(beyond)
         self._range(m, delay(m, step.used, _RAW, name="used"), raw)
         valid = delay(m, valid, _CELL, name="cell_valid", reset=True)

@@ -35,10 +35,10 @@ class Samples(wiring.Component):
         not allowed, the index of the first such record, and the batch's largest weight.
     take : In(1), taken : Out(1)
         One clock each. ``take``: the loaded batch goes to the cells. ``taken``: it is there.
-    acting, half, shift : In
-        ``acting``: the batch that is taken holds observations alone. ``half`` and ``shift``: the
-        frame's cells are codes, and their shift. Steady from the clock after ``take`` until
-        ``taken``; ``half`` on to ``judged``.
+    acting, half, shift, cut : In
+        ``acting``: the batch that is taken holds observations alone. ``half``, ``shift``, ``cut``:
+        the frame's cells are codes, their shift, a one for each lowest bit that is 0. Steady from
+        the clock after ``take`` until ``taken``; ``half`` on to ``judged``.
     write : Out([cores] of cell)
         A word of the frame for the cells of each core.
     low, high, saturations : Out
@@ -75,7 +75,7 @@ class Samples(wiring.Component):
                 **{name: memory[name] for name in ("begin", "batch", "take")},
                 **{name: memory[name] for name in ("loaded", "bad", "bad_index", "weight")},
                 "taken": Out(1),
-                **{name: intake[name] for name in ("acting", "half", "shift")},
+                **{name: intake[name] for name in ("acting", "half", "shift", "cut")},
                 "write": Out(data.ArrayLayout(cell, config.cores)),
                 **{name: intake[name] for name in ("low", "high", "saturations")},
                 "judge": In(1),
@@ -115,7 +115,7 @@ class Samples(wiring.Component):
             memory.address[0].eq(Mux(reading, intake.address, errors.address)),
             *(
                 getattr(intake, name).eq(getattr(self, name))
-                for name in ("batch", "acting", "half", "shift")
+                for name in ("batch", "acting", "half", "shift", "cut")
             ),
             intake.beat.eq(memory.beat),
             self.taken.eq(intake.done),

@@ -4,14 +4,14 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
+from hw.fixar.config import CELL_WIDTH, CODE_WIDTH, MOST_CUT
 from hw.fixar.layouts import SHIFT_WIDTH, cells_layout
 from hw.fixar.numbers.rounding import Rounding
 from hw.stream.delay import delay
 
 __all__ = ["Coder", "Collect"]
 
-_CODE = Rounding(CODE_WIDTH - 1, 1)
+_CODE = Rounding(CODE_WIDTH - 1, 1, MOST_CUT)
 
 
 class Coder(wiring.Component):
@@ -20,8 +20,9 @@ class Coder(wiring.Component):
 
     Members
     -------
-    half, shift : In, with ``value``
-        Whether the cell holds codes, and their shift.
+    half, shift, cut : In, with ``value``
+        Whether the cell holds codes, and their shift; a one for each of a code's lowest bits that
+        are 0: the code is rounded half up to the bit above them.
     value : In([2] of signed(32))
         Numbers of both samples.
     cell : Out(32), clipped : Out(2)
@@ -35,6 +36,7 @@ class Coder(wiring.Component):
             {
                 "half": In(1),
                 "shift": In(SHIFT_WIDTH),
+                "cut": In(MOST_CUT),
                 "value": In(data.ArrayLayout(signed(CELL_WIDTH), 2)),
                 "cell": Out(CELL_WIDTH),
                 "clipped": Out(2),
@@ -44,7 +46,13 @@ class Coder(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         stages = _CODE.controls(
-            m, CELL_WIDTH + 1, self.shift, C(1, 1), name="code", checked=self.half
+            m,
+            CELL_WIDTH + 1,
+            self.shift,
+            C(1, 1),
+            name="code",
+            checked=self.half,
+            cut=Mux(self.half, self.cut, 0),
         )
         s3_half = delay(m, self.half, self.LATENCY - 1, name="half")
         half = delay(m, s3_half, 1, name="s3_half")

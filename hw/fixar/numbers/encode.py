@@ -9,13 +9,14 @@ __all__ = ["ENCODE_LATENCY", "encode"]
 ENCODE_LATENCY = 2
 
 
-def encode(m, raw, half, shift, *, name):
+def encode(m, raw, half, shift, cut, *, name):
     """``(cell, clipped)`` of ``raw``, ``ENCODE_LATENCY`` clocks ago: free-running.
 
         code = clip(floor(raw * 2^-shift + 1/2))        16 bits, signed
 
     half : the cell is a code, in both halves; else it is ``raw``, and nothing is clipped. ``half``
-    and ``shift`` are steady.
+    and ``shift`` are steady, as is ``cut``: a one for each of a code's lowest bits that are 0; the
+    code is rounded half up to the bit above them.
     """
     wide = signed(CELL_WIDTH + 1)
     shifted = Signal(wide, name=f"{name}_shifted", reset_less=True)
@@ -25,10 +26,13 @@ def encode(m, raw, half, shift, *, name):
     cell = Signal(CELL_WIDTH, name=f"{name}_cell", reset_less=True)
     clipped = Signal(name=f"{name}_clipped", reset_less=True)
     sign, above = rounded[-1], rounded[CODE_WIDTH - 1 :]
+    # Ones in all places below the last that is rounded to, and one more, add half of it.
+    ones = Signal(CODE_WIDTH, name=f"{name}_ones")
     m.d.comb += [
-        rounded.eq((shifted + 1) >> 1),
+        ones.eq(Mux(half, cut, 0)),
+        rounded.eq(((shifted | ones) + 1) >> 1),
         beyond.eq(half & (above != sign.replicate(len(above)))),
-        code.eq(Mux(beyond, Cat((~sign).replicate(CODE_WIDTH - 1), sign), rounded)),
+        code.eq(Mux(beyond, Cat((~sign).replicate(CODE_WIDTH - 1), sign), rounded) & ~ones),
     ]
     m.d.sync += [
         shifted.eq(Cat(C(0, 1), raw).as_signed() >> Mux(half, shift, 0)),

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
+from hw.fixar.config import CELL_WIDTH, CODE_WIDTH, MOST_CUT
 from hw.fixar.numbers.rounding import LARGEST_SHIFT, Rounding
 from hw.shared import SharedModule
 from hw.stream.delay import delay
@@ -17,7 +17,7 @@ __all__ = ["RoundAndEncode", "round_and_encode_layout"]
 #: Lanes whose clipped numbers are counted in one clock.
 _COUNTED = 4
 
-_CODE = Rounding(CODE_WIDTH - 1, 1)
+_CODE = Rounding(CODE_WIDTH - 1, 1, MOST_CUT)
 _CODE_BITS = CELL_WIDTH + 1  # a code's shift begins at the number's lowest bit: one below it
 
 
@@ -33,6 +33,7 @@ def round_and_encode_layout(side, width):
             "half": 1,
             "code_shift": range(LARGEST_SHIFT + 1),
             "code_signed": 1,
+            "code_cut": MOST_CUT,
             "keep": 2,
             "mask": data.ArrayLayout(2, side),
             "word": data.ArrayLayout(2 * width, side),
@@ -79,6 +80,8 @@ class RoundAndEncode(wiring.Component):
         relu : negative numbers become 0.
         half : cells are codes, of both samples; else they are the first sample's number.
         code_shift, code_signed : of the codes; those without a sign are of numbers that have none.
+        code_cut : a one for each of a code's lowest bits that are 0; the code is rounded half up to
+        the bit above them.
         keep : which samples there are, for ``saturated``; the second only with ``pair``.
         mask : for each lane, a bit for each sample; if it is 0, the number is 0.
     value : Out({valid, number: [side] of two signed(32)})
@@ -117,15 +120,17 @@ class RoundAndEncode(wiring.Component):
         number_stages = number.controls(m, end - begin, right, i.error, name="number")
         late = {
             name: delay(m, getattr(i, name), self.VALUE_LATENCY, name=name)
-            for name in ("half", "code_shift", "code_signed")
+            for name in ("half", "code_shift", "code_signed", "code_cut")
         }
         code_stages = []
         for k, full_shift in enumerate((0, LARGEST_SHIFT)):
             # The halves of a full number pass as codes without a sign that nothing clips.
             half = late["half"]
             shift, narrow = Mux(half, late["code_shift"], full_shift), half & late["code_signed"]
-            stages = _CODE.controls(m, _CODE_BITS, shift, narrow, name=f"code_{k}", checked=half)
-            code_stages += stages
+            cut = Mux(half, late["code_cut"], 0)
+            code_stages += _CODE.controls(
+                m, _CODE_BITS, shift, narrow, name=f"code_{k}", checked=half, cut=cut
+            )
         m.d.comb += [
             self.value.valid.eq(delay(m, i.valid, self.VALUE_LATENCY, name="valued", reset=True)),
             self.cell.valid.eq(delay(m, i.valid, self.LATENCY, name="valid", reset=True)),

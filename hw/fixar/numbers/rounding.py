@@ -26,10 +26,13 @@ class Rounding:
 
     low, high : the wide format has ``low + high`` bits and a sign, the narrow one ``low`` bits and
         a sign
+    cut : of how many of a result's lowest bits a number may say that they are 0, and the bit above
+        them the last that is rounded to, half up
     """
 
     low: int
     high: int
+    cut: int = 0
 
     LATENCY = 4
 
@@ -42,15 +45,15 @@ class Rounding:
         """The layout of the controls, for an ``x`` of ``width`` bits."""
         beyond = width - (self.low + 2)
         return data.StructLayout(
-            {"coarse": 2, "fine": 2, "whole": 1, "narrow": 1, "beyond": beyond}
+            {"coarse": 2, "fine": 2, "whole": 1, "narrow": 1, "beyond": beyond, "cut": self.cut}
         )
 
-    def controls(self, m, width, shift, narrow, *, name, checked=1):
+    def controls(self, m, width, shift, narrow, *, name, checked=1, cut=0):
         """Returns a list: the controls of now and of 1, 2, 3 clocks ago, shared by all numbers of a
         clock.
 
         shift : 0 to 16; narrow : whether the format is the narrow one; checked : whether anything
-        is clipped.
+        is clipped; cut : a one for each of the lowest bits that are 0.
         """
         layout = self.layout(width)
         now = Signal(layout, name=f"{name}_0")
@@ -61,6 +64,7 @@ class Rounding:
             now.fine.eq(shift[0:2]),
             now.whole.eq(shift[4]),
             now.narrow.eq(narrow),
+            now.cut.eq(cut),
             # A one for each bit from ``first`` on that must be as the sign is, as far as is known
             # before the number is rounded: but for the lowest such.
             now.beyond.eq(Cat(checked & (first + k >= limit) for k in range(len(now.beyond)))),
@@ -122,15 +126,17 @@ class Rounding:
         chosen = Signal(width + 1, name=f"{name}_chosen")
         total = Signal(width, name=f"{name}_total")
         bits, place, rounded_place = chosen[1:], Signal(name=f"{name}_place"), Signal()
+        # Ones in all places below the last, and the carry, add half of the last place.
+        ones = Cat(third.cut[1:], Const(0, low))[:low]
         forced = Cat(
-            _forced(bits[:low], s2_low),
+            _forced(bits[:low], s2_low) | ones,
             _forced(bits[low:-1], s2_high),
             _forced(bits[-1:], s2_top),
         )
         large, small = Signal(name=f"{name}_large"), Signal(name=f"{name}_small")
         m.d.comb += [
             chosen.eq(Mux(third.whole, s2_whole, s2_x)),
-            total.eq(forced + (chosen[0] & ~s2_far)),
+            total.eq(forced + ((chosen[0] | third.cut[:1].any()) & ~s2_far)),
             place.eq(Mux(third.narrow, bits[low], bits[-1])),
             rounded_place.eq(Mux(third.narrow, total[low], total[-1])),
             large.eq(~s2_sign & ~s2_far & (place | rounded_place)),
@@ -146,7 +152,9 @@ class Rounding:
 
         # Stage 4.
         largest = Cat(Const(-1, low), (~last.narrow).replicate(self.high), Const(0, 1))
-        return register(Mux(s3_large, largest, Cat(s3_low, s3_high)), "result"), s3_clipped
+        kept = ~Cat(last.cut, Const(0, width))[:width]
+        result = Mux(s3_large, largest, Cat(s3_low, s3_high)) & kept
+        return register(result, "result"), s3_clipped
 
 
 def _extended(bits, sign, width):

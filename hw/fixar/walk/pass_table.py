@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.fixar.config import MOST_CUT
 from hw.fixar.layouts import SHIFT_WIDTH, Layouts
 from hw.fixar.plan import Kind, Result, plan
 from hw.fixar.precision import slots
@@ -35,6 +36,8 @@ class PassTable(wiring.Component):
         Position of the pass in ``plan``.
     half_activations, half_errors : In(1)
         Whether these are codes of 16 bits.
+    activation_cut : In(8)
+        A one for each of the lowest bits of an activation's code that are 0.
     activation_shifts, error_shifts : In([slots] of shifts)
         Shift of each slot's codes; 0 in full precision.
     samples, pairs : In
@@ -64,6 +67,7 @@ class PassTable(wiring.Component):
                 "number": In(range(len(self.plan))),
                 "half_activations": In(1),
                 "half_errors": In(1),
+                "activation_cut": In(MOST_CUT),
                 "activation_shifts": In(SHIFT_WIDTH).array(activations),
                 "error_shifts": In(SHIFT_WIDTH).array(errors),
                 "samples": In(count),
@@ -117,6 +121,7 @@ class PassTable(wiring.Component):
                     activation_shifts[row.result_slot],
                 )
             ),
+            self.pass_.code_cut.eq(Mux(codes_errors, 0, self.activation_cut)),
             self.pass_.seed_shift.eq(error_shifts[len(self.config.hidden)]),
             self.pass_.frame_shift.eq(activation_shifts[0]),
             self.weights.eq(row.weights),

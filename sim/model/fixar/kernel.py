@@ -3,7 +3,7 @@
 import numpy as np
 
 from hw.fixar.commands import FIXAR, FIXAR_STATUS, shift_bytes
-from hw.fixar.config import FixarKernelConfig
+from hw.fixar.config import CODE_WIDTH, FixarKernelConfig
 from hw.fixar.precision import Precision, slots
 from hw.replay.records import Error
 from sim.model.fixar.learner import FixarTrainer
@@ -49,6 +49,7 @@ class FixarCore(LearnerCore):
             Precision(
                 activations=bool(c.activations),
                 errors=bool(c.errors),
+                activation_bits=c.activation_bits or CODE_WIDTH,
                 activation_shifts=activations,
                 error_shifts=errors,
             )

@@ -100,7 +100,8 @@ class FixarNetwork:
     def _activation_target(self, position, signed=False):
         slot = activation_slot(self.config, self.name, position)
         shifts = self.precision.activation_shifts
-        return self.precision.activations, shifts[slot] if shifts else 0, signed
+        shift = shifts[slot] if shifts else 0
+        return self.precision.activations, shift, signed, self.precision.activation_bits
 
     def _error_target(self, position):
         shifts = self.precision.error_shifts

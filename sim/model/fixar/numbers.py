@@ -64,24 +64,26 @@ def _operands(weights, drop, high):
     return result
 
 
-def encode(values, half, shift, signed):
+def encode(values, half, shift, signed, bits=CODE_WIDTH):
     """``(Cells, saturations)`` of ``values`` [features, batch], numbers of full precision. If
     ``half``, each becomes the code ``floor(value / 2**shift + 1/2)``, clipped to the limits of
-    signed or unsigned codes, and ``saturations`` is how many were clipped. If not, upper and lower
+    signed or unsigned codes, and ``saturations`` is how many were clipped; all but its upper
+    ``bits`` are 0, and it is rounded half up to the lowest of these. If not, upper and lower
     16 bits are separated, and nothing is clipped."""
     words = np.empty((values.shape[0], values.shape[1] * (1 if half else 2)))
-    saturations = _encode(values, words, half, shift, *code_limits(signed))
+    cut = CODE_WIDTH - bits
+    saturations = _encode(values, words, half, shift, cut, *code_limits(signed, bits))
     return Cells(words, shift if half else 0, half), saturations
 
 
 @compiled
-def _encode(values, words, half, shift, low, high):
+def _encode(values, words, half, shift, cut, low, high):
     saturations, batch = 0, values.shape[1]
-    unit = 0.5**shift
+    unit, step = 0.5 ** (shift + cut), 2.0**cut
     for i in range(values.shape[0]):
         for b in range(batch):
             if half:
-                code = np.floor(values[i, b] * unit + 0.5)
+                code = np.floor(values[i, b] * unit + 0.5) * step
                 inside = min(max(code, low), high)
                 saturations += inside != code
                 words[i, b] = inside
@@ -112,7 +114,7 @@ def finish(sums, begin, source, drop, limits, *, mask=None, relu=False, target=N
     limits : lowest and highest number, to which numbers are clipped.
     mask : [features, batch]; where it is not above 0, the number becomes 0. None for no mask.
     relu : numbers below 0 become 0.
-    target : ``(half, shift, signed)`` of the Cells, as for ``encode``; None if none are made.
+    target : ``(half, shift, signed, bits)`` of the Cells, as for ``encode``; None if none are made.
     """
     batch = sums.shape[1] if source.half else sums.shape[1] // 2
     values = np.empty((sums.shape[0], batch))

@@ -27,7 +27,7 @@ async def run(dut, batch):
     writes, clock = [], 0
     limit = CASE["steps"][batch["acting"]] * batch["count"] + CASE["latency"]
     reader = cocotb.start_soon(memory(dut, batch["rows"]))
-    for name in ("acting", "half", "shift"):
+    for name in ("acting", "half", "shift", "cut"):
         getattr(dut, name).value = batch[name]
     dut.batch.value, dut.start.value = batch["count"], 1
     while True:
@@ -51,7 +51,7 @@ async def run(dut, batch):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def batches(dut):
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
-    for name in ("start", "batch", "acting", "half", "shift"):
+    for name in ("start", "batch", "acting", "half", "shift", "cut"):
         getattr(dut, name).value = 0
     await reset(dut)
     for number, batch in enumerate(CASE["batches"]):

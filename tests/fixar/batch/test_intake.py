@@ -33,22 +33,22 @@ def numbers(shape, rng, spread):
     return np.where(rng.random(shape) < 0.1, rng.choice(corners, shape), usual)
 
 
-def cells_of(config, values, half, shift):
+def cells_of(config, values, half, shift, bits):
     """uint32 [features, batch] cells, and how many codes were clipped."""
-    cells, clipped = encode(values.astype(np.float64), half, shift, True)
+    cells, clipped = encode(values.astype(np.float64), half, shift, True, bits)
     if not half:
         return values.astype(np.uint32), 0
     codes = cells.words.astype(np.int64).astype(np.uint32) & 0xFFFF
     return codes << 16 | codes, clipped
 
 
-def writes_of(config, fields, half, shift):
+def writes_of(config, fields, half, shift, bits):
     """``[core, bits]`` of every write in order, and the codes that were clipped."""
     layout, side, clipped = write_layout(config), config.side, 0
     words = {}
     for name, values in fields.items():
         first = 0 if name == "action" else config.action
-        cells, beyond = cells_of(config, values.T, half, shift)
+        cells, beyond = cells_of(config, values.T, half, shift, bits)
         clipped += beyond
         features = -(-(first + len(cells)) // side) * side
         frame = np.zeros((features, len(values)), np.uint32)
@@ -67,7 +67,7 @@ def writes_of(config, fields, half, shift):
 
 
 def batch_of(
-    config, data_width, count, rng, *, half=False, shift=0, acting=False, spread=8, sign=0
+    config, data_width, count, rng, *, half=False, shift=0, bits=16, acting=False, spread=8, sign=0
 ):
     """What the bench needs of a batch."""
     size = observation_granules(config) if acting else 1 + record_granules(config)
@@ -83,7 +83,7 @@ def batch_of(
         raw, clipped = quantize(values, config.arithmetic.activation)
         fields[name] = raw
         saturations += int(np.count_nonzero(clipped))
-    writes, clipped = writes_of(config, fields, half, shift)
+    writes, clipped = writes_of(config, fields, half, shift, bits)
     seen, number = (
         np.concatenate([x.ravel() for x in fields.values()]),
         config.arithmetic.activation,
@@ -94,6 +94,7 @@ def batch_of(
         acting=int(acting),
         half=int(half),
         shift=shift,
+        cut=(1 << 16 - bits) - 1,
         count=count,
         rows=[int.from_bytes(data[at : at + step], "little") for at in range(0, len(data), step)],
         writes=writes,
@@ -114,6 +115,9 @@ def test_intake(simulate, name):
         (1, dict(spread=1000)),
         (most, half | dict(shift=16, spread=1500)),
         (most - 1, half | dict(shift=11)),
+        (most, half | dict(shift=9, bits=8, spread=12)),
+        (most, half | dict(shift=7, bits=11)),
+        (most, dict(bits=8)),
         (most, acting),
         (1, half | dict(shift=0, spread=0.1)),
         (min(most, cores + 1), acting | half | dict(shift=12)),

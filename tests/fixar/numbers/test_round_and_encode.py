@@ -30,12 +30,14 @@ def finished(word, mask):
         number = max(number, 0)
     number *= mask
     low, high = (-(1 << 15), (1 << 15) - 1) if word["code_signed"] else (0, (1 << 16) - 1)
-    code, code_clipped = clip(rounded(number, word["code_shift"]), low, high)
+    cut = int(word["code_cut"]).bit_length()
+    code = rounded(number, word["code_shift"] + cut) << cut
+    code, code_clipped = clip(code, low, high + 1 - (1 << cut))
     return number, code, clipped, word["half"] and code_clipped
 
 
 def test_reference():
-    word = dict(error=1, relu=0, half=1, code_signed=1, shift=0, code_shift=0)
+    word = dict(error=1, relu=0, half=1, code_signed=1, shift=0, code_shift=0, code_cut=0)
     assert finished({**word, "sum": (5 << 23) + (1 << 22)}, 1) == (6, 6, False, False)
     assert finished({**word, "sum": (5 << 23) + (1 << 22) - 1}, 1) == (5, 5, False, False)
     assert finished({**word, "sum": -1 << 22}, 1) == (0, 0, False, False)
@@ -46,6 +48,10 @@ def test_reference():
     word.update(error=0, relu=1, code_signed=0)
     assert finished({**word, "sum": -1 << 60}, 1) == (0, 0, True, False)
     assert finished({**word, "sum": 65535 << 23, "shift": 1}, 1) == (131070, 65535, False, True)
+    word.update(code_cut=15)  # 12 bits
+    assert finished({**word, "sum": 23 << 23}, 1)[:2] == (23, 16)
+    assert finished({**word, "sum": 24 << 23}, 1)[:2] == (24, 32)
+    assert finished({**word, "sum": 65535 << 23}, 1) == (65535, 65520, False, True)
 
 
 def sums(rng, shift, code_shift, error, width):
@@ -91,6 +97,7 @@ def words(rng, side, count):
             half=half,
             code_shift=int(rng.choice(shifts)),
             code_signed=int(error or not relu),
+            code_cut=(1 << int(rng.integers(9))) - 1 if rng.random() < 0.7 else 0,
             keep=int(rng.choice([0, 1, 3])) if pair else int(rng.integers(2)),
         )
         width = WIDTH if pair else 2 * WIDTH

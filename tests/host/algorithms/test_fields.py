@@ -88,6 +88,7 @@ precision float32: float32, fixed32, qat, qat_errors_full, fixed16_captured, fix
 fixed16_all
 quantization_delay none: 0 to 2^40 or none
 quantization_window 1.0: in (0, 1]
+activation_bits 16: 8 to 16
 """,
     "td3": EVERY + REPLAY + NOISE + """
 hidden 256,256:
@@ -177,7 +178,7 @@ ENDS = {
 
 
 #: What another field must be, for a field to have what its rule allows.
-BESIDE = {"code_bits": {"code_width": 16}}
+BESIDE = {"code_bits": {"code_width": 16}, "activation_bits": {"precision": "qat"}}
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
