@@ -54,3 +54,13 @@ def test_a_state_without_bits_is_of_the_kernel_s():
         other = AdvantageEstimator(kernel, Standardization(code_bits=5))
         with pytest.raises(ValueError, match="standardization must be the checkpoint's"):
             other.load_state_dict(state)
+
+
+def test_the_card_clips_at_the_bits():
+    """As many numbers as a kernel that has no more bits."""
+    arguments, clipped = rollout(np.random.default_rng(0), 40, 8), []
+    for config, bits in ((WIDER, 8), (CODES, None)):
+        ways = Standardization(rewards="block", values="restored", deviations=1, code_bits=bits)
+        with opened("model", config) as kernel:
+            clipped.append(AdvantageEstimator(kernel, ways).estimate(*arguments).statistics)
+    assert clipped[0] == clipped[1] and clipped[0]["clipped"] > 100
