@@ -9,7 +9,7 @@ import random
 from dataclasses import fields, is_dataclass, replace
 
 from hw.designs import DESIGNS
-from hw.fa3c.config import ROLES
+from hw.fa3c.config import LAYOUTS, ROLES
 from hw.learner.algorithms.registry import ALGORITHMS
 from hw.learner.chain.config import KINDS
 from hw.nn.activation import ACTIVATIONS
@@ -104,6 +104,9 @@ VALUES = {
         "hidden": _some(0, 2, 1, 16, 17),
         "outputs": _one_of(2, 3, 16, 17),
         "lanes": _one_of(1, 1, 2, 4),
+        "layout": _one_of(*LAYOUTS),
+        "global_masters": _one_of(1, 2),
+        "local_masters": _one_of(2, 4, 8),
         "units": _some(1, 2, *ROLES),
         "batch": _one_of(1, 2, 8),
         "steps": _one_of(1, 3, 16, 32),

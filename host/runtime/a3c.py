@@ -100,9 +100,7 @@ class ActorCritic:
         self.launcher.claim = kernel.claims.make(repr(self), takeover=takeover)
         try:
             kernel.check()
-            image, local = self.config.theta_bytes, self.config.local_bytes
-            sizes = dict.fromkeys(IMAGES, image) | {"local0": local, "local1": local}
-            for name, size in sizes.items():
+            for name, size in self.config.buffer_bytes.items():
                 self.launcher.pointers[name] = kernel.buffer(name, size)
             self.launcher.run([])
         except BaseException:

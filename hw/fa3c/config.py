@@ -13,10 +13,8 @@ from hw.fa3c.rows import ROW, ROW_BYTES
 from hw.shell.axi import EngineConfig
 from hw.shell.command import MAX_BEATS, round_up
 
-__all__ = ["LINE_ROWS", "ROLES", "SLOTS", "STRIPES", "Fa3cConfig"]
+__all__ = ["LAYOUTS", "LINE_ROWS", "ROLES", "SLOTS", "Fa3cConfig"]
 
-#: Number of masters over which snapshots and rollouts are spread, in blocks of 16 rows.
-STRIPES = 2
 #: Partial sums of a PE.
 SLOTS = 32
 #: Rows of a line of a feature map, at most.
@@ -24,6 +22,9 @@ LINE_ROWS = 32
 
 #: Roles of a compute unit: it executes inferences, trainings, or both.
 ROLES = ("infer", "train", "any")
+
+#: How BW gets its weights: FA3C's transpose unit (4.4), and its alternatives (5.4).
+LAYOUTS = ("tlu", "alt1", "alt2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class Fa3cConfig(ConfigBase):
     outputs : outputs of the last layer, which is linear: logits of the actions, then the value.
     lanes : a compute unit has lanes x 16 PEs.
     units : the role of each of 1 to 8 compute units, "infer", "train" or "any".
+    layout : how BW gets its weights: "tlu", by a transpose unit, or as one of FA3C's alternatives:
+        "alt1", from the rows of FW, or "alt2", from a second image of theta, which is transposed.
     batch : agents of one inference, at most.
     steps : samples of a training task, at most (t_max).
     agents : number of agents that have a rollout.
@@ -48,6 +51,9 @@ class Fa3cConfig(ConfigBase):
     drain_words : words of outputs that a compute unit makes from its sums in a clock.
     parameter_rows : rows of a unit's parameter buffer; the largest convolution must fit.
     ultra_ram : whether memories of 2048 rows and more may be UltraRAM.
+    global_masters : masters of theta and squares: 1 for both, or 2, one for each.
+    local_masters : masters over which snapshots and rollouts are spread, in blocks of 16 rows: 2,
+        4 or 8.
     engine : width and bursts of all masters.
     """
 
@@ -61,6 +67,7 @@ class Fa3cConfig(ConfigBase):
     outputs: int = 19
     lanes: int = 4
     units: tuple = ("infer", "train", "infer", "train")
+    layout: str = "tlu"
     batch: int = 4
     steps: int = 5
     agents: int = 16
@@ -70,6 +77,8 @@ class Fa3cConfig(ConfigBase):
     drain_words: int = 2
     parameter_rows: int = 4096
     ultra_ram: bool = True
+    global_masters: int = 1
+    local_masters: int = 2
     engine: EngineConfig = EngineConfig(burst_beats=16)
 
     def __post_init__(self):
@@ -83,7 +92,7 @@ class Fa3cConfig(ConfigBase):
         for number, layer in enumerate(self.layers):
             self._check_layer(number, layer)
         most = MAX_BEATS * self.engine.beat_bytes // ROW_BYTES
-        check_range("rows of parameters", self.theta_rows, 1, most, ", the beats of a request")
+        check_range("rows of parameters", self.snapshot_rows, 1, most, ", the beats of a request")
         # Requests for maps are shorter than that, also for a whole batch: a line of a convolution
         # has at most LINE_ROWS rows, a dense layer has a row of parameters for each input.
 
@@ -125,6 +134,8 @@ class Fa3cConfig(ConfigBase):
         for work in ("infer", "train"):
             if not self.units_for(work):
                 raise UsageError(f"units must have one that can {work}, not {self.units!r}")
+        if self.layout not in LAYOUTS:
+            raise UsageError(f"layout must be {', '.join(LAYOUTS)}, not {self.layout!r}")
         check_range("batch", self.batch, 1, 8)
         check_range("steps", self.steps, 1, SLOTS)
         check_range("agents", self.agents, self.batch, 256, " (no fewer than the batch)")
@@ -134,6 +145,9 @@ class Fa3cConfig(ConfigBase):
             if getattr(self, name) not in (1, 2, 4, 8, 16):
                 raise UsageError(f"{name} must be 1, 2, 4, 8 or 16, not {getattr(self, name)!r}")
         check_range("parameter_rows", self.parameter_rows, 64, 1 << 16)
+        check_range("global_masters", self.global_masters, 1, 2)
+        if self.local_masters not in (2, 4, 8):
+            raise UsageError(f"local_masters must be 2, 4 or 8, not {self.local_masters!r}")
 
     def _check_layer(self, number, layer):
         """The limits that a compute unit sets: slots, lines, rows of parameters."""
@@ -213,20 +227,47 @@ class Fa3cConfig(ConfigBase):
 
     @property
     def theta_rows(self):
-        """Rows of theta; squares and a snapshot have as many."""
+        """Rows of theta; squares have as many."""
         return sum(layer.rows for layer in self.layers)
 
     @property
+    def transposed_rows(self):
+        """Rows of the transposed image of theta, which ``layout`` "alt2" has: of all layers but the
+        first, which has no BW."""
+        return self.theta_rows - self.layers[0].rows if self.layout == "alt2" else 0
+
+    @property
+    def transposed_base(self):
+        """Rows from a patch of theta to that of its transposed image."""
+        return self.theta_rows - self.layers[0].rows
+
+    @property
+    def snapshot_rows(self):
+        """Rows of a snapshot, and of the buffer of theta: theta, then its transposed image."""
+        return self.theta_rows + self.transposed_rows
+
+    @property
     def request_rows(self):
-        """Rows of the longest request to memory: theta, a sample's map, or a task's observations,
-        outputs or errors."""
+        """Rows of the longest request to memory: a snapshot, a sample's map, or a task's
+        observations, outputs or errors."""
         observations, others = self.batch * self.map_rows[0], self.samples * self.map_rows[-1]
-        return max(self.theta_rows, *self.map_rows, observations, others)
+        return max(self.snapshot_rows, *self.map_rows, observations, others)
 
     @property
     def theta_bytes(self):
-        """Bytes of theta in memory; squares have as many."""
+        """Bytes of theta, as LOAD and STORE move it; squares have as many."""
         return self.theta_rows * ROW_BYTES
+
+    @property
+    def buffer_bytes(self):
+        """``{name: bytes}`` of the buffers beside the host's."""
+        images = {"theta": self.snapshot_rows * ROW_BYTES, "squares": self.theta_bytes}
+        return images | dict.fromkeys(self.local_names, self.local_bytes)
+
+    @property
+    def local_names(self):
+        """Names of the local masters, each with one buffer of the same name."""
+        return tuple(f"local{number}" for number in range(self.local_masters))
 
     @property
     def step_rows(self):
@@ -235,18 +276,18 @@ class Fa3cConfig(ConfigBase):
 
     @property
     def local_rows(self):
-        """Rows of local memory on both masters together: first snapshots, then rollouts."""
-        return self.snapshots * self.theta_rows + self.agents * self.steps * self.step_rows
+        """Rows of local memory on all masters together: first snapshots, then rollouts."""
+        return self.snapshots * self.snapshot_rows + self.agents * self.steps * self.step_rows
 
     @property
     def local_bytes(self):
         """Bytes of local memory on one master."""
-        blocks = -(-self.local_rows // (ROW * STRIPES))
+        blocks = -(-self.local_rows // (ROW * self.local_masters))
         return blocks * ROW * ROW_BYTES
 
     def rollout_row(self, agent, step):
-        """First row of a step of an agent's rollout; rows count over both local masters."""
-        return self.snapshots * self.theta_rows + (agent * self.steps + step) * self.step_rows
+        """First row of a step of an agent's rollout; rows count over all local masters."""
+        return self.snapshots * self.snapshot_rows + (agent * self.steps + step) * self.step_rows
 
     @property
     def screen_bytes(self):

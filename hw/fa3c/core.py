@@ -1,4 +1,4 @@
-"""The core of ``a3c``: compute units, RMSProp and the rounds that give them work, on four masters.
+"""The core of ``a3c``: compute units, RMSProp and the rounds that give them work, on their masters.
 
 One command runs at a time; inside a ROUND compute units and RMSProp work side by side. LOAD and
 STORE move a row a clock.
@@ -10,9 +10,8 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
-from hw.fa3c.commands import BUFFERS, COMMANDS
-from hw.fa3c.config import STRIPES
-from hw.fa3c.masters import AHEAD, MASTERS, Masters
+from hw.fa3c.commands import COMMANDS, IMAGES, buffers_of, commands_of
+from hw.fa3c.masters import AHEAD, Masters
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.rms import Rms
 from hw.fa3c.memory.rms_command import RmsKind
@@ -21,7 +20,7 @@ from hw.fa3c.round.round import Round
 from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.compute_unit import ComputeUnit
 from hw.shell.axi import engine_of
-from hw.shell.buffers import HOST
+from hw.shell.buffers import HOST, masters_of
 from hw.shell.core import CommandCore
 from hw.shell.width_conversion import Downsizer, Upsizer
 
@@ -40,7 +39,15 @@ class A3cCore(CommandCore):
     config : Fa3cConfig
     """
 
-    COMMANDS, STATUS, BUFFERS = COMMANDS, A3C_STATUS, BUFFERS
+    COMMANDS, STATUS = COMMANDS, A3C_STATUS
+
+    @classmethod
+    def buffers_of(cls, config):
+        return buffers_of(config)
+
+    @classmethod
+    def commands_of(cls, config):
+        return commands_of(config.local_masters)
 
     @staticmethod
     def state_layout(config):
@@ -91,18 +98,23 @@ class A3cCore(CommandCore):
 
     def _masters(self, m, run, round_, rms, units):
         """Connects every unit to the masters whose memory it uses."""
-        masters = Masters(m, self.config)
-        bases = [getattr(self, f"local{number}") for number in range(STRIPES)]
+        masters, config = Masters(m, self.config), self.config
+        bases = [getattr(self, name) for name in config.local_names]
+        theta, squares = (each.master for each in self.buffers if each.name in IMAGES)
         masters.add_beats(HOST, "read", run.read)
         masters.add_beats(HOST, "write", run.write)
         masters.add(HOST, "read", "errors", round_.read)
-        # A SYNC reads only theta, a row a clock, and inferences wait for it.
-        masters.add("global", "read", "theta", rms.theta_read, AHEAD)
-        masters.add("global", "read", "squares", rms.squares_read)
-        masters.add("global", "write", "new_theta", rms.theta_write)
-        masters.add("global", "write", "new_squares", rms.squares_write)
+        # A SYNC reads only theta, a row a clock, and inferences wait for it. So does an UPDATE of
+        # each image that has its own master.
+        masters.add(theta, "read", "theta", rms.theta_read, AHEAD)
+        alone = AHEAD if squares != theta else None
+        masters.add(squares, "read", "squares", rms.squares_read, alone)
+        masters.add(theta, "write", "new_theta", rms.theta_write)
+        masters.add(squares, "write", "new_squares", rms.squares_write)
+        if config.transposed_rows:
+            masters.add(theta, "write", "new_transposed", rms.transposed_write)
         masters.add_striped("write", "snapshot", rms.snapshot_write, bases)
-        for number, (unit, role) in enumerate(zip(units, self.config.units, strict=True)):
+        for number, (unit, role) in enumerate(zip(units, config.units, strict=True)):
             name = f"unit_{number}"
             masters.add(HOST, "read", f"{name}_screens", unit.screens)
             masters.add_striped("read", f"{name}_parameters", unit.parameters, bases)
@@ -114,7 +126,7 @@ class A3cCore(CommandCore):
         masters.join(
             {
                 (master, direction): flipped(getattr(self, f"{master}_{direction}"))
-                for master in MASTERS
+                for master in masters_of(self.buffers)
                 for direction in ("read", "write")
             }
         )

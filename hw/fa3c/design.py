@@ -70,9 +70,7 @@ def _default(numbers):
 
 def _buffers(config):
     """Bytes of the buffers of fixed size, in whole pages; program, operands and results grow."""
-    sizes = dict.fromkeys(IMAGES, config.theta_bytes)
-    sizes |= {name: config.local_bytes for name in ("local0", "local1")}
-    return {name: round_up(size, PAGE_BYTES) for name, size in sizes.items()}
+    return {name: round_up(size, PAGE_BYTES) for name, size in config.buffer_bytes.items()}
 
 
 def _identity(config):

@@ -9,11 +9,12 @@ from functools import cache
 
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate, together
-from hw.fa3c.commands import BUFFERS, COMMANDS
+from hw.fa3c.commands import buffers_of, commands_of
 from hw.fa3c.layouts import queued_task, updating_task
 from hw.fa3c.masters import estimate as masters
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.fa3c.memory.row_update import RowUpdate
+from hw.fa3c.memory.transposed_image import TransposedImage
 from hw.fa3c.records import A3C_STATUS, TASK
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.array import PeArray
@@ -32,7 +33,8 @@ def estimate(config):
     """Resources of the whole kernel of a Fa3cConfig."""
     parts = [part for role in config.units for part in _unit(config, role)]
     around = _around(replace(config, lanes=1, rms_units=1, drain_words=1))
-    return together([*parts, RowUpdate.estimate(config), *around])
+    image = [TransposedImage.estimate()] if config.transposed_rows else []
+    return together([*parts, RowUpdate.estimate(config), *image, *around])
 
 
 @cache
@@ -51,7 +53,12 @@ def _unit(config, role):
         return [*parts, rest]
     # The multiplexer between rows from the TLU and rows from memory.
     chosen = Estimate(lut=ROW_WIDTH)
-    return [*parts, rest, Transpose.estimate(WIDTH, ROW), chosen, GradientQueue.estimate(config)]
+    own = {
+        "tlu": [Transpose.estimate(WIDTH, ROW), chosen],
+        "alt1": [PeArray.estimate_columns(config)],
+        "alt2": [],
+    }
+    return [*parts, rest, *own[config.layout], GradientQueue.estimate(config)]
 
 
 def _rounds(config):
@@ -63,8 +70,8 @@ def _rounds(config):
     memories.append((config.steps.bit_length(), config.agents))
     blocks = sum(Ram.estimate(*each, style_of(each[1])).bram36 for each in memories)
     return [
-        *shell.parts(config, BUFFERS, A3C_STATUS).values(),
-        shell.dispatcher(COMMANDS, config, products=0),
+        *shell.parts(config, buffers_of(config), A3C_STATUS).values(),
+        shell.dispatcher(commands_of(config.local_masters), config, products=0),
         Estimate(lut=3700 + 260 * units, ff=1870 + 390 * units, bram36=blocks, dsp=1 + units),
     ]
 
@@ -83,6 +90,8 @@ def suggest(config, fits):
         "units": fewer,
         "rms_units": halves(config.rms_units),
         "drain_words": halves(config.drain_words),
+        "global_masters": [1] if config.global_masters > 1 else [],
+        "local_masters": [n for n in halves(config.local_masters) if n >= 2],
         "agents": [n for n in halves(config.agents) if n >= config.batch],
         "hidden": [
             tuple(min(width, most) for width in config.hidden)

@@ -7,7 +7,6 @@ another.
 from amaranth.lib.wiring import connect
 
 from hw.estimate import together
-from hw.fa3c.config import STRIPES
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.shell import estimate as shell
 from hw.shell.axi import engine_of
@@ -17,10 +16,7 @@ from hw.shell.stripes import StripedRead, StripedWrite
 from hw.shell.width_conversion import NarrowRead, NarrowWrite
 from hw.stream.ram import SHALLOW
 
-__all__ = ["AHEAD", "MASTERS", "Masters", "estimate", "PORT_READ", "PORT_WRITE"]
-
-#: All masters; the last ones are the stripes of local memory.
-MASTERS = (HOST, "global", *(f"local{number}" for number in range(STRIPES)))
+__all__ = ["AHEAD", "Masters", "estimate", "PORT_READ", "PORT_WRITE"]
 
 #: Places for beats in the queue of a port: the depth of a memory of lookup tables, which is enough
 #: for a row a clock from two stripes together.
@@ -51,7 +47,7 @@ class Masters:
     def add(self, master, direction, name, port, depth=None):
         """Adds a port of 512-bit rows whose addresses are those of the master.
 
-        master : name of the master, one of ``MASTERS``
+        master : name of the master
         direction : "read" or "write"
         name : name of the port, for its submodules
         port : read port or write port of a part of ``a3c``
@@ -80,7 +76,7 @@ class Masters:
         parameters are those of ``add``.
         """
         striped = {"read": StripedRead, "write": StripedWrite}[direction](
-            ROW_WIDTH, STRIPES, _STRIPE_ROWS, _PIECES
+            ROW_WIDTH, self.config.local_masters, _STRIPE_ROWS, _PIECES
         )
         self.m.submodules[f"{name}_stripes"] = striped
         connect(self.m, port, striped.port)
@@ -120,9 +116,14 @@ def estimate(config):
     infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
     units = len(config.units)
     # Places in the queues of the ports that read and that write.
-    depths = dict.fromkeys(MASTERS, ([PORT_READ] * (units + train), [PORT_WRITE] * (1 + infer)))
+    local = [PORT_READ] * (units + train), [PORT_WRITE] * (1 + infer)
+    depths = dict.fromkeys(config.local_names, local)
     depths[HOST] = [PORT_READ] * (2 + units), [PORT_WRITE] * (1 + infer)
-    depths["global"] = [AHEAD, PORT_READ], [PORT_WRITE] * 2
+    new_theta = [PORT_WRITE] * (1 + (config.transposed_rows > 0))
+    if config.global_masters == 1:
+        depths["global"] = [AHEAD, PORT_READ], [*new_theta, PORT_WRITE]
+    else:
+        depths |= {"theta": ([AHEAD], new_theta), "squares": ([AHEAD], [PORT_WRITE])}
     parts = []
     for master, (reads, writes) in depths.items():
         parts += [
@@ -135,7 +136,7 @@ def estimate(config):
             parts += (len(writes) - beats) * [shell.downsizer(ROW_WIDTH, width)]
     stripes = InterconnectConfig(
         data_width=ROW_WIDTH,
-        ports=STRIPES,
+        ports=config.local_masters,
         depth=_STRIPE_ROWS,
         burst_beats=_STRIPE_ROWS,
         bursts=_PIECES,

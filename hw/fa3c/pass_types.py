@@ -23,6 +23,7 @@ class Source(Enum):
     PARAMETERS = 0  #: a row for each lane, as in memory
     TRANSPOSED = 1  #: a row for each lane, transposed by the TLU
     ERRORS = 2  #: one row of the feature buffer for all lanes
+    COLUMNS = 3  #: 16 rows, as in memory: row r has the words of PE r of every lane
 
 
 class Nest(NamedTuple):
@@ -71,6 +72,7 @@ class Segments(NamedTuple):
     rows : rows of a run
     resident : whether the pass reads the rows in any order and repeatedly; otherwise it reads each
         row once, in order
+    turns : how often each run comes, one time after the other
     """
 
     base: int
@@ -78,6 +80,12 @@ class Segments(NamedTuple):
     strides: tuple
     rows: int
     resident: bool
+    turns: int = 1
+
+    @property
+    def total(self):
+        """Rows of all runs."""
+        return self.counts[0] * self.counts[1] * self.turns * self.rows
 
 
 class Pass(NamedTuple):
@@ -99,7 +107,8 @@ class Pass(NamedTuple):
     source : where the rows that the PEs hold come from
     rows : Nest of 7 levels (6 to 1, then the rows of the lanes): a row of the parameter buffer,
         counted from the first of the pass, or of the feature buffer. FW reads one row more, the
-        biases, at the end of each round of levels 3 to 0.
+        biases, at the end of each round of levels 3 to 0. With COLUMNS, a level before the last
+        takes the same rows for each chunk of their 16 words.
     segments : the parameters that the pass reads, or None
     drain : Nest of 4 levels (6 to 4, then the outputs of a group): a row of the feature buffer.
         None: the sums are a gradient and leave for the gradient queue, ``lanes`` rows a slot and

@@ -29,6 +29,13 @@ __all__ = ["RETURN", "forward_passes", "layer_pass", "training_passes"]
 #: Clocks after which a PE can add to the same slot again: it reads, adds, and writes the sum.
 RETURN = 8
 
+#: Layout of a config -> where the rows of BW come from.
+_BACKWARD_SOURCES = {
+    "tlu": Source.TRANSPOSED,
+    "alt1": Source.COLUMNS,
+    "alt2": Source.PARAMETERS,
+}
+
 #: Slots of a block of GC, at most, if a tap row, or a layer's inputs, take more than one block.
 _GC_BLOCK_SLOTS = 24
 
@@ -166,6 +173,9 @@ def _backward(config, number, layer):
     inputs, errors = config.map_bases[number], config.map_bases[number + 1]
     groups, channels = layer.groups, layer.in_channels // ROW
     chunks = ROW // lanes
+    if config.layout == "alt2":
+        base += config.transposed_base
+    turns = chunks if config.layout == "alt1" else 1
     common = dict(
         kind=Kind.BW,
         layer=number,
@@ -173,18 +183,18 @@ def _backward(config, number, layer):
         bias=False,
         line_level=3,
         last_rows=0,
-        source=Source.TRANSPOSED,
+        source=_BACKWARD_SOURCES[config.layout],
         relu=True,
     )
     if not layer.convolution:
-        patches = Segments(base, (channels, groups), (ROW, layer.group_rows), ROW, False)
+        patches = Segments(base, (channels, groups), (ROW, layer.group_rows), ROW, False, turns)
         return Pass(
             words=Nest((1, 1, channels, groups, 1, chunks, BATCH), (0, 0, 0, 0, 0, 1, chunks)),
             slots=(0, 0, 0, 0, 0, 0, 1),
             partials=config.error_partials,
             hold=RETURN // config.error_partials,
             fill=Nest((1, 1, channels, groups, 1, BATCH), (0, 0, 0, 1, 0, layer.out_rows), errors),
-            rows=Nest((1, 1, channels, groups, 1, 1, ROW), (0, 0, groups * ROW, ROW, 0, 0, 1)),
+            rows=_repeated((1, 1, channels, groups, 1, 1), (0, 0, groups * ROW, ROW, 0, 0), turns),
             segments=patches,
             drain=Nest((1, 1, channels, BATCH), (0, 0, 1, layer.in_rows), inputs),
             taps=None,
@@ -193,19 +203,18 @@ def _backward(config, number, layer):
     stride, inner = layer.stride, layer.in_channels
     taps = layer.kernel * inner
     width, line = layer.out_width, layer.out_width * groups
-    turns = (BATCH, layer.in_height, channels, 1, layer.kernel)  # level 3 turns as ``Taps`` says
+    counts = (BATCH, layer.in_height, channels, 1, layer.kernel)  # level 3 turns as ``Taps`` says
     return Pass(
         words=Nest(
-            (*turns, groups * chunks, width), (0, 0, 0, 0, 0, 1, layer.out_channels // lanes)
+            (*counts, groups * chunks, width), (0, 0, 0, 0, 0, 1, layer.out_channels // lanes)
         ),
         slots=(0, 0, 0, 0, 1, 0, stride),
         partials=1,
         # In the sweep of the next tap column a slot comes a clock earlier.
         hold=RETURN + (stride < layer.kernel),
-        fill=Nest((*turns[:4], 1, line), (layer.out_rows, 0, 0, -line, 0, 1), errors),
-        rows=Nest(
-            (*turns, groups, ROW),
-            (0, 0, ROW, stride * taps, layer.in_channels, layer.group_rows, 1),
+        fill=Nest((*counts[:4], 1, line), (layer.out_rows, 0, 0, -line, 0, 1), errors),
+        rows=_repeated(
+            (*counts, groups), (0, 0, ROW, stride * taps, inner, layer.group_rows), turns
         ),
         segments=Segments(base, (1, 1), (0, 0), layer.rows, True),
         drain=Nest(
@@ -224,6 +233,12 @@ def _backward(config, number, layer):
         ),
         **common,
     )
+
+
+def _repeated(counts, strides, turns):
+    """Nest of the 16 rows of patches, each patch ``turns`` times."""
+    again = (turns,) if turns > 1 else ()
+    return Nest((*counts, *again, ROW), (*strides, *(0 for _ in again), 1))
 
 
 def layer_pass(config, kind, number):

@@ -9,7 +9,6 @@ simulated card.
 from functools import cache
 from itertools import accumulate
 
-from hw.fa3c.config import STRIPES
 from hw.fa3c.masters import AHEAD, PORT_WRITE
 from hw.fa3c.memory.run_walk import RunWalk
 from hw.fa3c.memory.update_clocks import update_clocks
@@ -57,7 +56,7 @@ class _RmsProp:
         self.config, self.now = config, begin
 
     def sync(self):
-        engine, rows = self.config.engine, self.config.theta_rows
+        engine, rows = self.config.engine, self.config.snapshot_rows
         wait = first_beat(engine, latencies(engine)["read"], AHEAD) + RunWalk.LATENCY
         beats, burst = beats_of_row(engine), engine.burst_beats
         block = beats * ROW
@@ -130,5 +129,5 @@ def round_clocks(config, tasks):
             free[work.unit] = start + own.end
             rows += own.rows
     # All units together read at most a beat a clock from each local master.
-    least = begin + rows * beats_of_row(config.engine) // STRIPES
+    least = begin + rows * beats_of_row(config.engine) // config.local_masters
     return max([rms.now, least, *free.values()])

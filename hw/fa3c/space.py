@@ -1,4 +1,7 @@
-"""The configs of ``a3c`` among which a search chooses: units, their PEs, RMSProp (FA3C 5.6)."""
+"""The configs of ``a3c`` among which a search chooses: units, their PEs, RMSProp (FA3C 5.6).
+
+The layout of parameters stays as it is in the config: FA3C's alternatives are never faster.
+"""
 
 from hw.fa3c.period_clocks import period_clocks
 from hw.fa3c.schedule import Schedule
@@ -42,6 +45,7 @@ SPACE = Space(
         "units": _UNITS,
         "rms_units": _POWERS,
         "drain_words": _POWERS,
+        "global_masters": (1, 2),
     },
     clocks=_clocks,
     prepare=_prepare,

@@ -79,7 +79,11 @@ def _clocks(config, train, count, sharing):
     passes = (training_passes if train else forward_passes)(config)
     rows = count * config.map_rows[-1 if train else 0]
     host = Reads(engine, latency, stripes=1, sharing=sharing)
-    local, there = Reads(engine, latency, sharing=sharing), [host.ask(_BEGIN, 0, rows)[-1] + _MOVED]
+    stripes = config.local_masters
+    local, there = (
+        Reads(engine, latency, stripes, sharing),
+        [host.ask(_BEGIN, 0, rows)[-1] + _MOVED],
+    )
     if train:
         there += _maps(config, count, local, there[0])
     needs = [0 if p.kind == Kind.FW else len(config.layers) - p.layer for p in passes]
@@ -88,7 +92,7 @@ def _clocks(config, train, count, sharing):
         passes,
         count,
         [there[number] for number in needs],
-        ParameterRows(config, passes, Reads(engine, latency, before=local)),
+        ParameterRows(config, passes, Reads(engine, latency, stripes, before=local)),
     )
     gradients = {
         p.layer: each.gradient for p, each in zip(passes, found, strict=True) if p.kind == Kind.GC
@@ -96,8 +100,7 @@ def _clocks(config, train, count, sharing):
     end = found[-1].end
     if not train:
         end += written_clocks(engine, count * config.map_rows[-1] * beats_of_row(engine))
-    parts = [p.segments for p in passes if p.segments is not None]
-    moved = sum(part.counts[0] * part.counts[1] * part.rows for part in parts)
+    moved = sum(p.segments.total for p in passes if p.segments is not None)
     return TaskClocks(end, gradients, moved + train * count * config.step_rows)
 
 

@@ -33,7 +33,8 @@ class CommandCore(wiring.Component):
     STATUS : Layout
         Its status block, a multiple of 64 bytes.
     BUFFERS : tuple of Buffer
-        Beyond program, operands, results and status.
+        Beyond program, operands, results and status. A core whose buffers depend on its config
+        has ``buffers_of`` instead, and ``commands_of`` if its commands do.
     state_layout(config) : data.Layout
         What the rules of COMMANDS read in ``s``.
     execute(m, run) :
@@ -58,14 +59,24 @@ class CommandCore(wiring.Component):
 
     BUFFERS = ()
 
+    @classmethod
+    def buffers_of(cls, config):
+        """``BUFFERS`` of a core with ``config``."""
+        return cls.BUFFERS
+
+    @classmethod
+    def commands_of(cls, config):
+        """``COMMANDS`` of a core with ``config``."""
+        return cls.COMMANDS
+
     @property
     def table(self):
         """The commands that the dispatcher of this core takes."""
-        return self.COMMANDS
+        return self.commands_of(self.config)
 
     def __init__(self, config):
         self.config = config
-        self.buffers = (*HOST_BUFFERS[1:3], *self.BUFFERS)
+        self.buffers = (*HOST_BUFFERS[1:3], *self.buffers_of(config))
         super().__init__(
             core_members(
                 self.buffers, lambda master: engine_of(config, master).data_width, self.STATUS

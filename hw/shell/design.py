@@ -134,7 +134,8 @@ class Design:
 
     def describe(self, config):
         self.check(config)
-        arguments = standard_arguments(self.core.BUFFERS)
+        buffers = self.core.buffers_of(config)
+        arguments = standard_arguments(buffers)
         layouts = [layout for section in self.documents(config).values() for layout in section]
         return KernelDescription(
             name=self.name,
@@ -145,13 +146,14 @@ class Design:
             arguments=arguments,
             verilog=f"{self.name}.v",
             masters=master_descriptions(
-                self.core.BUFFERS, lambda master: engine_of(config, master).data_width
+                buffers, lambda master: engine_of(config, master).data_width
             ),
         )
 
     def documents(self, config):
         """Sections of the register document: commands, records, status."""
-        return {"Commands": list(self.commands.values()), **self.records, "Status": [self.status]}
+        commands = list(self.core.commands_of(config).values())
+        return {"Commands": commands, **self.records, "Status": [self.status]}
 
 
 def default_engine(numbers):

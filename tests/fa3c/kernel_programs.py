@@ -25,9 +25,7 @@ class Rig(programs.Rig):
     names."""
 
     def __init__(self, kernel, config, timeout_s=60.0):
-        image = config.theta_rows * ROW_BYTES
-        pointers = dict.fromkeys(("theta", "squares"), image)
-        pointers |= dict.fromkeys(("local0", "local1"), config.local_bytes)
+        pointers = config.buffer_bytes
         room = {name: size + 64 for name, size in pointers.items()}
         super().__init__(kernel, room, A3C_STATUS, CLOCKS, timeout_s)
         self.sizes = {f"{name}_bytes": size for name, size in pointers.items()}

@@ -42,9 +42,7 @@ class Card:
 
     def __init__(self, kernel, config):
         self.config = config
-        sizes = {"theta": config.theta_rows * ROW_BYTES, "local0": config.local_bytes}
-        pointers = sizes | {"squares": sizes["theta"], "local1": sizes["local0"]}
-        self.rig = Rig(kernel, pointers, A3C_STATUS, CLOCKS)
+        self.rig = Rig(kernel, config.buffer_bytes, A3C_STATUS, CLOCKS)
         self.left = None
 
     def run(self, builder, **arguments):

@@ -11,6 +11,7 @@ import numpy as np
 from hw.fa3c.config import LINE_ROWS, SLOTS
 from hw.fa3c.pass_types import BATCH, Kind, Source
 from hw.fa3c.plan import RETURN
+from hw.fa3c.rows import ROW
 from sim.model.arith.float32 import add, flush, multiply
 
 __all__ = ["Walk"]
@@ -28,7 +29,7 @@ class Walk:
     Parameters
     ----------
     config : Fa3cConfig
-    theta : float32 [theta_rows, 16]
+    theta : float32 [snapshot_rows, 16]
     count : agents or samples of the task
 
     Attributes
@@ -78,7 +79,7 @@ class Walk:
             return []
         starts = (
             s.base + a * s.strides[0] + b * s.strides[1]
-            for a, b in itertools.product(*map(range, s.counts))
+            for a, b, _ in itertools.product(*map(range, (*s.counts, s.turns)))
         )
         return [self.theta[begin + k] for begin in starts for k in range(s.rows)]
 
@@ -150,13 +151,20 @@ class Walk:
         counts = self._counts(nest)
         for level1 in range(counts[5]):
             begin = _at(nest, (*turns, level1)) + rows5
-            addresses = [begin + k * nest.strides[6] for k in range(counts[6])]
+            addresses = [begin + k * nest.strides[-1] for k in range(counts[-1])]
             if plan.source is Source.ERRORS:
                 yield from (self.features[address] for address in addresses)
             elif plan.source is Source.PARAMETERS:
                 yield from (self._parameter(address) for address in addresses)
-            else:
+            elif plan.source is Source.TRANSPOSED:
                 yield from np.array([self._parameter(address) for address in addresses]).T
+            else:
+                for turn in range(ROW // self.config.lanes):
+                    if not plan.segments.resident:  # the patch has come again
+                        addresses = range(self.offset + 1, self.offset + 1 + ROW)
+                    patch = np.array([self._parameter(address) for address in addresses])
+                    lanes = self.config.lanes
+                    yield from patch.T[turn * lanes : (turn + 1) * lanes]
 
     def _sweep(self, turns, slots, extra, held):
         plan, lanes = self.plan, self.config.lanes

@@ -107,6 +107,9 @@ def test_json():
         (dict(units=("infer",)), "units must have one that can train"),
         (dict(batch=9), "batch must be an integer in 1..8, not 9"),
         (dict(agents=3), "agents must be an integer in 4..256 .no fewer than the batch., not 3"),
+        (dict(layout="fw"), "layout must be tlu, alt1, alt2, not 'fw'"),
+        (dict(global_masters=3), "global_masters must be an integer in 1..2, not 3"),
+        (dict(local_masters=3), "local_masters must be 2, 4 or 8, not 3"),
         (dict(rms_units=3), "rms_units must be 1, 2, 4, 8 or 16, not 3"),
         (
             dict(width=200, convolutions=((16, 8, 4),)),

@@ -1,5 +1,7 @@
 """The kernel ``a3c`` on card ``sim``, against its twin: every byte after every launch."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fa3c.kernel_programs import RandomRounds, Rig
@@ -45,7 +47,20 @@ FIVE = small_config(
     drain_words=1,
     engine=SMALL.engine,
 )
-KERNELS = {"small": SMALL, "wide": WIDE, "narrow": NARROW, "five": FIVE}
+#: FA3C's alternatives, with BW of both kinds of layers and rows of a beat and of several.
+ALT1 = replace(WIDE, units=("any", "train"), lanes=2, layout="alt1")
+ALT2 = replace(SMALL, layout="alt2", convolutions=WIDE.convolutions, height=6, width=6)
+#: Theta and squares on masters of their own, rows over four local masters.
+APART = replace(WIDE, units=("any",), lanes=1, global_masters=2, local_masters=4)
+KERNELS = {
+    "apart": APART,
+    "alt1": ALT1,
+    "alt2": ALT2,
+    "small": SMALL,
+    "wide": WIDE,
+    "narrow": NARROW,
+    "five": FIVE,
+}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +69,14 @@ KERNELS = {"small": SMALL, "wide": WIDE, "narrow": NARROW, "five": FIVE}
         ("small", 0.2, 11),
         *(
             pytest.param(*x, marks=pytest.mark.long)
-            for x in (("wide", 0.2, 11), ("narrow", 0.0, 23), ("five", 0.2, 11))
+            for x in (
+                ("wide", 0.2, 11),
+                ("narrow", 0.0, 23),
+                ("five", 0.2, 11),
+                ("alt1", 0.2, 11),
+                ("alt2", 0.2, 11),
+                ("apart", 0.2, 11),
+            )
         ),
     ],
 )

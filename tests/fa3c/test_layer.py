@@ -12,6 +12,7 @@ from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.layer import LayerTwin
+from sim.model.fa3c.memory.transposed import transpose_theta
 
 each_network = pytest.mark.parametrize("config", NETWORKS.values(), ids=NETWORKS)
 
@@ -44,7 +45,10 @@ def check(config, rows, screens, errors):
     of more samples than PEs have slots for are those of several inferences: the twin's."""
     count, layers = len(screens), range(len(config.layers))
     twins = [LayerTwin(config, number) for number in layers]
-    walk = Walk(config, rows, count)
+    snapshot = np.zeros((config.snapshot_rows, ROW), np.float32)
+    snapshot[: config.theta_rows] = rows
+    transpose_theta(config, snapshot)
+    walk = Walk(config, snapshot, count)
     raw = screens.reshape(count, -1, ROW_BYTES)
     walk.put(0, raw.view(np.float32) if config.binary32 else raw)
     maps = [twins[0].numbers(screens)]
@@ -76,6 +80,17 @@ def test_the_table_of_passes(config, count):
     count = min(count, config.samples)
     errors = rng.standard_normal((count, config.map_rows[-1] * ROW)).astype(np.float32)
     check(config, theta(config, rng), observations(config, rng, count), errors)
+
+
+@pytest.mark.parametrize("layout", ["alt1", "alt2"])
+@pytest.mark.parametrize(
+    "name", ["one lane", "four lanes", "sixteen lanes", "three layers", "vectors", "one layer"]
+)
+def test_other_layouts(name, layout):
+    """FA3C's alternatives: bits are those of the transpose unit's."""
+    config, rng = replace(NETWORKS[name], layout=layout), np.random.default_rng(4)
+    errors = rng.standard_normal((2, config.map_rows[-1] * ROW)).astype(np.float32)
+    check(config, theta(config, rng), observations(config, rng, 2), errors)
 
 
 @pytest.mark.parametrize("steps, lanes", [(17, 1), (32, 1), (32, 8), (16, 4)])

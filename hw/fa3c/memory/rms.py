@@ -15,6 +15,7 @@ from hw.fa3c.memory.rms_cycles import rms_cycles, rms_interval
 from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.memory.run_walk import RunWalk
+from hw.fa3c.memory.transposed_image import TransposedImage
 from hw.fa3c.rows import ROW_WIDTH
 from hw.shell.ports import read_port, write_port
 
@@ -25,7 +26,10 @@ class Rms(wiring.Component):
     """Executes ``RMS_COMMAND``; reads begin only when memory has answered all earlier writes.
 
     UPDATE takes groups * (depth + 1) rows of ``gradients[unit]``; it does not touch the padding
-    rows at the end of a group. SYNC, LOAD and STORE move ``theta_rows`` rows.
+    rows at the end of a group. LOAD and STORE move ``theta_rows`` rows, a SYNC ``snapshot_rows``.
+
+    With the layout "alt2", rows of theta that UPDATE and LOAD write go to its transposed image too:
+    weights of all layers but the first, and whatever LOAD writes there.
 
     Parameters
     ----------
@@ -45,8 +49,10 @@ class Rms(wiring.Component):
         Reads of the two images.
     theta_write, squares_write : Out(write_port(512))
         Writes to the two images.
+    transposed_write : Out(write_port(512))
+        Writes to the transposed image; there if the config has ``transposed_rows``.
     snapshot_write : Out(write_port(512))
-        Byte addresses in the space of snapshots: snapshot s begins at row s * theta_rows.
+        Byte addresses in the space of snapshots: snapshot s begins at row s * snapshot_rows.
     words : In(stream.Signature(unsigned(512)))
         Rows that LOAD writes to memory.
     reply : Out(stream.Signature(unsigned(512)))
@@ -57,7 +63,7 @@ class Rms(wiring.Component):
     """
 
     def __init__(self, config):
-        self.config = config
+        self.config, self._twofold = config, config.transposed_rows > 0
         row = stream.Signature(unsigned(ROW_WIDTH))
         super().__init__(
             {
@@ -71,6 +77,7 @@ class Rms(wiring.Component):
                     f"{name}_write": Out(write_port(ROW_WIDTH))
                     for name in ("theta", "squares", "snapshot")
                 },
+                **({"transposed_write": Out(write_port(ROW_WIDTH))} if self._twofold else {}),
                 "words": In(row),
                 "reply": Out(row),
                 "overflow": Out(2),
@@ -109,10 +116,15 @@ class Rms(wiring.Component):
             m.d.comb += signal.eq(running & (current.kind == each))
 
         groups = self._walk(m, take)
+        written = {name: getattr(self, f"{name}_write").data for name in ("theta", "squares")}
         # A command waits for the tokens of its writes, and LOAD and STORE for their rows.
-        most = 2 * max(layer.groups for layer in config.layers)
+        most = 3 * max(layer.groups for layer in config.layers)
         tokens, rows = Signal(range(most + 1)), Signal(range(config.theta_rows + 1))
-        writes = (self.theta_write, self.squares_write, self.snapshot_write)
+        writes = [self.theta_write, self.squares_write, self.snapshot_write]
+        copies = 0  # writes of the command to the transposed image
+        if self._twofold:
+            writes.append(self.transposed_write)
+            written["theta"], copies = self._fork(m, take, kind, current, groups, rows)
         came = sum((port.done.valid for port in writes), C(0, 1))
         m.d.comb += [port.done.ready.eq(1) for port in writes]
         m.d.comb += self.done.eq(running & (tokens == 0) & (rows == 0))
@@ -121,7 +133,7 @@ class Rms(wiring.Component):
             update = command.kind == RmsKind.UPDATE
             moves = (command.kind == RmsKind.LOAD) | (command.kind == RmsKind.STORE)
             m.d.sync += [
-                tokens.eq(Mux(update, groups << 1, writes_any)),
+                tokens.eq(Mux(update, groups << 1, writes_any) + copies),
                 rows.eq(Mux(moves, config.theta_rows, 0)),
             ]
         with m.Elif(self.done):
@@ -130,14 +142,14 @@ class Rms(wiring.Component):
             moved = (self.words.valid & self.words.ready) | (self.reply.valid & self.reply.ready)
             m.d.sync += [tokens.eq(tokens - came), rows.eq(rows - moved)]
 
-        self._update(m, kind, current)
-        self._move(m, kind, current.squares, rows != 0)
+        self._update(m, kind, current, written)
+        self._move(m, kind, current.squares, rows != 0, written)
         return m
 
     def _walk(self, m, take):
         """Requests of the command that is taken; returns the number of groups of its layer."""
         config, command = self.config, self.command.payload
-        space = max(2, config.snapshots) * config.theta_rows
+        space = max(2, config.snapshots) * config.snapshot_rows
         m.submodules.reads = reads = RunWalk(2, space)
         m.submodules.writes = writes = RunWalk(3, space)
         for number, name in enumerate(("theta", "squares", "snapshot")):
@@ -156,16 +168,17 @@ class Rms(wiring.Component):
             "count": [layer.groups for layer in layers],
         }
         layer = {name: Array(values)[command.layer] for name, values in tables.items()}
-        snapshot = Array(s * config.theta_rows for s in range(config.snapshots))[command.snapshot]
+        snapshots = Array(s * config.snapshot_rows for s in range(config.snapshots))
         update = command.kind == RmsKind.UPDATE
         sync = command.kind == RmsKind.SYNC
+        whole = Mux(sync, config.snapshot_rows, config.theta_rows)
         for walk in (reads, writes):
             run = walk.runs.p
             m.d.comb += [
                 walk.runs.valid.eq(take),
                 run.row.eq(Mux(update, layer["row"], 0)),
                 run.step.eq(layer["step"]),
-                run.beats.eq(Mux(update, layer["beats"], config.theta_rows)),
+                run.beats.eq(Mux(update, layer["beats"], whole)),
                 run.count.eq(Mux(update, layer["count"], 1)),
             ]
         one = Cat(~command.squares, command.squares)
@@ -179,10 +192,45 @@ class Rms(wiring.Component):
             with m.Case(RmsKind.STORE):
                 m.d.comb += reads.runs.p.targets.eq(one)
         with m.If(sync):
-            m.d.comb += writes.runs.p.row.eq(snapshot)
+            m.d.comb += writes.runs.p.row.eq(snapshots[command.snapshot])
         return layer["count"]
 
-    def _update(self, m, kind, current):
+    def _fork(self, m, take, kind, current, groups, left):
+        """Rows of theta that are written go to the transposed image, too. Returns the stream of
+        these rows, and how many writes the command that is taken makes to that image.
+
+        left : rows of a LOAD that have not moved
+        """
+        config, command = self.config, self.command.payload
+        m.submodules.transposed = image = TransposedImage(config)
+        rows, port = stream.Signature(unsigned(ROW_WIDTH)).create(), self.theta_write.data
+        update, copied = command.kind == RmsKind.UPDATE, Signal()
+        loads = (command.kind == RmsKind.LOAD) & ~command.squares
+        place, depths = Signal(range(config.theta_rows)), [layer.depth for layer in config.layers]
+        bias, goes = Signal(), Signal()  # the row is one of biases; it goes to the image
+        wiring.connect(m, image.write, wiring.flipped(self.transposed_write))
+        m.d.comb += [
+            copied.eq((update & (command.layer != 0)) | loads),
+            image.theta.eq(self.theta),
+            image.take.eq(take & copied),
+            image.update.eq(update),
+            image.layer.eq(command.layer),
+            bias.eq(place == Array(depths)[current.layer]),
+            goes.eq(
+                (kind[RmsKind.UPDATE] & (current.layer != 0) & ~bias)
+                | (kind[RmsKind.LOAD] & (left <= config.transposed_rows))
+            ),
+            port.payload.eq(rows.payload),
+            image.rows.payload.eq(rows.payload),
+            port.valid.eq(rows.valid & (image.rows.ready | ~goes)),
+            image.rows.valid.eq(rows.valid & port.ready & goes),
+            rows.ready.eq(port.ready & (image.rows.ready | ~goes)),
+        ]
+        with m.If(rows.valid & rows.ready & kind[RmsKind.UPDATE]):
+            m.d.sync += place.eq(Mux(bias, 0, place + 1))
+        return rows, Mux(copied, Mux(update, groups, 1), 0)
+
+    def _update(self, m, kind, current, written):
         """Rows of memory and rows of a gradient pass through the RUs."""
         m.submodules.update = update = RowUpdate(self.config)
         m.d.comb += self.overflow.eq(update.overflow)
@@ -198,7 +246,7 @@ class Rms(wiring.Component):
                     ]
         for name in ("theta", "squares"):
             old, new = getattr(update, name), getattr(update, f"new_{name}")
-            read, write = getattr(self, f"{name}_read").data, getattr(self, f"{name}_write").data
+            read, write = getattr(self, f"{name}_read").data, written[name]
             m.d.comb += [
                 old.payload.eq(read.p.data),
                 old.valid.eq(read.valid & kind[RmsKind.UPDATE]),
@@ -211,7 +259,7 @@ class Rms(wiring.Component):
                     write.valid.eq(new.valid),
                 ]
 
-    def _move(self, m, kind, squares, going):
+    def _move(self, m, kind, squares, going, written):
         """SYNC: rows of theta go to a snapshot. STORE: rows go to ``reply``. LOAD: ``words`` go to
         memory."""
         snapshot = self.snapshot_write.data
@@ -222,7 +270,7 @@ class Rms(wiring.Component):
         with m.If(kind[RmsKind.SYNC]):
             m.d.comb += self.theta_read.data.ready.eq(snapshot.ready)
         for name, chosen in (("theta", ~squares), ("squares", squares)):
-            read, write = getattr(self, f"{name}_read").data, getattr(self, f"{name}_write").data
+            read, write = getattr(self, f"{name}_read").data, written[name]
             with m.If(kind[RmsKind.STORE] & chosen):
                 m.d.comb += [
                     self.reply.payload.eq(read.p.data),

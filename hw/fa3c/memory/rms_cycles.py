@@ -9,9 +9,10 @@ __all__ = ["rms_cycles", "rms_interval"]
 
 
 def rms_interval(config, kind):
-    """Clocks a row: 1; for an UPDATE what the RUs need, but at least two, since each row of the
-    gradient reads two rows and writes two rows."""
-    return max(2, ROW // config.rms_units) if kind == RmsKind.UPDATE else 1
+    """Clocks a row: 1; for an UPDATE what the RUs need, but at least two if theta and squares share
+    a master, since each row of the gradient reads two rows and writes two rows."""
+    shared = 2 // config.global_masters
+    return max(shared, ROW // config.rms_units) if kind == RmsKind.UPDATE else 1
 
 
 def rms_cycles(config, kind, layer, interconnect, memory_latency, snapshot_latency):

@@ -73,7 +73,7 @@ class UnitQueue(wiring.Component):
                 self.o.valid.eq(queue.o.valid),
                 *(getattr(out, n).eq(getattr(task, n)) for n in ("train", "count", "step")),
                 out.agents.eq(task.agents),
-                out.snapshot_row.eq(task.snapshot * self.config.theta_rows),
+                out.snapshot_row.eq(task.snapshot * self.config.snapshot_rows),
                 out.operands.eq(self.operands + task.operands),
                 out.results.eq(self.results + task.results),
             ]

@@ -40,6 +40,9 @@ class PeArray(wiring.Component):
         A row to load: word r is for PE r of a lane.
     load : In(lanes)
         Bit l: ``row`` becomes the next row of lane l. Any number of lanes may load in one clock.
+    columns, column, chunk : In(1), In(4), In
+        With the layout "alt1": if ``columns``, ``row`` has the next words of PE ``column`` of all
+        lanes instead: lane l takes word ``chunk * lanes + l``.
     swap : In(1)
         Each lane holds its next row from the step of this clock on. A ``load`` in the same clock is
         for the row after that.
@@ -73,6 +76,7 @@ class PeArray(wiring.Component):
             {
                 "row": In(ROW_WIDTH),
                 "load": In(lanes),
+                **self.column_members(config),
                 "swap": In(1),
                 "words": In(data.ArrayLayout(WIDTH, lanes)),
                 "slot": In(range(SLOTS)),
@@ -86,6 +90,14 @@ class PeArray(wiring.Component):
             }
         )
 
+    @staticmethod
+    def column_members(config):
+        """``{name: member}`` of the members that load columns, which only "alt1" has."""
+        if config.layout != "alt1":
+            return {}
+        chunks = ROW // config.lanes
+        return {"columns": In(1), "column": In(range(ROW)), "chunk": In(range(max(2, chunks)))}
+
     @classmethod
     def estimate(cls, config):
         """Resources of the PEs; the rest of the array takes little and is not counted."""
@@ -97,6 +109,13 @@ class PeArray(wiring.Component):
             ff=pes * pe.ff,
             dsp=pes * pe.dsp,
         )
+
+    @staticmethod
+    def estimate_columns(config):
+        """Resources of what "alt1" adds: a choice for each bit of each PE's next word, and the word
+        of a lane, one of 16 / lanes."""
+        chunks = ROW // config.lanes
+        return Estimate(lut=config.lanes * (ROW_WIDTH + ROW + WIDTH * -(-chunks // 4)))
 
     def elaborate(self, platform):
         m = Module()
@@ -114,11 +133,11 @@ class PeArray(wiring.Component):
         ]
         for lane in range(self.config.lanes):
             word = delay(m, self.words[lane], 1, name=f"word_{lane}")
-            for r in range(ROW):
+            for r, (row, load) in enumerate(self._loads(m, lane)):
                 m.submodules[f"pe_{lane}_{r}"] = pe = SharedModule(PE)
                 m.d.comb += [
-                    pe.row.eq(self.row.word_select(r, WIDTH)),
-                    pe.load.eq(self.load[lane]),
+                    pe.row.eq(row),
+                    pe.load.eq(load),
                     pe.swap.eq(self.swap),
                     pe.word.eq(word),
                     pe.read_slot.eq(read_slot),
@@ -128,3 +147,15 @@ class PeArray(wiring.Component):
                     self.sums.word_select(lane * ROW + r, WIDTH).eq(pe.sum),
                 ]
         return m
+
+    def _loads(self, m, lane):
+        """For each PE of a lane: its next word, and whether it takes the word."""
+        words, load = [self.row.word_select(r, WIDTH) for r in range(ROW)], self.load[lane]
+        if self.config.layout != "alt1":
+            return [(word, load) for word in words]
+        own = Signal(WIDTH, name=f"own_{lane}")  # the word for a PE of this lane
+        m.d.comb += own.eq(Array(words[lane :: self.config.lanes])[self.chunk])
+        return [
+            (Mux(self.columns, own, word), load & (~self.columns | (self.column == r)))
+            for r, word in enumerate(words)
+        ]

@@ -167,13 +167,12 @@ class ComputeUnit(wiring.Component):
     def _sums(self, m, sweep, drain):
         """The way from the sweeps through the array to the output line of ``drain``."""
         m.submodules.array = array = PeArray(self.config)
+        columns = PeArray.column_members(self.config)
+        shared = ("row", "load", "swap", "slot", "first", "last", "half", "valid", *columns)
         connect(m, sweep.group, drain.group)
         m.d.comb += [
             array.words.eq(self.line.words),
-            *(
-                getattr(array, name).eq(getattr(sweep, name))
-                for name in ("row", "load", "swap", "slot", "first", "last", "half", "valid")
-            ),
+            *(getattr(array, name).eq(getattr(sweep, name)) for name in shared),
             drain.sums.eq(array.sums),
             drain.place.eq(array.place),
             drain.done.eq(array.done),

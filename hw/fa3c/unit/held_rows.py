@@ -22,6 +22,11 @@ __all__ = ["HeldRows"]
 _UNDER_WAY = 16
 
 
+def _levelled(values, levels, filler):
+    """``values`` of so many ``levels``; those that are missing come before the last."""
+    return (*values[:-1], *[filler] * (levels - len(values)), values[-1])
+
+
 class HeldRows(wiring.Component):
     """Brings every row of a pass, in order. In FW, a row of biases ends each group.
 
@@ -57,10 +62,11 @@ class HeldRows(wiring.Component):
 
     def __init__(self, config, passes):
         self.passes = tuple(passes)
+        levels = max(len(p.rows.counts) for p in self.passes)
         loops = [
             Loops(
-                p.rows.counts,
-                ((p.rows.strides, p.rows.base),),
+                _levelled(p.rows.counts, levels, 1),
+                ((_levelled(p.rows.strides, levels, 0), p.rows.base),),
                 taps=p.taps and p.taps[:3],
                 rows=((p.taps.rows_later, p.taps.rows_wrapped),) if p.taps else (),
             )

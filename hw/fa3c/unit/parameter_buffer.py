@@ -17,9 +17,12 @@ from hw.stream.ram import Ram, style_of
 __all__ = ["OFFSET", "PASS", "SEGMENT", "ParameterBuffer"]
 
 #: Runs of rows. For each a < count_a, for each b < count_b, a run of ``rows`` rows begins at row
-#: base + a * stride_a + b * stride_b.
+#: base + a * stride_a + b * stride_b; with the layout "alt1" it comes ``turns`` times.
 SEGMENT = data.StructLayout(
-    {"base": 32, "count_a": 32, "count_b": 32, "stride_a": 32, "stride_b": 32, "rows": 32}
+    {
+        **{name: 32 for name in ("base", "count_a", "count_b", "stride_a", "stride_b", "rows")},
+        "turns": 5,
+    }
 )
 #: A pass. ``total``: rows of all its runs. ``resident``: it reads them in any order, repeatedly.
 PASS = data.StructLayout({"total": 32, "resident": 1})
@@ -123,7 +126,7 @@ class ParameterBuffer(wiring.Component):
         left, left_a, left_b = (Signal(32, reset_less=True) for _ in range(3))
         next_run, next_turn = Signal(32), Signal(32)
         beats = Signal(range(_PIECE + 1))
-        ends_run, issue = Signal(), Signal()
+        ends_run, issue, again = Signal(), Signal(), Signal()
         request = self.read.request
         m.d.comb += [
             ends_run.eq(left <= _PIECE),
@@ -137,9 +140,18 @@ class ParameterBuffer(wiring.Component):
             next_turn.eq(turn + segment.stride_a),
             self.segments.ready.eq(~active),
         ]
+        if self.config.layout == "alt1":
+            left_turns = Signal.like(segment.turns, reset_less=True)
+            m.d.comb += again.eq(left_turns != 1)
+            with m.If(issue & ends_run):
+                m.d.sync += left_turns.eq(Mux(again, left_turns - 1, segment.turns))
+            with m.If(self.segments.valid & self.segments.ready):
+                m.d.sync += left_turns.eq(self.segments.p.turns)
         with m.If(issue):
             m.d.sync += [row.eq(row + _PIECE), left.eq(left - _PIECE)]
-            with m.If(ends_run):
+            with m.If(ends_run & again):
+                m.d.sync += [left.eq(segment.rows), row.eq(run)]
+            with m.Elif(ends_run):
                 m.d.sync += [left.eq(segment.rows), left_b.eq(left_b - 1)]
                 m.d.sync += [row.eq(next_run), run.eq(next_run)]
                 with m.If(left_b == 1):

@@ -40,7 +40,7 @@ def _pieces(parts, alike):
     lie a multiple of ``alike`` apart are alike."""
     found = []
     for part in parts:
-        for a, b in product(*map(range, part.counts)):
+        for a, b, _ in product(*map(range, (*part.counts, part.turns))):
             row = part.base + a * part.strides[0] + b * part.strides[1]
             for first in range(0, part.rows, ROW):
                 found.append((row + first, min(ROW, part.rows - first)))

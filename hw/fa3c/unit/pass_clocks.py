@@ -11,6 +11,7 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from hw.fa3c.pass_types import Kind, Source
+from hw.fa3c.rows import ROW
 from hw.fa3c.unit.pass_walk import Drain, Walk
 from hw.fa3c.unit.repeats import Repeats
 
@@ -90,7 +91,7 @@ def _block(lanes, p, batch, turns, block_ends, bias):
     counts = [count or batch for count in p.words.counts]
     fill = [count or batch for count in p.fill.counts]
     gradient = p.kind == Kind.GC
-    held_rows = 1 if p.source == Source.ERRORS else lanes
+    held_rows = {Source.ERRORS: 1, Source.COLUMNS: ROW}.get(p.source, lanes)
     outputs = 0 if gradient else (p.drain.counts[-1] or batch)
     slots = (block_ends and p.last_slots) or counts[6]
     line_rows = (block_ends and p.last_rows) or fill[5]

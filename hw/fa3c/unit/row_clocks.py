@@ -8,7 +8,6 @@ turn; each part of the port joins the beats of one row after the other.
 from collections import deque
 from math import lcm
 
-from hw.fa3c.config import STRIPES
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.repeats import since
 from hw.shell.arbiter import Arbiter
@@ -50,7 +49,7 @@ class Reads:
     before : Reads of another port, whose bursts take turns with those of this port, or None
     """
 
-    def __init__(self, engine, latency, stripes=STRIPES, sharing=1, before=None):
+    def __init__(self, engine, latency, stripes=2, sharing=1, before=None):
         self.stripes, self.beats = stripes, beats_of_row(engine)
         cut = _STRIPE if stripes > 1 else 0
         self.wait, self.ready = first_beat(engine, latency) + cut, BurstSplitter.LATENCY + cut

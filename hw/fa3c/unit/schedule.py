@@ -149,6 +149,7 @@ class Schedule(wiring.Component):
                             out.p.stride_a.eq(part.strides[0]),
                             out.p.stride_b.eq(part.strides[1]),
                             out.p.rows.eq(part.rows),
+                            out.p.turns.eq(part.turns),
                         ]
         m.d.comb += out.valid.eq(going & wanted)
         with m.If(begin):
@@ -166,10 +167,9 @@ class Schedule(wiring.Component):
                     wanted = 1 if p.kind == Kind.FW else 1 + layers - p.layer
                     m.d.comb += [needs.eq(wanted), gradient.eq(p.kind == Kind.GC)]
                     if p.segments is not None:
-                        a, b = p.segments.counts
                         m.d.comb += [
                             has_parameters.eq(1),
-                            out.p.total.eq(a * b * p.segments.rows),
+                            out.p.total.eq(p.segments.total),
                             out.p.resident.eq(p.segments.resident),
                         ]
         m.d.comb += self.number.eq(number)

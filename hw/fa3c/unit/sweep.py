@@ -44,12 +44,13 @@ class Sweep(wiring.Component):
     busy : Out(1)
         From the clock after ``start`` on: slots of the pass are left to sweep.
     rows : In(stream of 512 bits)
-        The rows for the PEs: ``lanes`` rows for each sweep; in GC one row, for all lanes.
+        The rows for the PEs: ``lanes`` rows for each sweep; in GC one row, for all lanes; 16 rows
+        of COLUMNS.
     line_full : In(1)
         The line buffer has a whole line.
     line_release, line_address, line_wide, line_one : Out
         Drive ``release``, ``address``, ``wide`` and ``one`` of the ``LineBuffer``.
-    row, load, swap, slot, first, last, half, valid : Out
+    row, load, columns, column, chunk, swap, slot, first, last, half, valid : Out
         Drive the inputs of ``PeArray`` with these names, ``LineBuffer.LATENCY`` clocks after the
         address of their words.
     group : Out(stream of GROUP)
@@ -65,6 +66,8 @@ class Sweep(wiring.Component):
 
     def __init__(self, config, passes):
         self.config, self.passes = config, tuple(passes)
+        # Rows for a sweep, at most.
+        self._held = ROW if config.layout == "alt1" else config.lanes
         loops = [
             Loops(
                 p.words.counts,
@@ -88,6 +91,7 @@ class Sweep(wiring.Component):
                 "line_one": Out(1),
                 "row": Out(ROW_WIDTH),
                 "load": Out(config.lanes),
+                **{n: each.flip() for n, each in PeArray.column_members(config).items()},
                 "swap": Out(1),
                 "slot": Out(range(SLOTS)),
                 "first": Out(1),
@@ -112,6 +116,7 @@ class Sweep(wiring.Component):
 
         tables = {
             "broadcast": lambda p: p.source == Source.ERRORS,
+            "columns": lambda p: p.source == Source.COLUMNS,
             "wide": lambda p: p.kind != Kind.BW and config.layers[p.layer].per_row > ROW,
             "split": split,
             "lines_inside": lambda p: p.line_level == 2,
@@ -142,7 +147,7 @@ class Sweep(wiring.Component):
         chunk, column = turn.index[f"level_{_CHUNK_LEVEL}"], turn.index[f"level_{_COLUMN_LEVEL}"]
         elapsed = turn.index[f"level_{_SLOT_LEVEL}"]
         step, begins, ends = Signal(), Signal(), Signal()
-        started, loaded = Signal(), Signal(range(self.config.lanes + 1))
+        started, loaded = Signal(), Signal(range(self._held + 1))
         full, wait = Signal(), Signal.like(p["hold"])
         used = Signal(range(3))  # halves of the output line that are in use
         # ``opens``, ``closes``: levels 3 to 1 are in their first or last turn, so sums begin or
@@ -210,18 +215,32 @@ class Sweep(wiring.Component):
         """Loads the next rows into the array, in the clock of a swap at the earliest."""
         lanes, later = self.config.lanes, LineBuffer.LATENCY
         take, load = Signal(), Signal(lanes)
-        place = Signal.like(loaded)
+        place, wanted = Signal.like(loaded), Signal.like(loaded)
         m.d.comb += [
-            full.eq(loaded == lanes),
+            wanted.eq(Mux(p["columns"], ROW, lanes)),
+            full.eq(loaded == wanted),
             place.eq(Mux(swap, 0, loaded)),
             self.rows.ready.eq(~full | swap),
             take.eq(self.rows.valid & self.rows.ready),
-            load.eq(Mux(take, Mux(p["broadcast"], (1 << lanes) - 1, 1 << place), 0)),
+            load.eq(Mux(take, Mux(p["broadcast"] | p["columns"], (1 << lanes) - 1, 1 << place), 0)),
             self.row.eq(delay(m, self.rows.payload, later, name="row")),
             self.load.eq(delay(m, load, later, name="load", reset=True)),
             self.swap.eq(delay(m, swap, later, name="swap", reset=True)),
         ]
         m.d.sync += loaded.eq(Mux(take, Mux(p["broadcast"], lanes, place + 1), place))
+        if self.config.layout == "alt1":
+            self._columns(m, p, take, place)
+
+    def _columns(self, m, p, take, place):
+        """The 16 rows of a patch come again for each chunk of their words."""
+        later, chunk = LineBuffer.LATENCY, Signal.like(self.chunk)
+        m.d.comb += [
+            self.columns.eq(delay(m, p["columns"], later, name="columns")),
+            self.column.eq(delay(m, place[: len(self.column)], later, name="column")),
+            self.chunk.eq(delay(m, chunk, later, name="chunk")),
+        ]
+        with m.If(take & p["columns"] & (place == ROW - 1)):
+            m.d.sync += chunk.eq(Mux(chunk == ROW // self.config.lanes - 1, 0, chunk + 1))
 
     def _steps(self, m, p, turn, step, begins, opens, closes, chunk):
         later = LineBuffer.LATENCY

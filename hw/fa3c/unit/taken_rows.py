@@ -3,7 +3,7 @@
 from collections import deque
 from sys import maxsize
 
-from hw.fa3c.pass_types import Source
+from hw.fa3c.pass_types import Kind, Source
 from hw.fa3c.rows import ROW
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
@@ -82,11 +82,12 @@ class TakenRows:
         #: The least clocks, since it was set, by which a row was there before it could be taken.
         self.early = maxsize
         if self.parameters:
-            part = p.segments
-            self.end += part.counts[0] * part.counts[1] * part.rows
-            self.resident, self.transposed = part.resident, p.source == Source.TRANSPOSED
+            self.end += p.segments.total
+            self.resident, self.transposed = p.segments.resident, p.source == Source.TRANSPOSED
+            #: Rows are read in another order than they come.
+            self.scattered = self.resident and p.kind == Kind.BW
             self.begin, self.group = begin, config.layers[p.layer].group_rows
-            if self.resident and self.transposed:
+            if self.scattered:
                 self.first = max(self.first, parameters.clock(self.end - 1) + self.later)
 
     def take(self, earliest, count):
@@ -104,7 +105,7 @@ class TakenRows:
     def _come(self, count):
         """The next ``count`` rows of parameters must have come. A pass that reads rows repeatedly
         waits for each of them only at first; a patch is transposed when it is whole."""
-        if self.resident and (self.transposed or self.number >= self.end):
+        if self.scattered or self.resident and self.number >= self.end:
             return
         self.number += count
         last, later = self.number - 1, ParameterBuffer.LATENCY
@@ -126,7 +127,7 @@ class TakenRows:
         """All that the next clocks depend on, besides places in the ring, counted from ``base``;
         None if it cannot be compared with others."""
         own = self.last - base, max(0, self.first - self.last - 1)
-        if not self.parameters or self.resident and (self.transposed or self.number >= self.end):
+        if not self.parameters or self.scattered or self.resident and self.number >= self.end:
             return own
         if self.resident:
             return None

@@ -6,12 +6,13 @@ and leaves the same memory.
 
 import numpy as np
 
-from hw.fa3c.commands import BUFFERS, COMMANDS, IMAGES
+from hw.fa3c.commands import COMMANDS, IMAGES, buffers_of, commands_of
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.records import A3C_STATUS, TASK, Error, Task
 from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.layer import LayerTwin
 from sim.model.fa3c.memory.rms import Coefficients, update_layer
+from sim.model.fa3c.memory.transposed import transpose_layer, transpose_theta
 from sim.model.fa3c.striped import Striped
 from sim.model.fa3c.tasks import TaskCheck, agents_of, kind_of
 from sim.model.program import CommandTwin, ProgramTwin
@@ -22,10 +23,11 @@ __all__ = ["A3cCore", "A3cKernel"]
 class A3cCore(CommandTwin):
     """Executes the commands of ``hw.fa3c.commands`` on card memory."""
 
-    COMMANDS, BUFFERS = COMMANDS, BUFFERS
+    COMMANDS = COMMANDS
 
     def __init__(self, config):
         self.config = config
+        self.COMMANDS, self.BUFFERS = commands_of(config.local_masters), buffers_of(config)
         self.layers = [LayerTwin(config, number) for number in range(len(config.layers))]
         self.lengths = np.zeros(config.agents, np.int64)
         self.loaded = self.synced = self.rounds = self.tasks = self.overflow = 0
@@ -39,7 +41,10 @@ class A3cCore(CommandTwin):
         return np.frombuffer(record.tobytes(), np.uint8)
 
     def _load(self, c):
-        self.words(c, IMAGES[c.image])[:] = self.words(c, "source")
+        image, source = self.words(c, IMAGES[c.image]), self.words(c, "source")
+        image[: len(source)] = source
+        if IMAGES[c.image] == "theta":
+            transpose_theta(self.config, image.reshape(-1, ROW))
         self.loaded |= 1 << c.image
         self.overflow &= ~(1 << c.image)
         if IMAGES[c.image] == "theta":
@@ -47,7 +52,8 @@ class A3cCore(CommandTwin):
         return Error.NONE, 0
 
     def _store(self, c):
-        self.words(c, "destination")[:] = self.words(c, IMAGES[c.image])
+        destination = self.words(c, "destination")
+        destination[:] = self.words(c, IMAGES[c.image])[: len(destination)]
         return Error.NONE, 0
 
     def _round(self, c):
@@ -58,7 +64,7 @@ class A3cCore(CommandTwin):
         for position, task in enumerate(tasks):
             if kind_of(task) is Task.TRAIN and not np.isfinite(self._errors(task)).all():
                 return Error.NUMBER, position
-        self._local = Striped([self.words(c, f"local{stripe}") for stripe in (0, 1)])
+        self._local = Striped([self.words(c, name) for name in self.config.local_names])
         self._images = [self.words(c, name).reshape(-1, ROW) for name in IMAGES]
         work = {Task.INFER: self._infer, Task.TRAIN: self._train, Task.SYNC: self._sync}
         for task in tasks:
@@ -98,13 +104,14 @@ class A3cCore(CommandTwin):
             inputs = layer.numbers(maps[number])
             gradients = layer.gradient(inputs, errors).reshape(-1, ROW)
             self.overflow |= update_layer(config, number, values, gradients, squares, theta)
+            transpose_layer(config, number, theta)
             if number:
                 errors = layer.backward(self._parameters(task, layer), errors, inputs)
         self.lengths[agent] = 0
 
     def _sync(self, task):
         snapshot = int(task["snapshot"])
-        self._local.write(snapshot * self.config.theta_rows, self._images[0])
+        self._local.write(snapshot * self.config.snapshot_rows, self._images[0])
         self.synced |= 1 << snapshot
 
     # -- memory
@@ -120,7 +127,7 @@ class A3cCore(CommandTwin):
 
     def _parameters(self, task, twin):
         """Parameters of the layer of ``twin`` in the task's snapshot."""
-        layer, begin = twin.layer, int(task["snapshot"]) * self.config.theta_rows
+        layer, begin = twin.layer, int(task["snapshot"]) * self.config.snapshot_rows
         begin += self.config.parameter_bases[twin.number]
         rows = self._local.read(begin, layer.rows).view(np.float32)
         return rows.reshape(layer.groups, layer.group_rows, ROW)

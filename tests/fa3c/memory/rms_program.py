@@ -8,6 +8,7 @@ from fa3c.memory.numbers import USUAL, as_rows, normals, patterns
 from hw.fa3c.memory.rms_command import RMS_COMMAND, RmsKind
 from hw.fa3c.rows import ROW, ROW_BYTES
 from sim.model.fa3c.memory.rms import Coefficients, update_layer
+from sim.model.fa3c.memory.transposed import transpose_layer, transpose_theta
 
 __all__ = ["BASES", "Program"]
 
@@ -25,8 +26,8 @@ class Program:
 
     def __init__(self, config, seed):
         self.config, self.rng = config, np.random.default_rng(seed)
-        shape = (config.theta_rows, ROW)
-        self.arrays = {name: self._numbers(shape) for name in ("theta", "squares")}
+        rows = {"theta": config.snapshot_rows, "squares": config.theta_rows}
+        self.arrays = {name: self._numbers((count, ROW)) for name, count in rows.items()}
         self.start = self._memory()
         self.snapshots = {}
         self.commands, self.kinds = [], []
@@ -60,6 +61,7 @@ class Program:
             self.arrays["squares"],
             self.arrays["theta"],
         )
+        transpose_layer(self.config, layer, self.arrays["theta"])
 
     def sync(self, snapshot):
         self._add(RmsKind.SYNC, snapshot=snapshot)
@@ -67,12 +69,15 @@ class Program:
 
     def load(self, name):
         self._add(RmsKind.LOAD, squares=name == "squares")
-        self.arrays[name] = self._numbers(self.arrays[name].shape)
-        self.words += _texts(self.arrays[name])
+        words = self._numbers((self.config.theta_rows, ROW))
+        self.arrays[name][: len(words)] = words
+        self.words += _texts(words)
+        if name == "theta":
+            transpose_theta(self.config, self.arrays[name])
 
     def store(self, name):
         self._add(RmsKind.STORE, squares=name == "squares")
-        self.reply += _texts(self.arrays[name])
+        self.reply += _texts(self.arrays[name][: self.config.theta_rows])
 
     def random(self, count):
         """Any commands; every other one an UPDATE."""
@@ -103,7 +108,7 @@ class Program:
     def save(self, path):
         """As the bench reads it; returns the path as text."""
         space = {
-            ROW_BYTES * (number * self.config.theta_rows + row): word
+            ROW_BYTES * (number * self.config.snapshot_rows + row): word
             for number, array in self.snapshots.items()
             for row, word in enumerate(_texts(array))
         }

@@ -1,5 +1,7 @@
 """RMSProp with theta and squares on one master, as in the core: what test_rms.py simulates."""
 
+from dataclasses import replace
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -15,14 +17,19 @@ INTERCONNECT = InterconnectConfig(ports=2, depth=128, burst_beats=16, bursts=32)
 
 
 class RmsTop(wiring.Component):
-    """Has the members of ``Rms``, except that ``reads`` and ``writes`` replace the ports of theta
-    and squares."""
+    """Has the members of ``Rms``, except that ``reads`` and ``writes`` replace the ports of theta,
+    of squares and of the transposed image."""
 
     def __init__(self, config):
         self.rms = Rms(config)
-        ports = {f"{name}_{kind}" for name in ("theta", "squares") for kind in ("read", "write")}
         members = self.rms.signature.members
-        self.same = [name for name in members if name not in ports]
+        images = ("theta", "squares", "transposed")
+        self.ports = {
+            kind: [f"{name}_{kind}" for name in images if f"{name}_{kind}" in members]
+            for kind in ("read", "write")
+        }
+        own = sum(self.ports.values(), [])
+        self.same = [name for name in members if name not in own]
         super().__init__(
             {
                 **{name: members[name] for name in self.same},
@@ -35,10 +42,11 @@ class RmsTop(wiring.Component):
         m = Module()
         m.submodules.rms = rms = self.rms
         m.submodules.reads = reads = ReadInterconnect(INTERCONNECT)
-        m.submodules.writes = writes = WriteInterconnect(INTERCONNECT)
-        for number, name in enumerate(("theta", "squares")):
-            wiring.connect(m, getattr(rms, f"{name}_read"), reads.ports[number])
-            wiring.connect(m, getattr(rms, f"{name}_write"), writes.ports[number])
+        count = len(self.ports["write"])
+        m.submodules.writes = writes = WriteInterconnect(replace(INTERCONNECT, ports=count))
+        for kind, joint in (("read", reads), ("write", writes)):
+            for name, place in zip(self.ports[kind], joint.ports, strict=True):
+                wiring.connect(m, getattr(rms, name), place)
         wiring.connect(m, wiring.flipped(self.reads), reads.memory)
         wiring.connect(m, wiring.flipped(self.writes), writes.memory)
         for path, member, outer in self.signature.flatten(self):

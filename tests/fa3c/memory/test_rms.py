@@ -13,6 +13,7 @@ from hw.fa3c.memory.rms import Rms
 from hw.fa3c.memory.rms_command import RmsKind
 from hw.fa3c.memory.row_update import RowUpdate
 from sim.model.fa3c.memory.rms import update_layer
+from sim.model.fa3c.memory.transposed import transpose_layer, transpose_theta
 
 MEMORY_LATENCY, SNAPSHOT_LATENCY = 64, 64
 #: Longest pauses of sources, of memory, of the reply.
@@ -112,6 +113,47 @@ def test_layers_of_a_deep_network(simulate, tmp_path):
     for layer in (6, 4, 5):
         program.update(0, layer)
     run(simulate, tmp_path, program, given, kinds=["random"])
+
+
+@pytest.mark.parametrize("rms_units", [16, pytest.param(4, marks=pytest.mark.long)])
+def test_transposed_image(simulate, tmp_path, rms_units):
+    """Alt2: LOAD makes it, an UPDATE changes weights of all layers but the first, a SYNC copies
+    it."""
+    given = settings(2, 33, 19) | dict(rms_units=rms_units, layout="alt2", hidden=(16,))
+    program = Program(Fa3cConfig(**given), 8)
+    for layer in (1, 0, 2):
+        program.update(0, layer)
+    program.sync(2)
+    program.load("squares")
+    program.load("theta")
+    program.update(2, 1)
+    program.store("theta")
+    program.sync(1)
+    run(simulate, tmp_path, program, given, kinds=["random"], pauses=PAUSES[1:])
+
+
+def test_twin_of_the_transposed_image():
+    """Patch by patch; of a layer its weights alone, of the first nothing."""
+    config = Fa3cConfig(**settings(2, 33, 19), layout="alt2")
+    first, rows = config.layers[0].rows, config.theta_rows
+    theta = np.arange(config.snapshot_rows * 16, dtype=np.float32).reshape(-1, 16)
+    kept = theta.copy()
+    transpose_theta(config, theta)
+    np.testing.assert_array_equal(theta[:rows], kept[:rows])
+    for row in range(first, rows, 16):
+        place = row + rows - first
+        np.testing.assert_array_equal(theta[place : place + 16], kept[row : row + 16].T)
+    theta, layer = kept.copy(), config.layers[1]
+    transpose_layer(config, 0, theta)
+    np.testing.assert_array_equal(theta, kept)
+    transpose_layer(config, 1, theta)
+    changed = np.flatnonzero((theta != kept).any(axis=1)) - rows
+    groups = [g * layer.group_rows + k for g in range(layer.groups) for k in range(layer.depth)]
+    assert changed.tolist() == groups
+    usual = Fa3cConfig(**settings(2, 33, 19))
+    assert usual.transposed_rows == 0 and usual.snapshot_rows == rows
+    transpose_theta(usual, theta[:rows])
+    np.testing.assert_array_equal(theta[:rows], kept[:rows])
 
 
 @pytest.mark.long

@@ -61,6 +61,22 @@ def test_the_shorter_queue_of_squares_costs_once():
     assert all(2 * rows < each.done < 2 * rows + 320 for each in found)
 
 
+def test_images_on_masters_of_their_own():
+    """A row a clock with 16 RUs; a transposed image is written by the master of theta."""
+    config = Fa3cConfig(rms_units=16, global_masters=2)
+    rows = config.layers[2].gradient_rows
+    assert rows < update_clocks(config, 2).done < rows + 320
+    assert 2 * rows < update_clocks(replace(config, layout="alt2"), 2).done < 2.02 * rows
+    assert update_clocks(replace(config, layout="alt2"), 0) is update_clocks(config, 0)
+
+
+def test_a_transposed_image_is_a_third_write():
+    config = Fa3cConfig(layout="alt2")
+    rows = config.layers[2].gradient_rows
+    assert 3 * rows < update_clocks(config, 2).done < 3.02 * rows
+    assert update_clocks(replace(config, rms_units=4), 2).done < 4.02 * rows
+
+
 def test_a_row_of_several_beats():
     """Two images through one master: 2 rows, of 2 or 4 beats each. A queue of four bursts hides
     memory; one of a burst does not, and a burst of each image comes before the next row."""

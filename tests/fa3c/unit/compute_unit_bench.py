@@ -16,9 +16,10 @@ from streams import get_all, put_all
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.layouts import unit_task
 from hw.fa3c.plan import forward_passes, training_passes
-from hw.fa3c.rows import ROW_BYTES
+from hw.fa3c.rows import ROW, ROW_BYTES
 from hw.fa3c.unit.compute_unit import ComputeUnit
 from hw.fa3c.unit.pass_clocks import pass_clocks
+from sim.model.fa3c.memory.transposed import transpose_theta
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG = Fa3cConfig.from_dict(CASE["config"])
@@ -37,8 +38,11 @@ class Bench:
         self.theta = theta(CONFIG, rng)
         self.reference = Reference(CONFIG, self.theta)
         self.local, self.host = {}, {}
-        self.snapshot_row = CONFIG.theta_rows  # of snapshot 1
-        self._put(self.local, self.snapshot_row, self.theta)
+        self.snapshot_row = CONFIG.snapshot_rows  # of snapshot 1
+        snapshot = np.zeros((CONFIG.snapshot_rows, ROW), np.float32)
+        snapshot[: CONFIG.theta_rows] = self.theta
+        transpose_theta(CONFIG, snapshot)
+        self._put(self.local, self.snapshot_row, snapshot)
         kinds = {"parameters": self.local, "features": self.local, "screens": self.host}
         for number, (port, held) in enumerate(kinds.items()):
             ReadMemory(
@@ -72,7 +76,7 @@ class Bench:
 
     def _limit(self, wanted, count):
         """Of a task's clocks: twice those of its passes, and the longest pause before each row."""
-        rows = CONFIG.theta_rows + count * (CONFIG.step_rows + CONFIG.map_rows[-1])
+        rows = ROW * CONFIG.theta_rows + count * (CONFIG.step_rows + CONFIG.map_rows[-1])
         return 2 * sum(wanted) + (self.longest + 2) * rows + 500
 
     async def _run(self, what, **task):

@@ -24,7 +24,7 @@ RING = CONFIG.parameter_rows
 BYTES = 64
 
 
-def segment(base, rows, counts=(1, 1), strides=(0, 0)):
+def segment(base, rows, counts=(1, 1), strides=(0, 0), turns=1):
     return {
         "base": base,
         "count_a": counts[0],
@@ -32,6 +32,7 @@ def segment(base, rows, counts=(1, 1), strides=(0, 0)):
         "stride_a": strides[0],
         "stride_b": strides[1],
         "rows": rows,
+        "turns": turns,
     }
 
 
@@ -40,7 +41,8 @@ def runs(segments):
     for s in segments:
         for a in range(s["count_a"]):
             for b in range(s["count_b"]):
-                yield s["base"] + a * s["stride_a"] + b * s["stride_b"], s["rows"]
+                for _ in range(s["turns"]):
+                    yield s["base"] + a * s["stride_a"] + b * s["stride_b"], s["rows"]
 
 
 def rows_of(segments):
@@ -115,7 +117,12 @@ def corner_passes(rng):
         segment(1 << 31, 1),
         segment(90, 17, (1, 2), (0, 9)),
     ]
+    again = [
+        ([segment(8, 16, (3, 2), (16, 640), 4), segment(5, 17, (1, 2), (0, 99), 3)], 486, None),
+        ([segment(8, 3, turns=16)], 48, None),
+    ]
     return [
+        *(again if CONFIG.layout == "alt1" else []),
         (full, RING, [0]),  # over before its other rows have come
         (full, RING, [RING - 1, 0, *rng.choices(range(RING), k=20)]),
         ([segment(3, 1)], 1, None),

@@ -22,8 +22,8 @@ _LONG = pytest.mark.long
 class Timeline:
     """Inputs of a ``PeArray`` for each clock, and the outputs that each clock must show."""
 
-    def __init__(self, lanes, seed, corners=0.1):
-        self.lanes, self.corners = lanes, corners
+    def __init__(self, lanes, seed, corners=0.1, layout="tlu"):
+        self.lanes, self.corners, self.layout = lanes, corners, layout
         self.rng, self.clocks = np.random.default_rng(seed), Clocks()
         self.following, self.held, self.sums = {}, {}, {}
         self.used = {}
@@ -31,12 +31,19 @@ class Timeline:
     def numbers(self, *shape):
         return numbers(shape, self.rng, self.corners)
 
-    def clock(self, load=0, swap=0, step=None):
-        """``step`` is ``(slot, first, last, half)``; whatever has no effect is random."""
+    def clock(self, load=0, swap=0, step=None, column=None):
+        """``step`` is ``(slot, first, last, half)``; whatever has no effect is random. ``column``:
+        ``(column, chunk)``, the row has words for that PE of each lane that loads."""
         rng = self.rng
         row, words = self.numbers(ROW), self.numbers(self.lanes)
         slot, first, last, half = step or (int(rng.integers(SLOTS)), *rng.integers(0, 2, 3))
+        columns = {}
+        if self.layout == "alt1":
+            others = rng.integers(ROW), rng.integers(ROW // self.lanes)
+            place, chunk = map(int, column or others)
+            columns = dict(columns=column is not None, column=place, chunk=chunk)
         now = self.clocks.add(
+            **columns,
             row=as_int(row),
             load=load,
             swap=swap,
@@ -51,7 +58,9 @@ class Timeline:
             self.held = dict(self.following)
         for lane in range(self.lanes):
             if load >> lane & 1:
-                self.following[lane] = row
+                self.following[lane] = row if column is None else self.following[lane].copy()
+                if column:
+                    self.following[lane][place] = row[chunk * self.lanes + lane]
         outputs = dict(done=0)
         if step:
             assert now - self.used.get(slot, -RETURN) >= RETURN or first
@@ -71,7 +80,7 @@ class Timeline:
         self.clock(swap=1)
 
     def run(self, simulate, directory):
-        config = Fa3cConfig(lanes=self.lanes)
+        config = Fa3cConfig(lanes=self.lanes, layout=self.layout)
         self.clocks.run(simulate, PeArray(config), directory)
 
 
@@ -128,6 +137,21 @@ def test_held_rows(simulate, tmp_path):
     timeline.clock(swap=1, step=step)
     timeline.clock(swap=1, load=0b1111, step=step)
     timeline.clock(step=step)
+    timeline.run(simulate, tmp_path)
+
+
+@pytest.mark.parametrize("lanes", [2, *(pytest.param(n, marks=_LONG) for n in (1, 8, 16))])
+def test_columns(simulate, tmp_path, lanes):
+    """Alt1: 16 rows of a patch, each with a word for one PE of every lane; rows between them."""
+    timeline = Timeline(lanes, 7, layout="alt1")
+    timeline.begin()
+    every, step = (1 << lanes) - 1, (0, 1, 1, 0)
+    for chunk in (0, ROW // lanes - 1, ROW // lanes // 2):
+        for column in range(ROW):
+            timeline.clock(every, column == 0, step, column=(column, chunk))
+        timeline.clock(swap=1, step=step)
+        timeline.clock(load=1, step=step)
+    timeline.clock(swap=1, step=step)
     timeline.run(simulate, tmp_path)
 
 

@@ -42,6 +42,15 @@ def test_each_unit_in_its_role(simulate, name, number):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("layout", ["alt1", "alt2"])
+@pytest.mark.parametrize("name", ["smallest", "four lanes", "eight lanes", "vectors"])
+def test_other_layouts(simulate, name, layout):
+    """FA3C's alternatives: the bits of the transpose unit's, and clocks of their own."""
+    config = replace(NETWORKS[name], units=("any",), layout=layout)
+    matches_twin(simulate, config, 0, False, simulator="verilator")
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_random_shapes(simulate, seed):
     """Every pass of any network within the limits: kernels, strides, sizes, widths, lanes."""

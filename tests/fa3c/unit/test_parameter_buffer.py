@@ -11,9 +11,12 @@ PAUSES = [(*paces, 0) for paces in CROSSED[::2]] + [("solid", "steady", 30), ("s
 NETWORK = dict(height=4, width=4, channels=1, convolutions=(), hidden=())
 
 
-@pytest.mark.parametrize("ring, pauses", [(64, PAUSES), (140, PAUSES[2:3])])
-def test_matches_memory(simulate, ring, pauses):
-    config = Fa3cConfig(**NETWORK, parameter_rows=ring)
+@pytest.mark.parametrize(
+    "ring, pauses, layout", [(64, PAUSES, "tlu"), (140, PAUSES[2:3], "tlu"), (64, PAUSES, "alt1")]
+)
+def test_matches_memory(simulate, ring, pauses, layout):
+    """In Alt1 runs come several times."""
+    config = Fa3cConfig(**NETWORK, parameter_rows=ring, layout=layout)
     simulate(
         ParameterBuffer(config),
         "fa3c.unit.parameter_buffer_bench",

@@ -63,20 +63,19 @@ def test_who_shares_a_master():
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("train", [0, 1])
-def test_a_task_that_waits_for_its_rows(name, train):
+@pytest.mark.parametrize("train, layout", [(0, "tlu"), (1, "tlu"), (1, "alt1"), (1, "alt2")])
+def test_a_task_that_waits_for_its_rows(name, train, layout):
     """All rows are taken and the ring is never more than full; narrower masters take longer, and
     without a memory there are the clocks of ``pass_clocks``."""
     found = []
     for data_width in (512, 256, 128):
-        config = replace(NETWORKS[name], engine=engine(data_width))
+        config = replace(NETWORKS[name], engine=engine(data_width), layout=layout)
         passes = (training_passes if train else forward_passes)(config)
         rows = ParameterRows(config, passes, Reads(config.engine, LATENCY))
         every = run_passes(config, passes, config.batch, None, rows)
         assert [each.start for each in every[1:]] == [each.end for each in every[:-1]]
         found.append(every[-1].end)
-        asked = sum(p.segments.counts[0] * p.segments.counts[1] * p.segments.rows
-                    for p in passes if p.segments is not None)  # fmt: skip
+        asked = sum(p.segments.total for p in passes if p.segments is not None)
         assert rows.count == asked and rows.room >= 0
     assert found == sorted(found)
     assert found[0] >= sum(pass_clocks(config, passes, config.batch))
