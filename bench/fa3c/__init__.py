@@ -1,8 +1,8 @@
 """Benchmarks of FA3C's network: clocks of passes and rounds, the simulated card, A3C with its host,
 and the area of the kernel."""
 
+from bench.fa3c import alternatives, banks, card, passes, platform, rounds
 from bench.fa3c import area as area_rows
-from bench.fa3c import card, passes, platform, rounds
 
 __all__ = ["rows"]
 
@@ -10,5 +10,6 @@ __all__ = ["rows"]
 def rows(area=False):
     """The list of all rows of this bench, which takes half an hour on one core. If ``area``, also
     what yosys maps, which takes another quarter of an hour."""
-    measured = [*passes.rows(), *rounds.rows(), *card.rows(), *platform.rows()]
+    parts = (passes, rounds, alternatives, banks, card, platform)
+    measured = [each for part in parts for each in part.rows()]
     return [*measured, *(area_rows.rows() if area else [])]

@@ -10,23 +10,29 @@ from host.generate import generate
 from host.measure.rounds import periods
 from host.runtime.a3c import ActorCritic
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.pass_types import Kind
 from hw.fa3c.period_clocks import period_clocks
-from hw.fa3c.plan import training_passes
-from hw.fa3c.records import Task
-from hw.fa3c.round_clocks import Work, round_clocks
 from hw.fa3c.schedule import Schedule
-from hw.fa3c.unit.pass_clocks import pass_clocks, sweeps
 from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["CLOCK", "Measured", "expected", "kernel", "measure", "rows"]
+__all__ = [
+    "CLOCK",
+    "PAIRS",
+    "Measured",
+    "expected",
+    "ips_of",
+    "kernel",
+    "measure",
+    "rows",
+    "worked_out_ips",
+]
 
 #: The paper's clock, FA3C 5.1.
 CLOCK = 180e6
 #: Two pairs of units with 64 PEs, as in the paper, and other units. The unit of 128 PEs is the
 #: paper's SingleCU, which it compares with one pair (FA3C 5.4).
 PAIRS = dict(agents=32, snapshots=8)
+LARGE = PAIRS | dict(lanes=8, batch=8)
 CASES = {
     "2 pairs of 64 PEs": PAIRS,
     "one unit of 256 PEs": PAIRS | dict(units=("any",), lanes=16),
@@ -35,7 +41,7 @@ CASES = {
     "4 units of 64 PEs for both": PAIRS | dict(units=("any",) * 4),
     "3 pairs of 64 PEs": PAIRS | dict(units=("infer", "train") * 3),
     "4 pairs of 64 PEs": PAIRS | dict(units=("infer", "train") * 4),
-    "2 pairs of 128 PEs": PAIRS | dict(lanes=8, batch=8),
+    "2 pairs of 128 PEs": LARGE,
 }
 
 _SOURCE = "clocks of a period of rounds, Verilog on the simulated card, at 180 MHz"
@@ -100,13 +106,13 @@ def expected(config, agents):
     return period_clocks(config, Schedule(config, agents))
 
 
-def _worked_out_ips(config, agents):
+def worked_out_ips(config, agents):
     """Inferences a second of ``agents`` agents, computed; some of them may rest."""
     schedule = Schedule(config, agents)
-    return _ips(schedule.active, sum(period_clocks(config, schedule)))
+    return ips_of(schedule.active, sum(period_clocks(config, schedule)))
 
 
-def _ips(agents, clocks, steps=5):
+def ips_of(agents, clocks, steps=5):
     """Inferences a second. Their time includes bootstraps and trainings (FA3C 5.2)."""
     return round(agents * steps * CLOCK / clocks)
 
@@ -120,8 +126,7 @@ def rows():
     read and written, and the clocks that RMSProp adds.
 
     Measured on the simulated card are 16 agents, 16 agents on slower memory, and one agent. By
-    formula are other numbers of agents, one unit of 256 PEs, and the paper's alternatives to its
-    TLU.
+    formula are other numbers of agents and other units.
     """
     pairs = Fa3cConfig(**PAIRS)
     folder, result = kernel(**PAIRS), []
@@ -135,12 +140,12 @@ def rows():
     ):
         clocks = found.clocks
         result.append(
-            row("fa3c", f"2 pairs of 64 PEs, {case}", "ips", _ips(agents, clocks), "1/s",
+            row("fa3c", f"2 pairs of 64 PEs, {case}", "ips", ips_of(agents, clocks), "1/s",
                 **(_PAPER if agents == 16 else {}), source=_SOURCE)
         )  # fmt: skip
         if low:
             result.append(
-                row("fa3c", f"2 pairs of 64 PEs, {case}", "ips", _ips(agents, clocks), "1/s",
+                row("fa3c", f"2 pairs of 64 PEs, {case}", "ips", ips_of(agents, clocks), "1/s",
                     reference="at least", reference_value=low, source=_SOURCE)
             )  # fmt: skip
     worked = sum(expected(pairs, 16))
@@ -169,58 +174,18 @@ def rows():
             row("fa3c", case, "rmsprop_extra_cycles", extra, "cycles", reference="at most",
                 reference_value=3000, source="status: last update after the last gradient row")
         )  # fmt: skip
-    return result + _large() + _worked_out(pairs)
+    return result + _worked_out()
 
 
-def _large():
-    """Rows of 2 pairs of 128 PEs with 32 agents, measured: inferences a second, and the bytes a
-    second of each bank."""
-    case, result = "2 pairs of 128 PEs, 32 agents", []
-    settings = CASES["2 pairs of 128 PEs"]
-    found = measure(kernel(**settings), 32)
-    result.append(
-        row("fa3c", case, "ips", _ips(found.agents, found.clocks), "1/s", reference="at least",
-            reference_value=7500, source=_SOURCE)
-    )  # fmt: skip
-    for master, rate in found.bank_rates().items():
-        result.append(
-            row("fa3c", case, f"{master}_bytes_a_second", round(rate / 1e9, 2), "GB/s",
-                reference="at most", reference_value=16, source=_SOURCE)
-        )  # fmt: skip
-    return result
-
-
-def _worked_out(pairs):
+def _worked_out():
     """Rows computed by ``round_clocks``, which is right to half a percent."""
     result, source = [], "worked out, hw.fa3c.round_clocks, at 180 MHz"
     for case, settings in CASES.items():
         config = Fa3cConfig(**settings)
         for agents in (1, 2, 4, 8, 16, 32):
-            ips = _worked_out_ips(config, agents)
+            ips = worked_out_ips(config, agents)
             result.append(
                 row("fa3c", f"{case}, {agents} agents", "ips", ips, "1/s",
                     **(_PAPER if agents == 16 and settings is PAIRS else {}), source=source)
             )  # fmt: skip
-    period = len(expected(pairs, 16))
-    train = round_clocks(pairs, [Work(Task.TRAIN, 1, 5)])
-    # Alt1 has weights only in the layout of FW: for one transposed row it reads 16 rows and uses a
-    # word of each, so a patch takes 256 clocks.
-    backward = [p for p in training_passes(pairs) if p.kind == Kind.BW]
-    clocks = pass_clocks(pairs, training_passes(pairs), 5)
-    usual = sum(n for p, n in zip(training_passes(pairs), clocks, strict=True) if p.kind == Kind.BW)
-    patches = sum(_patches(pairs, p) for p in backward)
-    slower = train - usual + 256 * patches
-    # Alt2 has both layouts in memory: RMSProp writes theta twice, and a SYNC copies twice.
-    rows_ = sum(layer.gradient_rows for layer in pairs.layers)
-    memory = 2 * 3 * rows_ + 2 * pairs.theta_rows
-    for case, cycles in (("Alt1, no TLU", slower), ("Alt2, both layouts", max(train, memory))):
-        result.append(
-            row("fa3c", f"2 pairs of 64 PEs, 16 agents, {case}", "ips",
-                _ips(16, period * cycles), "1/s", source="by formula, at 180 MHz")
-        )  # fmt: skip
     return result
-
-
-def _patches(config, p):
-    """Patches of 16 x 16 weights that a BW pass of 5 samples holds."""
-    return sum(sweep.rows for sweep in sweeps(config, p, 5)) // 16
