@@ -159,7 +159,7 @@ class Walk:
             elif plan.source is Source.TRANSPOSED:
                 yield from np.array([self._parameter(address) for address in addresses]).T
             else:
-                for turn in range(ROW // self.config.lanes):
+                for turn in range(counts[6] if len(counts) == 8 else 1):
                     if not plan.segments.resident:  # the patch has come again
                         addresses = range(self.offset + 1, self.offset + 1 + ROW)
                     patch = np.array([self._parameter(address) for address in addresses])
