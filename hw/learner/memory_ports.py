@@ -4,32 +4,16 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.learner.block.ports import (
+    READ_LATENCY,
+    bias_sum_shape,
+    gradient_write_layout,
+    weights_layout,
+)
 from hw.nn.layouts import vector_layout
 
 __all__ = ["READ_LATENCY", "backward_signature", "bias_sum_shape", "forward_signature"]
 __all__ += ["gradient_write_layout", "weights_layout"]
-
-#: Clocks from an address to the word of a parameter memory: the memory's register and one more.
-READ_LATENCY = 2
-
-
-def weights_layout(config, vector):
-    """Two memory words of ``vector`` weights each, of the same address: of the online network and
-    of the target network."""
-    word = vector_layout(config.arithmetic.shape("weight"), vector)
-    return data.StructLayout({"online": word, "target": word})
-
-
-def bias_sum_shape(config):
-    """Shape of the gradient of a bias: a sum of ``config.batch`` numbers of kind "gradient"."""
-    return config.arithmetic.sum_shape("gradient", count=config.batch)
-
-
-def gradient_write_layout(shape, depth, vector=None):
-    """A write to a gradient memory of ``depth`` words: ``enable``, ``address``, and ``value``, a
-    word of ``vector`` numbers of ``shape``. If ``vector`` is None, a word is one number."""
-    value = shape if vector is None else data.ArrayLayout(shape, vector)
-    return data.StructLayout({"enable": 1, "address": range(depth), "value": value})
 
 
 def forward_signature(config, layer):

@@ -201,7 +201,7 @@ def test_shifts_have_a_slot_for_each_layer(full):
     switch = object.__new__(PrecisionSwitch)
     kernel = SimpleNamespace(hidden=(8, 8), networks={"critic": [0] * 3, "actor": [0] * 3})
     switch._replay = SimpleNamespace(learner=kernel)
-    switch._schedule = SimpleNamespace(shifts=None)
+    switch._schedule, switch._bits = SimpleNamespace(shifts=None), 12
     switch._networks = {
         name: SimpleNamespace(activation_shifts=inputs, error_shifts=None if full else errors)
         for name, inputs, errors in (
@@ -212,5 +212,6 @@ def test_shifts_have_a_slot_for_each_layer(full):
     switch._schedule.shifts = "found"
     found = switch._precision()
     assert found.activations and found.activation_shifts == (4, 1, 2, 5, 6)
+    assert found.activation_bits == 12
     assert found.errors is not full
     assert found.error_shifts == ((0,) * 6 if full else (1, 2, 3, 7, 8, 9))

@@ -1,6 +1,6 @@
 """Joins what the memories of blocks and of biases give to a walk, a part of weights and gradients.
 
-Interval 1, latency 1; 2 for gradients that are read in one clock.
+Interval 1: a part leaves a clock after it came, gradients that are read in one clock two.
 """
 
 from functools import reduce
