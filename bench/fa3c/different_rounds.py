@@ -11,28 +11,28 @@ from host.measure.launches import LIMIT_S
 from host.measure.rounds import random_parameters, tasks_of
 from host.runtime.a3c import ActorCritic
 from hw.fa3c.period_clocks import works_of
-from hw.fa3c.schedule import Schedule
+from hw.fa3c.sharing import schedule_of
 
 __all__ = ["measure_different"]
 
 
-def measure_different(folder, agents):
+def measure_different(folder, agents, sharing="a3c"):
     """``Measured`` of a period of rounds once all groups have begun. Rounds whose tasks are alike
     take the same clocks and move as many bytes, whatever their numbers are; so each different one
     runs once, and counts as often as the period has it.
 
-    ``folder`` is the kernel's, ``agents`` the number of agents.
+    ``folder`` is the kernel's, ``agents`` the number of agents, ``sharing`` how they share theta.
     """
     rng, clocks, moved = np.random.default_rng(0), {}, {}
     with open_card("sim") as card:
         network = ActorCritic(card.load(folder / "kernel.json"), timeout_s=LIMIT_S)
         config = network.config
-        schedule = Schedule(config, agents)
+        schedule = schedule_of(config, agents, sharing=sharing)
         period = islice(schedule.plans(), schedule.period, 2 * schedule.period)
-        wanted = Counter(_kind(config, plan) for plan in period if works_of(config, plan))
+        wanted = Counter(_kind(plan) for plan in period if works_of(plan))
         network.load(random_parameters(config, rng))
         for plan in schedule.plans():
-            kind, before = _kind(config, plan), network.device_cycles
+            kind, before = _kind(plan), network.device_cycles
             bytes_before = Counter(card.device.traffic())
             if kind[0]:
                 network.run(tasks_of(config, plan, rng))
@@ -48,6 +48,6 @@ def measure_different(folder, agents):
     return Measured(schedule.active, whole, dict(total), [])
 
 
-def _kind(config, plan):
+def _kind(plan):
     """Equal for rounds that are alike: their tasks, and which inferences keep nothing."""
-    return tuple(works_of(config, plan)), tuple(task.step is None for task in plan.inferences)
+    return tuple(works_of(plan)), tuple(task.step is None for task in plan.inferences)

@@ -13,7 +13,7 @@ from host.collect.collector import Collector, Counts, Episodes
 from host.collect.environment import Actor
 from host.phases import Phases
 from hw.fa3c.group_rounds import RoundPlan
-from hw.fa3c.schedule import Schedule
+from hw.fa3c.sharing import RoundSchedule
 
 __all__ = ["Chooses", "GroupRollout", "Request", "RoundCollector"]
 
@@ -82,7 +82,7 @@ class RoundCollector(Collector):
     ----------
     envs : list of gymnasium.vector.VectorEnv
         One for each group of each population, population by population.
-    schedule : hw.fa3c.schedule.Schedule
+    schedule : hw.fa3c.sharing.RoundSchedule
         The schedule of one population, the same for all.
     populations : int
     seed : int
@@ -94,7 +94,7 @@ class RoundCollector(Collector):
     def __init__(
         self,
         envs: Sequence[VectorEnv],
-        schedule: Schedule,
+        schedule: RoundSchedule,
         *,
         populations: int,
         seed: int,
@@ -141,6 +141,7 @@ class _Population:
             for actor, agents in zip(actors, schedule.groups, strict=True)
         ]
         self._round, self._request, self._finished = 0, None, {}
+        self._outputs = {}  # (group, step) -> outputs of its agents, as far as they have come
 
     def step(self, policy, clock):
         """Takes the answers of the last round; returns the episodes that ended."""
@@ -149,12 +150,14 @@ class _Population:
             return episodes
         for (group, _), outputs in zip(request.guests, request.valued, strict=True):
             self._groups[group].take_values(outputs[:, -1])
-        outputs = {}
         for inference, found in zip(request.plan.inferences, request.inferred, strict=True):
-            outputs.setdefault((inference.group, inference.step), []).append(found)
+            self._outputs.setdefault((inference.group, inference.step), []).append(found)
         acting = []
-        for (number, step), parts in outputs.items():
+        for (number, step), parts in list(self._outputs.items()):
             group, found = self._groups[number], np.concatenate(parts)
+            if len(found) < len(self._schedule.groups[number]):
+                continue  # the others are inferred in later rounds
+            del self._outputs[number, step]
             if step is None:
                 self._finished[number] = group.finish(found[:, -1])
                 continue

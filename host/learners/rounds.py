@@ -21,7 +21,7 @@ from host.phases import Phases
 from host.runtime.a3c import ActorCritic
 from host.runtime.a3c_tasks import Infer, Sync, Train
 from hw.errors import UsageError
-from hw.fa3c.schedule import Schedule
+from hw.fa3c.sharing import RoundSchedule
 
 __all__ = ["CardRounds", "RoundLearner"]
 
@@ -33,7 +33,7 @@ Launch: TypeAlias = tuple[Request, Future[object], dict[str, float | None]]
 
 class RoundLearner(Learner):
     """Learns in rounds. A launch is a round of one population: it makes snapshots of the parameters
-    theta, then trains, then infers.
+    theta, then trains, then infers, as its schedule says.
 
     Populations share theta and take turns, so that the environments of one population are stepped
     while the rounds of the others are under way. What a round trains is seen only by snapshots that
@@ -46,7 +46,7 @@ class RoundLearner(Learner):
     errors : callable
         ``errors(agent, rollout)``, of the agent's config and a GroupRollout, returns d(objective) /
         d(outputs), float32 [steps, agents, outputs], and a dict of measured numbers by column.
-    schedule : hw.fa3c.schedule.Schedule
+    schedule : hw.fa3c.sharing.RoundSchedule
         The schedule of one population.
     populations : int
     phases : Phases, optional
@@ -64,7 +64,7 @@ class RoundLearner(Learner):
         clock: Clock,
         executor: CardRounds | Updater,
         errors: Errors,
-        schedule: Schedule,
+        schedule: RoundSchedule,
         *,
         populations: int,
         phases: Phases | None = None,
@@ -76,7 +76,7 @@ class RoundLearner(Learner):
         self._card, self._waiting = Background("card"), {}
         # Agents and snapshots numbered after those of the populations: for values, evaluations.
         self._guest = populations * schedule.agents
-        self._spare = populations * len(schedule.groups)
+        self._spare = populations * schedule.snapshots
 
     def begin(self, experience: Request) -> Launch:
         """As ``Learner.begin``; ``experience`` is the Request of a population. If a reward, an
@@ -115,15 +115,16 @@ class RoundLearner(Learner):
     def _tasks(self, request):
         population, plan = request.population, request.plan
         agents = population * self._schedule.agents
-        snapshots = population * len(self._schedule.groups)
+        first = population * self._schedule.snapshots
+        snapshots = [first + each for each in plan.snapshots]
         agent, rate = self.agent, self.agent.learning_rate_at(self.clock.launched)
-        tasks = [Sync(snapshot=snapshots + group) for group in plan.syncs]
+        tasks = [Sync(snapshot=first + each) for each in plan.syncs]
         tasks += [
             Train(
                 unit=training.unit,
-                snapshot=snapshots + training.group,
-                agent=agents + training.agent,
-                errors=self._waiting.pop((population, training.agent)),
+                snapshot=snapshots[training.group],
+                agent=agents + training.rollout,
+                errors=self._errors_of(population, training.agents),
                 rate=rate,
                 decay=agent.decay,
                 epsilon=agent.optimizer_epsilon,
@@ -133,18 +134,23 @@ class RoundLearner(Learner):
         tasks += [
             Infer(
                 unit=inference.unit,
-                snapshot=snapshots + inference.group,
-                agents=tuple(agents + each for each in inference.agents),
+                snapshot=snapshots[inference.group],
+                agents=tuple(agents + each for each in inference.rollouts),
                 observations=self._shaped(seen),
-                step=inference.step,
+                step=inference.sample,
             )
             for inference, seen in zip(plan.inferences, request.observations, strict=True)
         ]
         guest = self._guest
         for group, seen in request.guests:
-            tasks.append(self._bootstrap(guest, snapshots + group, seen))
+            tasks.append(self._bootstrap(guest, snapshots[group], seen))
             guest += len(seen)
-        return tasks
+        return tasks + [Sync(snapshot=first + each) for each in plan.renewed]
+
+    def _errors_of(self, population, agents):
+        """Error rows of all ``agents``, in each step of one agent after the other."""
+        errors = [self._waiting.pop((population, agent)) for agent in agents]
+        return np.stack(errors, axis=1).reshape(-1, errors[0].shape[-1])
 
     def _bootstrap(self, guest, snapshot, seen):
         """An Infer for outputs alone, with agents numbered from ``guest``, which no rollout has."""

@@ -37,27 +37,33 @@ def screens_of(config, count, rng):
 def tasks_of(config, plan, rng):
     """The list of tasks (Sync, Train, Infer) of the round ``plan``, as ``ActorCritic.run`` takes
     them, with random observations and errors from ``rng``."""
-    tasks = [Sync(snapshot=group) for group in plan.syncs]
+    tasks = [Sync(snapshot=snapshot) for snapshot in plan.syncs]
     for task in plan.trainings:
-        errors = rng.normal(size=(config.steps, config.outputs)).astype(np.float32) / 100
+        errors = rng.normal(size=(task.samples, config.outputs)).astype(np.float32) / 100
         tasks.append(
-            Train(unit=task.unit, snapshot=task.group, agent=task.agent, errors=errors, rate=7e-4)
+            Train(
+                unit=task.unit,
+                snapshot=plan.snapshots[task.group],
+                agent=task.rollout,
+                errors=errors,
+                rate=7e-4,
+            )
         )
     for task in plan.inferences:
         tasks.append(
             Infer(
                 unit=task.unit,
-                snapshot=task.group,
-                agents=task.agents,
+                snapshot=plan.snapshots[task.group],
+                agents=task.rollouts,
                 observations=screens_of(config, len(task.agents), rng),
-                step=task.step,
+                step=task.sample,
             )
         )
-    return tasks
+    return tasks + [Sync(snapshot=snapshot) for snapshot in plan.renewed]
 
 
 def periods(network, schedule):
-    """Runs periods of rounds of the Schedule ``schedule`` on ``network``, an ActorCritic, with
+    """Runs periods of rounds of ``schedule``, a RoundSchedule, on ``network``, an ActorCritic, with
     random parameters, observations and errors; in the first all groups of agents begin.
 
     A generator without an end: each ``next`` runs a period, and gives a list with the design's

@@ -17,7 +17,7 @@ from host.collect.spec import Spec
 from host.phases import ACTORS, Phases
 from host.runtime.experience import record_dtype
 from host.train.session import Seeds
-from hw.fa3c.schedule import Schedule
+from hw.fa3c.sharing import RoundSchedule
 
 __all__ = ["ActorPool"]
 
@@ -102,7 +102,9 @@ class ActorPool:
         now. UsageError unless all actors have equally many environments."""
         return RolloutActors(self._alike(), self._phases)
 
-    def rounds(self, sizes: Sequence[int], schedule: Schedule, *, populations: int) -> RoundActors:
+    def rounds(
+        self, sizes: Sequence[int], schedule: RoundSchedule, *, populations: int
+    ) -> RoundActors:
         """What collects for agents that act in rounds, in place of RoundCollector. ``sizes`` are
         the environments of each group, of all populations. An actor has whole groups: UsageError
         unless all actors have equally many."""

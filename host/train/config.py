@@ -16,6 +16,9 @@ from host.rules import (
 from host.train.run_config import RunConfig
 from hw.config import check_range
 from hw.errors import UsageError
+from hw.fa3c.config import SLOTS
+from hw.fa3c.records import AGENTS
+from hw.fa3c.sharing import SHARINGS
 
 __all__ = ["CONFIGS", "OffPolicyConfig", "OnPolicyConfig", "RoundsConfig"]
 
@@ -181,6 +184,10 @@ class RoundsConfig(RunConfig):
     #: Agents of a population that share a snapshot and are stepped together; none: a quarter of the
     #: population, on every kernel, so that a run's results are the same on all of them.
     group: Annotated[int | None, Integer(1, 8)] = None
+    #: How agents share theta. a3c: a rollout and its training have the theta of its beginning.
+    #: ga3c: all tasks of a round have the theta that the population's round before left. paac: one
+    #: training learns from all agents, at most 8 and 32 samples, which are one group.
+    sharing: Annotated[str, Choice(SHARINGS)] = "a3c"
     #: Learner cpu: device of the gradient steps, cpu or torch's name of another.
     device: str = "cpu"
 
@@ -194,7 +201,12 @@ class RoundsConfig(RunConfig):
         most = _PLACES * self.populations // (self.populations + 1)
         why = f" with {self.populations} populations"
         check_range("env_count", self.env_count, self.populations, most, why)
-        if self.groups * self.populations >= _SNAPSHOTS:
+        if self.sharing == "ga3c" and self.learner != "card":
+            # Learner cpu would compute the inputs of layers again, by the theta of the training.
+            raise UsageError(f"learner must be card with sharing ga3c, not {self.learner!r}")
+        if self.sharing == "paac":
+            self._check_merged()
+        if self.snapshots * self.populations >= _SNAPSHOTS:
             raise UsageError(
                 f"group must make at most {_SNAPSHOTS - 1} groups in all populations, with a "
                 f"snapshot each, not {self.groups * self.populations}"
@@ -202,6 +214,17 @@ class RoundsConfig(RunConfig):
         self._check_actors(self.groups * self.populations, "groups of all populations")
         if self.learner == "card" and self.device != "cpu":
             raise UsageError(f"device must be cpu with learner card, not {self.device!r}")
+
+    def _check_merged(self):
+        """The rules of sharing paac."""
+        for name, value in (("populations", 1), ("group", None)):
+            if getattr(self, name) != value:
+                raise UsageError(
+                    f"{name} must be {value} with sharing paac, not {getattr(self, name)!r}"
+                )
+        steps = self.agent.batch_size
+        most, why = min(AGENTS, SLOTS // steps), f" with sharing paac and batch_size {steps}"
+        check_range("env_count", self.env_count, 1, most, why)
 
     @property
     def population(self):
@@ -211,13 +234,26 @@ class RoundsConfig(RunConfig):
     @property
     def group_size(self):
         """Agents of a group: ``group``, or, if it is None, a quarter of the population, but at
-        least 2 and at most 8. The last group of a population may have fewer."""
+        least 2 and at most 8. The last group of a population may have fewer. With sharing paac all
+        agents are one group."""
+        if self.sharing == "paac":
+            return self.population
         return self.group or min(8, self.population, max(2, self.population // 4))
 
     @property
     def groups(self):
         """Groups of a population."""
         return -(-self.population // self.group_size)
+
+    @property
+    def snapshots(self):
+        """Snapshots of a population."""
+        return {"a3c": self.groups, "ga3c": 2, "paac": 1}[self.sharing]
+
+    @property
+    def samples(self):
+        """Samples of a training, at most."""
+        return self.agent.batch_size * (self.population if self.sharing == "paac" else 1)
 
 
 #: ``Algorithm.learns_from`` -> config of its runs

@@ -19,34 +19,47 @@ __all__ = ["GroupRounds", "Inference", "RoundPlan", "Training"]
 @dataclass(frozen=True, kw_only=True)
 class Inference:
     """The inference of ``agents``, all or some of the agents of ``group``, on compute unit
-    ``unit``. ``step`` is the step of their rollouts, from 0 on; None: the bootstrap."""
+    ``unit``. ``step`` is the step of their rollouts, from 0 on; None: the bootstrap.
+
+    The inputs of the layers are kept as sample ``sample`` of the card's ``rollouts``, one for each
+    of the agents; None: they are not kept.
+    """
 
     unit: int
     group: int
     agents: tuple
     step: int | None
+    rollouts: tuple
+    sample: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The training of the rollout of ``agent``, an agent of ``group``, on compute unit ``unit``."""
+    """The training by the steps of ``agents``, of ``group``, on compute unit ``unit``: the card's
+    rollout ``rollout`` has them as its first ``samples``, step after step, in each of them one
+    agent after the other."""
 
     unit: int
     group: int
-    agent: int
+    agents: tuple
+    rollout: int
+    samples: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPlan:
     """The tasks of a round, in the order in which they are executed.
 
-    ``syncs`` has the numbers of the groups whose snapshot is made, ``trainings`` the Trainings and
-    ``inferences`` the Inferences.
+    ``syncs`` has the numbers of the snapshots that are made first, ``trainings`` the Trainings,
+    ``inferences`` the Inferences, and ``renewed`` the numbers of the snapshots that are made last,
+    for later rounds. Tasks of group g read snapshot ``snapshots[g]``.
     """
 
     syncs: tuple
     trainings: tuple
     inferences: tuple
+    snapshots: tuple
+    renewed: tuple = ()
 
 
 class GroupRounds:
@@ -82,9 +95,14 @@ class GroupRounds:
         Agents of each group in its first period. The snapshot of group g has number g.
     period : int
         Rounds until the schedule repeats.
+    snapshots : int
+        Snapshots that it uses, from number 0 on.
 
     ValueError if a number is out of these limits, or if there are more groups than snapshots.
     """
+
+    #: Why it needs so many snapshots.
+    WHY = "one a group"
 
     def __init__(
         self, config: Fa3cConfig, agents: int, size: int, active: int | None = None
@@ -97,10 +115,10 @@ class GroupRounds:
         self.groups = [
             tuple(range(begin, min(begin + size, active))) for begin in range(0, active, size)
         ]
-        if len(self.groups) > config.snapshots:
+        self.snapshots = self.snapshots_of(len(self.groups))
+        if self.snapshots > config.snapshots:
             raise UsageError(
-                f"snapshots must be at least {len(self.groups)}, one a group, "
-                f"not {config.snapshots!r}"
+                f"snapshots must be at least {self.snapshots}, {self.WHY}, not {config.snapshots!r}"
             )
         self.steps = config.steps
         self.training_rounds = -(-min(size, active) // len(self.trainers))
@@ -110,6 +128,11 @@ class GroupRounds:
         free = self.period - self.training_rounds
         #: Rounds of a group's period in which it infers, step after step.
         self.inference_rounds = [k * free // (config.steps + 1) for k in range(config.steps + 1)]
+
+    @staticmethod
+    def snapshots_of(groups: int) -> int:
+        """Snapshots that so many groups need."""
+        return groups
 
     def clocks_of_all(self, clocks: int) -> int:
         """Clocks in which each of all ``agents`` is trained once, on average, if a period takes
@@ -139,13 +162,16 @@ class GroupRounds:
                 first = part * len(self.trainers)
                 chosen = self.members(group, turn)[first : first + len(self.trainers)]
                 trainings += [
-                    Training(unit=unit, group=group, agent=agent)
+                    Training(
+                        unit=unit, group=group, agents=(agent,), rollout=agent, samples=self.steps
+                    )
                     for unit, agent in zip(self.trainers, chosen, strict=False)
                 ]
         return RoundPlan(
             syncs=tuple(syncs),
             trainings=tuple(trainings),
             inferences=tuple(self._inferences(sorted(inferring))),
+            snapshots=tuple(range(len(self.groups))),
         )
 
     def plans(self) -> Iterator[RoundPlan]:
@@ -164,4 +190,6 @@ class GroupRounds:
                 given, size = units, -(-size // len(units))
             for unit, begin in zip(given, range(0, len(agents), size), strict=False):
                 part = agents[begin : begin + size]
-                yield Inference(unit=unit, group=group, agents=part, step=step)
+                yield Inference(
+                    unit=unit, group=group, agents=part, step=step, rollouts=part, sample=step
+                )

@@ -15,7 +15,7 @@ _COMMAND = 6
 
 
 def period_clocks(config, schedule):
-    """Clocks of the launch of each round of a period of ``schedule``, a GroupRounds, once all of
+    """Clocks of the launch of each round of a period of ``schedule``, a RoundSchedule, once all of
     its groups have begun."""
     return [clocks_of_launch(config, works) for works in period_works(config, schedule)]
 
@@ -23,7 +23,7 @@ def period_clocks(config, schedule):
 def period_works(config, schedule):
     """The tasks of each of these rounds, as tuples of ``Work``."""
     plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
-    return [tuple(works_of(config, plan)) for plan in plans]
+    return [tuple(works_of(plan)) for plan in plans]
 
 
 @lru_cache(maxsize=4096)
@@ -33,12 +33,12 @@ def clocks_of_launch(config, works):
     return launch_clocks(config.engine, [clocks], latencies(config.engine)["read"])
 
 
-def works_of(config, plan):
+def works_of(plan):
     """The tasks of a RoundPlan as ``Work``, for ``round_clocks``."""
     works = [Work(Task.SYNC)] * len(plan.syncs)
-    works += [Work(Task.TRAIN, task.unit, config.steps) for task in plan.trainings]
+    works += [Work(Task.TRAIN, task.unit, task.samples) for task in plan.trainings]
     works += [
-        Work(Task.INFER, task.unit, len(task.agents), task.group in plan.syncs)
+        Work(Task.INFER, task.unit, len(task.agents), plan.snapshots[task.group] in plan.syncs)
         for task in plan.inferences
     ]
-    return works
+    return works + [Work(Task.SYNC)] * len(plan.renewed)

@@ -104,7 +104,7 @@ def round_clocks(config, tasks):
     tasks : list of ``Work``, in the order of the ROUND's list
     """
     begin = _begin(config, tasks)
-    free, trained, synced, rows = {}, {}, begin, 0
+    free, trained, synced, rows = {}, {}, {}, 0
     # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
     # commands in order.
     training = len({work.unit for work in tasks if work.kind == Task.TRAIN})
@@ -117,14 +117,16 @@ def round_clocks(config, tasks):
     rms = _RmsProp(config, begin)
     for layer, position in _updates(config, tasks):
         if layer is None:
-            synced = rms.sync()
+            synced[position] = rms.sync()
         else:
             rms.update(layer, *trained[position])
     # Units load observations at the same time, except those that wait.
     inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
-    for work in tasks:
+    for position, work in enumerate(tasks):
         if work.kind == Task.INFER:
-            start = max(free.get(work.unit, begin), synced if work.waits else 0)
+            start = free.get(work.unit, begin)
+            if work.waits:  # for the SYNCs that stand before it
+                start = max(start, *(end for at, end in synced.items() if at < position))
             own = task_clocks(config, work, len(inferring[work.waits]))
             free[work.unit] = start + own.end
             rows += own.rows

@@ -9,7 +9,7 @@ from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.group_rounds import GroupRounds
 from hw.fa3c.period_clocks import clocks_of_launch, period_works
 
-__all__ = ["Schedule"]
+__all__ = ["Schedule", "fastest"]
 
 
 #: Agents that work at a time, at most, unless the size of groups is given: as many as eight groups
@@ -43,31 +43,31 @@ class Schedule(GroupRounds):
         check_range("agents", agents, 1, config.agents, " (config.agents)")
         active = None
         if group is None:
-            group, active = _fastest(config, agents)
+            group, active = fastest(config, agents)
         super().__init__(config, agents, group, active)
 
 
-def _fastest(config, agents):
-    """``(size, active)`` of the GroupRounds with the fewest clocks for an agent, of those whose
-    rounds have at most ``config.tasks`` tasks, if there is one. Of equal ones, that in which most
-    agents work, then that with the smallest groups."""
+def fastest(config: Fa3cConfig, agents: int, kind: type = GroupRounds) -> tuple[int, int]:
+    """``(size, active)`` of the rounds with the fewest clocks for an agent, of those that have at
+    most ``config.tasks`` tasks, if there is one. Of equal ones, those in which most agents work,
+    then those with the smallest groups. ``kind`` is GroupRounds or a class like it."""
     key = replace(config, agents=256, tasks=256)
     found = [
         (tasks > config.tasks, clocks, -active, size)
         for active in range(1, min(agents, _MOST) + 1)
         for size in range(1, min(config.batch, active) + 1)
-        for clocks, tasks in _measured(key, active, size)
+        for clocks, tasks in _measured(kind, key, active, size)
     ]
     *_, active, size = min(found)
     return size, -active
 
 
 @lru_cache(maxsize=4096)
-def _measured(config, active, size):
-    """A list with the clocks for an agent and the tasks of a round, at most, of the GroupRounds of
-    groups of ``size``; no element if there are too few snapshots."""
-    if -(-active // size) > config.snapshots:
+def _measured(kind, config, active, size):
+    """A list with the clocks for an agent and the tasks of a round, at most, of the ``kind`` of
+    rounds for groups of ``size``; no element if there are too few snapshots."""
+    if kind.snapshots_of(-(-active // size)) > config.snapshots:
         return []
-    works = period_works(config, GroupRounds(config, active, size))
+    works = period_works(config, kind(config, active, size))
     clocks = sum(clocks_of_launch(config, each) for each in works)
     return [(Fraction(clocks, active), max(map(len, works)))]

@@ -36,7 +36,7 @@ def test_period():
             for one, other in zip(*outputs, strict=True):
                 np.testing.assert_array_equal(one, other)
             cycles.append(networks[0].device_cycles - before)
-            worked_out = round_clocks(config, works_of(config, plan))
+            worked_out = round_clocks(config, works_of(plan))
             assert abs(cycles[-1] - worked_out) < 0.005 * worked_out
         one, other = (network.state_dict() for network in networks)
         np.testing.assert_array_equal(one["theta"], other["theta"])

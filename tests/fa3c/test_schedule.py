@@ -39,7 +39,7 @@ def check(config, schedule):
         busy = Counter()
         synced |= set(plan.syncs)
         for task in (*plan.trainings, *plan.inferences):
-            members = task.agents if isinstance(task, Inference) else (task.agent,)
+            members = task.agents if isinstance(task, Inference) else task.agents
             role = "infer" if isinstance(task, Inference) else "train"
             assert units[task.unit] in (role, "any")
             assert len(members) <= config.batch

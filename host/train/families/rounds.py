@@ -8,7 +8,7 @@ from host.runtime.a3c import ActorCritic
 from host.train.families.family import Family, spec_of
 from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.schedule import Schedule
+from hw.fa3c.sharing import schedule_of
 
 __all__ = ["Rounds"]
 
@@ -38,9 +38,10 @@ class Rounds(Family):
             "batch": config.group_size,
             # The last numbers, as many as a population has, are no agents: see RoundLearner.
             "agents": config.env_count + config.population,
-            "snapshots": config.populations * config.groups + 1,
+            "snapshots": config.populations * config.snapshots + 1,
             "tasks": max(tasks, Fa3cConfig.tasks),
             **config.algorithm.kernel(agent),
+            "steps": config.samples,
         }
 
     def factory(self, config, kernel):
@@ -59,7 +60,8 @@ class Rounds(Family):
         kernel = network.config if network else Fa3cConfig(**self.kernel_values(config, parts.spec))
         if network:
             self._check_kernel(config, parts.spec, kernel)
-        schedule = Schedule(kernel, config.population, config.group_size)
+        group = None if config.sharing == "paac" else config.group_size
+        schedule = schedule_of(kernel, config.population, group, config.sharing)
         collector = self._collector(parts, schedule)
         executor = CardRounds(network, parts.policy) if network else parts.updater()
         learner = RoundLearner(
