@@ -7,7 +7,6 @@ import pytest
 from fa3c.modelled import opened
 from rich.console import Console
 
-from host.algorithms.a3c import A3CConfig
 from host.algorithms.dqn import DQNConfig
 from host.algorithms.policy_file import load_policy
 from host.collect.spec import Spec
@@ -37,18 +36,6 @@ BAD = [
     (dict(env_count=129, populations=1), "env_count must be .* 1..128 with 1 populations, not 129"),
     (dict(env_count=64, group=2), "group must make at most 31 groups .*, not 32"),
     (dict(device="cuda", learner="card"), "device must be cpu with learner card, not 'cuda'"),
-    (dict(sharing="gorila"), "sharing must be one of a3c, ga3c, paac, not 'gorila'"),
-    (dict(sharing="ga3c", learner="cpu"), "learner must be card with sharing ga3c, not 'cpu'"),
-    (dict(sharing="paac"), "populations must be 1 with sharing paac, not 2"),
-    (dict(sharing="paac", populations=1, group=2), "group must be None with sharing paac, not 2"),
-    (
-        dict(sharing="paac", populations=1, env_count=7),
-        "env_count must be an integer in 1..6 with sharing paac and batch_size 5, not 7",
-    ),
-    (
-        dict(sharing="paac", populations=1, env_count=9, agent=A3CConfig(batch_size=2)),
-        "env_count must be an integer in 1..8 with sharing paac and batch_size 2, not 9",
-    ),
     (dict(algo="ppo"), "algo must be one of a3c, not 'ppo'"),
     (dict(learner="gpu"), "learner must be .*, not 'gpu'"),
     (dict(agent=DQNConfig()), "agent must be a A3CConfig for a3c, not DQNConfig"),
@@ -67,10 +54,6 @@ def test_what_is_as_large_as_can_be():
     config = RoundsConfig(env_count=60, group=2)
     assert config.groups == 15
     assert RoundsConfig.from_json(config.to_json()) == config
-    merged = RoundsConfig(env_count=6, populations=1, sharing="paac")
-    assert (merged.groups, merged.group_size, merged.snapshots, merged.samples) == (1, 6, 1, 30)
-    shared = RoundsConfig(env_count=64, group=2, sharing="ga3c", learner="card")
-    assert (shared.groups, shared.snapshots, shared.samples) == (16, 2, 5)
     with pytest.raises(ValueError, match="^steps_per_launch must be a field of RoundsConfig"):
         RoundsConfig.from_dict({"steps_per_launch": 2})
 
