@@ -12,7 +12,7 @@ def papers(results):
     """
     yield ["paper", "kernel", "figure", "rlfabric", "the paper", "how ours was measured"]
     step = results("learner").row(
-        "4-64-2, 32 PEs, DP=16, fixed, B=64",
+        "4-64-2, words 4-8-2, DP=2, fixed, B=64",
         "gradient_step_cycles",
         reference="CF'22's formula, DP=2",
     )
@@ -24,8 +24,8 @@ def papers(results):
     samples = results("fixar").row("17-400-300-6, 512 PEs, full, B=512", "ips")
     paper = results("fixar").beside("17-400-300-6, 512 PEs, full, B=64", "ips", reference="FIXAR")
     for name, kernel, what, row, beside, how in (
-        ("CF'22", "dqn", "clocks of a DQN step, 4-64-2, batch 64, with 64 multipliers (2 lanes "
-         "there, 16 here)", step, None, _SIMULATED),
+        ("CF'22", "dqn", "clocks of a DQN step, 4-64-2, batch 64, 2 lanes of 32 and 16 PEs "
+         "(the paper: its formula)", step, None, _SIMULATED),
         ("PEARL", "replay", "clocks to draw 512 of 2^20 experiences, 16 children a node (the "
          "paper: equation 4)", draw, None, "Verilog of the tree's manager"),
         ("HEPPO", "gae", "time steps a clock, 64 rows of advantages and rewards-to-go", advantages,

@@ -7,6 +7,7 @@ cells. A cell is a text, a number of a row, or None where there is nothing. ``pa
 
 from functools import partial
 
+from bench.learner_tables import learner_area, learner_steps
 from bench.markdown import line
 from bench.papers import papers
 from bench.results import FOLDER, Results
@@ -17,45 +18,12 @@ _BATCHES = (64, 128, 256, 512)
 _CELLS = ("lut", "ff", "bram36", "uram", "dsp")
 
 
-def learner_steps(rows):
-    yield ["network", "DP", "arithmetic", "B", "multipliers", "gradient step", "CF'22, these",
-           "CF'22, its PEs", "use", "iteration", "TRAIN"]  # fmt: skip
-    # CF'22's own network comes first, whenever it was measured.
-    for row in sorted(rows.rows, key=lambda row: not row["case"].startswith("4-64-2, ")):
-        if row["metric"] != "multipliers":
-            continue
-        case, step = row["case"], "gradient_step_cycles"
-        net, lanes, kind, batch = case.rsplit(", ", 3)
-        yield [
-            net, lanes.removeprefix("DP="), kind, batch.removeprefix("B="), row["value"],
-            rows.value(case, step),
-            rows.beside(case, step, reference="CF'22's formula, these"),
-            rows.beside(case, step, reference="CF'22's formula, DP="),
-            rows.value(case, "mac_utilization"),
-            rows.value(case, "iteration_cycles"),
-            rows.value(case, "train_cycles"),
-        ]  # fmt: skip
-
-
 def learner_software(rows):
     programs = "torch, eager", "JAX, jitted", "twin (card model), float32"
     yield ["B", *programs]
     for batch in (32, 64, 512):
         cases = [f"4-64-64-2, B={batch}, {name}" for name in programs]
         yield [batch, *(_times(rows.value(case, "software_over_card")) for case in cases)]
-
-
-def learner_area(rows):
-    yield ["kernel", "DSP", "own count", "CF'22", "LUT", "CF'22", "FF", "CF'22", "BRAM36", "URAM"]
-    for algorithm, observations in (("dqn", 4), ("ddpg", 8)):
-        for kind in ("fixed", "float32"):
-            case = f"{algorithm}, {observations} observations, 64-64, DP=2, 32 PEs, {kind}, N=2^20"
-            dsp, lut, ff = (
-                (rows.value(case, x), rows.beside(case, x)) for x in ("dsp", "lut", "ff")
-            )
-            count = rows.value(case, "dsp_estimate")
-            blocks = [rows.value(case, name) for name in ("bram36", "uram")]
-            yield [f"`{algorithm}`, {kind}", dsp[0], count, dsp[1], *lut, *ff, *blocks]
 
 
 def replay_manager(rows):

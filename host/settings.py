@@ -2,6 +2,7 @@
 
 import difflib
 from dataclasses import fields, is_dataclass, replace
+from typing import get_args
 
 from hw.errors import UsageError
 
@@ -119,6 +120,15 @@ def _parse(name, text, like):
         raise UsageError(f"{name} must be {kind}, not {text!r}") from None
 
 
+def _parse_field(name, text, like, path):
+    """``_parse`` for the field with a ``path`` as ``leaves`` gives it: one of type ``tuple | None``
+    is a tuple, or None for ``none``."""
+    owner, field = path[-1]
+    if tuple in get_args(next(each.type for each in fields(owner) if each.name == field)):
+        return None if text.lower() == "none" else _parse(name, text, like or ())
+    return _parse(name, text, like)
+
+
 def _tuples(like):
     """The rule for texts of a tuple such as ``like``; if this is empty or None, both rules."""
     kinds = {
@@ -157,13 +167,14 @@ def override(config, values, hint="", called=None, others=""):
     name of ``values`` to the name that the user wrote, and ``others`` is the prefix that a user
     writes before fields that ``values`` does not name.
     """
-    present = values_of(config)
+    present = {leaf: (like, path) for leaf, like, path in leaves(config)}
     changes, written = {}, {}
     for name, value in values.items():
         shown = (called or {}).get(name, name)
         leaf = resolve(config, name, hint, shown.removesuffix(name))
-        like, written[leaf] = present[leaf], shown
-        changes[leaf] = _parse(shown, value, like) if isinstance(value, str) else value
+        written[leaf] = shown
+        text = isinstance(value, str)
+        changes[leaf] = _parse_field(shown, value, *present[leaf]) if text else value
 
     def rebuild(part, prefix):
         new = {}

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from hw.designs import DESIGNS
 from hw.fa3c.config import LAYOUTS, ROLES
 from hw.learner.algorithms.registry import ALGORITHMS
-from hw.learner.chain.config import KINDS
+from hw.learner.block.layer_config import KINDS
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.optimizer_config import OPTIMIZERS
 from hw.stream.ram import RAM_STYLES
@@ -42,6 +42,23 @@ def _formats(prefix, most):
     }
 
 
+def _words(networks):
+    """Words of so many networks, or, seldom, None: most words break a rule and are drawn again.
+    Inputs of the first network are outputs of the second."""
+
+    def one(rng, layers):
+        return [rng.choice([1, 1, 1, 2, 3, 4]) for _ in range(layers + 1)]
+
+    def words(rng):
+        layers = rng.randint(2, 3)
+        lists = [one(rng, layers) for _ in range(networks)]
+        lists[0][0] = lists[-1][-1] if networks > 1 else lists[0][0]
+        found = tuple(map(tuple, lists))
+        return None if rng.random() < 0.1 else found if networks > 1 else found[0]
+
+    return words
+
+
 _ENGINE = {
     "engine.data_width": _one_of(32, 64, 128, 256, 512),
     "engine.depth": _one_of(1, 2, 64, 65, 256, 65536),
@@ -62,11 +79,11 @@ _LEARNER = {
     "learner.batch": _one_of(1, 2, 3, 4, 8, 64, 1024, 4096),
     "learner.optimizer": _one_of(*OPTIMIZERS),
 }
-_CHAINS = _LEARNER | {
+_BLOCKS = _LEARNER | {
     "learner.hidden_activation": _one_of(*ACTIVATIONS),
     "learner.lanes": _one_of(1, 1, 2),
     "learner.multipliers": _one_of(1, 2, 3, 4),
-    "learner.update_units": _one_of(1, 2, 512),
+    "learner.update_units": _one_of(1, 2, 3, 512),
     "learner.arithmetic.kind": _one_of(*KINDS),
     **_formats("learner.arithmetic.weight", 27),
     **_formats("learner.arithmetic.activation", 18),
@@ -84,8 +101,8 @@ VALUES = {
         "gae.code_width": _one_of(8, 16, 32),
         "gae.result_width": _one_of(8, 16, 32),
     },
-    "dqn": _ENGINE | _REPLAY | _CHAINS,
-    "ddpg": _ENGINE | _REPLAY | _CHAINS,
+    "dqn": _ENGINE | _REPLAY | _BLOCKS | {"learner.words": _words(1)},
+    "ddpg": _ENGINE | _REPLAY | _BLOCKS | {"learner.words": _words(2)},
     "fixar": _ENGINE
     | _REPLAY
     | _LEARNER

@@ -14,8 +14,9 @@ from amaranth.lib.wiring import In, Out
 from arith.free_running import FreeRunning, check
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.chain.config import LayerConfig, LayerShape
-from hw.learner.chain.forward import Forward
+from hw.learner.block.config import BlockShape
+from hw.learner.block.forward import Forward
+from hw.learner.block.layer_config import LayerConfig
 from hw.shared import SharedModule
 from hw.stream.ram import Ram
 from hw.verilog import to_verilog
@@ -123,10 +124,10 @@ def test_names_of_one_class_alone():
         to_verilog(unit, name="top")
 
 
-def test_chain_of_equal_pes():
-    """All PEs of a chain but the last, which has fewer outputs, are one module."""
-    layer = LayerShape(inputs=20, outputs=19, vector=2, length=4)
-    config = LayerConfig(arithmetic=Arithmetic(kind="fixed"))
-    verilog = to_verilog(Forward(config, layer, ("online",)), name="top")
-    found = instances(verilog, "rlfabric_forward_pe")
-    assert len(found) == 4 and found[0] == found[1] == found[2] != found[3]
+def test_equal_columns():
+    """All columns of a layer are one module, whatever their group and lane."""
+    shape = BlockShape(inputs=20, outputs=19, input_word=2, output_word=4)
+    config = LayerConfig(arithmetic=Arithmetic(kind="fixed"), lanes=2)
+    verilog = to_verilog(Forward(config, shape, ("online", "target")), name="top")
+    found = instances(verilog, "rlfabric_column")
+    assert len(found) == 4 * 2 * 2 and len(set(found)) == 1

@@ -2,14 +2,14 @@
 software, area."""
 
 from bench.learner import area as area_rows
-from bench.learner import cycles, software, step_clocks
+from bench.learner import cycles, ecp5, software, step_clocks
 
 __all__ = ["rows"]
 
 
 def rows(area=False):
-    """The list of all rows of this bench. If ``area``, also those of synthesis, which take some
-    minutes."""
+    """The list of all rows of this bench. If ``area``, also those of synthesis, which takes an
+    hour."""
     steps = cycles.rows()
-    rows = [*steps, *step_clocks.rows(), *software.rows(steps)]
-    return [*rows, *(area_rows.rows() if area else [])]
+    rows = [*steps, *step_clocks.rows(), *area_rows.estimates(), *software.rows(steps)]
+    return [*rows, *([*area_rows.rows(), *ecp5.rows()] if area else [])]

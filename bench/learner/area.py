@@ -1,54 +1,80 @@
-"""Resources of CF'22's learners, whole kernels: their estimates, and what yosys maps."""
+"""Resources of the learners that are measured: whole kernels, estimated and mapped by yosys."""
 
 from bench import row
 from bench.area import mapped
-from bench.learner.cycles import CARTPOLE
+from bench.learner.cases import CARTPOLE, ONE_LAYER, ONE_SLR, TWO_NETWORKS, net_of
 from boards.cf22 import PUBLISHED
+from boards.u200 import U200
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.learner.config import LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
 
-__all__ = ["kernels", "rows"]
+__all__ = ["estimates", "kernels", "rows"]
+
+#: Of 4-64-64-2 with two lanes.
+_BARS = {"fixed": dict(lut=112_000, dsp=600), "float32": dict(lut=300_000, dsp=1160)}
+#: As fast as the words that ``fit`` finds. In binary32 each row has adders of its own for the sums
+#: of its words, so rows of eight products are smaller than twice as many of four.
+_FEWER_ROWS = CARTPOLE | dict(words=(1, 4, 8, 1))
 
 
 def kernels():
-    """``{(algorithm, case): LearnerKernelConfig}``."""
+    """``{case: (LearnerKernelConfig, reference, {resource: count})}``: the kernels, and what they
+    are compared with."""
     result = {}
-    for algorithm, paper in PUBLISHED.items():
-        # CartPole, and LunarLander with continuous actions.
-        observation, _, action = paper.network
-        sizes = dict(observation=observation, action=action)
-        for kind in ("fixed", "float32"):
-            options = CARTPOLE | sizes | dict(algorithm=algorithm, lanes=2)
-            config = LearnerConfig(**options, arithmetic=Arithmetic(kind=kind))
-            case = f"{config.observation} observations, 64-64, DP=2, 32 PEs, {kind}, N=2^20"
-            result[algorithm, f"{algorithm}, {case}"] = LearnerKernelConfig(learner=config)
+    for sizes, kinds in (
+        (ONE_LAYER, ("fixed", "float32")),
+        (TWO_NETWORKS, ("fixed", "float32")),
+        (CARTPOLE, ("fixed",)),
+        (_FEWER_ROWS, ("float32",)),
+        (ONE_SLR, ("fixed",)),
+    ):
+        for kind in kinds:
+            learner = LearnerConfig(**sizes, lanes=2, arithmetic=Arithmetic(kind=kind))
+            case = f"kernel {net_of(learner)}, DP=2, {kind}, N=2^20"
+            result[case] = LearnerKernelConfig(learner=learner), *_beside(sizes, learner)
+    return result
+
+
+def _beside(sizes, learner):
+    """``(reference, {resource: count})`` of a kernel. CF'22's own networks have its Table 2."""
+    if sizes in (CARTPOLE, _FEWER_ROWS):
+        return "at most", _BARS[learner.arithmetic.kind]
+    if sizes is ONE_SLR:
+        share = U200.planned(U200.regions[0])
+        return "at most, the planned share of an SLR", share.to_dict()
+    return "CF'22, Table 2", PUBLISHED[learner.algorithm].resources
+
+
+def estimates():
+    """The list of rows of resources of all ``kernels`` by their own estimates, without yosys."""
+    result = []
+    for case, (config, reference, beside) in kernels().items():
+        found = DESIGNS[config.learner.algorithm].estimate(config).resources
+        result += _compared(
+            case, found, reference, beside, "_estimate", "the kernel's own estimate"
+        )
     return result
 
 
 def rows():
-    """The list of rows of resources, mapped by yosys and estimated, of the kernels dqn and ddpg in
-    fixed point and in binary32. Each kernel takes a quarter of an hour."""
+    """The list of rows of resources of all ``kernels`` as yosys maps them. Each kernel takes a
+    quarter of an hour."""
+    source = "estimate: yosys for UltraScale+, DSP blocks packed, module by module"
     result = []
-    for (algorithm, case), config in kernels().items():
-        paper = PUBLISHED[algorithm].resources
-        estimate = DESIGNS[algorithm].estimate(config).resources
-        whole = mapped(algorithm, config, {}, "kernel")["kernel"]
-        for name in RESOURCES:
-            paper_value = dict(
-                reference="CF'22, Table 2" if name in paper else None,
-                reference_value=paper.get(name),
-            )
-            result.append(
-                row("learner", case, name, whole[name], "cells", **paper_value,
-                    source="estimate: yosys for UltraScale+, DSP blocks packed, module by module")
-            )  # fmt: skip
-            if estimate[name] is not None:
-                result.append(
-                    row("learner", case, f"{name}_estimate", round(estimate[name], 1), "cells",
-                        **paper_value,
-                        source="the kernel's own estimate")
-                )  # fmt: skip
+    for case, (config, reference, beside) in kernels().items():
+        found = mapped(config.learner.algorithm, config, {}, "kernel")["kernel"]
+        result += _compared(case, found, reference, beside, "", source)
     return result
+
+
+def _compared(case, found, reference, beside, suffix, source):
+    return [
+        row("learner", case, f"{name}{suffix}", round(found[name], 1), "cells",
+            reference=reference if name in beside else None, reference_value=beside.get(name),
+            source=source)
+        for name in RESOURCES
+        if found[name] is not None
+    ]  # fmt: skip

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 
 from bench import medians, row
-from bench.learner.cycles import REFERENCES
+from bench.learner.cases import CARTPOLE, name_of
+from bench.learner.cf22 import REFERENCES
 from host.runtime.hyperparameters import hyperparameter_records
 from host.train.threads import single_threaded
 from hw.learner.config import LearnerConfig
@@ -145,10 +146,10 @@ def rows(cycles):
                 row("learner", measured["case"], "modelled_step_us", ours[measured["case"]], "us",
                     source=f"gradient_step_cycles at {CLOCK / 1e6:.0f} MHz (assumed)")
             )  # fmt: skip
+    learner = LearnerConfig(**CARTPOLE, lanes=2)
     with single_threaded():
         for batch in (32, 64, 512):
-            case = f"4-64-64-2, 32 PEs, DP=2, float32, B={batch}"
-            result += _software(batch, ours[case])
+            result += _software(batch, ours[name_of(learner, batch)])
     return result
 
 

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from bench import row
+from bench.learner.cases import net_of
 from bench.learner.cycles import acting_cycles, buffer_of
 from host.card import open_card
 from host.measure.inputs import adam_steps, random_experiences
@@ -36,29 +37,29 @@ def _learner(observation, hidden, action, kind, lanes, **options):
 _DDPG, _PLAIN = dict(algorithm="ddpg"), dict(double=False)
 _SGD, _RMSPROP = dict(optimizer="sgd"), dict(optimizer="rmsprop", update_units=2)
 _TANH = dict(hidden_activation="tanh")
-#: Both algorithms and arithmetics, all optimizers, one to eight lanes, one to four hidden layers.
+#: Both algorithms and arithmetics, all optimizers, one to eight lanes, one to four hidden layers;
+#: words that do not divide their layers, and words that are sought.
 LEARNERS = (
-    _learner(6, (24,), 3, "fixed", 1, multipliers=8, **_SGD),
-    _learner(9, (24, 20), 5, "fixed", 2, multipliers=16, **_PLAIN),
-    _learner(4, (24,), 2, "fixed", 8, multipliers=24, **_PLAIN),
-    _learner(5, (17, 11, 13), 2, "fixed", 2, multipliers=7, **_RMSPROP),
+    _learner(6, (24,), 3, "fixed", 1, words=(4, 5, 2), **_SGD),
+    _learner(9, (24, 20), 5, "fixed", 2, words=(2, 7, 3, 4), **_PLAIN),
+    _learner(4, (24,), 2, "fixed", 8, words=(1, 3, 1), **_PLAIN),
+    _learner(5, (17, 11, 13), 2, "fixed", 2, words=(1, 5, 3, 7, 2), **_RMSPROP),
     _learner(7, (12, 10, 9, 8), 1, "fixed", 1, multipliers=5, **_SGD, **_PLAIN),
-    _learner(3, (16,), 4, "float32", 1, multipliers=4, **_RMSPROP),
-    _learner(4, (24,), 2, "float32", 4, multipliers=8, **_PLAIN),
-    _learner(10, (24, 24), 4, "float32", 2, multipliers=16, **_TANH),
-    _learner(8, (24,), 2, "fixed", 2, multipliers=12, **_DDPG),
+    _learner(3, (16,), 4, "float32", 1, words=(2, 3, 1), **_RMSPROP),
+    _learner(4, (24,), 2, "float32", 4, multipliers=4, **_PLAIN),
+    _learner(10, (24, 24), 4, "float32", 2, words=(1, 5, 3, 2), **_TANH),
+    _learner(8, (24,), 2, "fixed", 2, words=((2, 7, 1), (4, 3, 2)), **_DDPG),
     _learner(7, (13, 9), 3, "fixed", 4, multipliers=9, **_RMSPROP, **_TANH, **_DDPG),
-    _learner(3, (16,), 1, "float32", 1, multipliers=8, **_SGD, **_DDPG),
-    _learner(5, (20, 12), 2, "float32", 2, multipliers=8, **_DDPG),
+    _learner(3, (16,), 1, "float32", 1, words=((1, 5, 1), (2, 3, 1)), **_SGD, **_DDPG),
+    _learner(5, (20, 12), 2, "float32", 2, multipliers=6, **_DDPG),
 )
 
 
 def case_of(learner):
-    sizes = "-".join(map(str, (learner.observation, *learner.hidden, learner.action)))
     double = ", double" if "double" in algorithm_of(learner).options and learner.double else ""
     return (
-        f"{learner.algorithm} {sizes}, {learner.hidden_activation}, {learner.optimizer}{double}, "
-        f"DP={learner.lanes}, {learner.arithmetic.kind}, {learner.multipliers} multipliers"
+        f"{net_of(learner)}, {learner.hidden_activation}, {learner.optimizer}{double}, "
+        f"DP={learner.lanes}, {learner.arithmetic.kind}"
     )
 
 

@@ -1,8 +1,8 @@
 """The kernels ``dqn`` and ``ddpg``: replay and gradient steps; ``docs/learner.md`` is their page.
 
 Read ``commands.py`` and ``records.py``, ``contract.py`` (what a learner is to the core around it),
-``core.py``, ``config.py`` (layers mapped to PEs). Then the folders: ``control`` runs the
+``core.py``, ``config.py`` (layers cut into blocks). Then the folders: ``control`` runs the
 iterations, ``samples`` holds a batch, ``network`` wires the layers (``network/trainer.py`` first),
-``chain`` has the arithmetic of a layer, ``parameters`` has its weights, and ``memory_ports.py`` is
-between these two. ``estimate.py`` counts resources.
+``block`` has the arithmetic of a layer, ``parameters`` has its weights, and ``block/ports.py`` is
+between these two. ``estimate.py`` counts resources, ``step_clocks.py`` clocks.
 """

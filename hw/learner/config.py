@@ -1,21 +1,30 @@
-"""The learner of one agent: its networks, their layers mapped to chains of PEs."""
+"""The learner of one agent: its networks, and how their layers are cut into blocks."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 
 from hw.arith.arithmetic import Arithmetic
 from hw.config import ConfigBase, check_flag, check_range, freeze_lists
 from hw.errors import UsageError
 from hw.learner.algorithms.algorithm import in_order
 from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
-from hw.learner.chain.config import MAX_WIDTH, LayerConfig, fit
+from hw.learner.block.config import BlockShape
+from hw.learner.block.fit import Plan, check_words, fit, interleave_of
+from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
 from hw.nn.activation import ACTIVATIONS
+from hw.suggest import written
 
-__all__ = ["PARAMETER_SETS", "LearnerConfig"]
+__all__ = ["PARAMETER_SETS", "LearnerConfig", "stored_sets"]
 
 #: What a parameter has: itself, its target's, and the optimizer's first and second moment.
 PARAMETER_SETS = ("online", "target", "first", "second")
+
+
+def stored_sets(config):
+    """Those of ``PARAMETER_SETS`` that ``config.optimizer`` has: sgd lacks "second", rmsprop lacks
+    "first"."""
+    lacks = {"sgd": "second", "rmsprop": "first"}.get(config.optimizer)
+    return tuple(parameter_set for parameter_set in PARAMETER_SETS if parameter_set != lacks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +39,15 @@ class LearnerConfig(ConfigBase):
     hidden_activation : the activation of those layers; the output layer's is the algorithm's.
     batch : largest batch, a multiple of lanes.
     lanes : DP, samples side by side in every stage (CF'22 3.2.2).
-    multipliers : the most multipliers that a lane has for the largest layer (PEs of a tensor unit);
-    the other layers get only as many as they need to be as fast.
-    update_units : the most PEs that are updated at the same time, in each layer.
+    multipliers : the most multipliers that a lane has for a layer, for each data path; the largest
+    layer gets as many as it can use, the others only as many as they need to be as fast.
+    words : how many numbers of a sample go together between layers: of the inputs, and of the
+    outputs of each layer. A layer has as many multipliers as the product of the numbers at both of
+    its ends. Of two networks, a list for each, in the order of the parameter image ("critic",
+    "actor"): (4, 8, 2), or ((4, 8, 1), (4, 8, 4)). None: the fastest with at most ``multipliers``,
+    by ``fit``; else ``multipliers`` does not count.
+    update_units : the most numbers of a layer that are updated in a clock, each by an optimizer of
+    its own. Layers that need fewer to be as fast as the slowest of their network have fewer.
     double : dqn alone: the online network chooses the next action (double DQN).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
@@ -46,7 +61,8 @@ class LearnerConfig(ConfigBase):
     batch: int = 64
     lanes: int = 1
     multipliers: int = 32
-    update_units: int = 4
+    words: tuple | None = None
+    update_units: int = 8
     double: bool = True
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
@@ -55,7 +71,11 @@ class LearnerConfig(ConfigBase):
     bounded = False
 
     def __post_init__(self):
-        freeze_lists(self, "hidden")
+        freeze_lists(self, "hidden", "words")
+        words = self.words
+        if isinstance(words, tuple) and len(words) == 1 and isinstance(words[0], tuple):
+            # Of one network a list within a list is that list.
+            object.__setattr__(self, "words", words[0])
         for name, choices in (
             ("algorithm", tuple(ALGORITHMS)),
             ("hidden_activation", tuple(ACTIVATIONS)),
@@ -75,6 +95,8 @@ class LearnerConfig(ConfigBase):
         check_flag("double", self.double)
         algorithm_of(self).check(self)
         self.graph  # noqa: B018, it checks the algorithm's networks
+        if self.words is not None:
+            check_words(self._plans, self._given_words, self.arithmetic)
 
     @cached_property
     def graph(self):
@@ -86,28 +108,75 @@ class LearnerConfig(ConfigBase):
         """The Network whose outputs the loss takes."""
         return self.graph[in_order(self.graph)[-1]]
 
-    @cached_property  # asked for in every launch
-    def networks(self):
-        """``{name: tuple of LayerShape}``, first layer to last, in the order of the parameter
-        image: "q" for dqn, "critic" and "actor" for ddpg. Each layer has the fewest multipliers
-        with which it is as fast as the largest layer can be."""
+    @property
+    def last_shape(self):
+        """The BlockShape of the layer whose outputs the loss takes."""
+        return self.networks[in_order(self.graph)[-1]][-1]
+
+    @cached_property
+    def _plans(self):
+        """``{name: Plan}`` of the networks whose words are sought."""
         plans = {}
         for name, network in self.graph.items():
-            widths = (network.inputs, *self.hidden, network.outputs)
-            activations = [self.hidden_activation] * len(self.hidden) + [network.activation]
-            plans[name] = list(zip(pairwise(widths), activations, strict=True))
-        (inputs, outputs), _ = max(
-            (layer for plan in plans.values() for layer in plan), key=lambda x: x[0][0] * x[0][1]
-        )
-        options = dict(multipliers=self.multipliers, arithmetic=self.arithmetic)
-        pace = fit(inputs, outputs, **options).cycles
-        return {
-            name: tuple(
-                fit(i, o, activation=activation, cycles=pace, **options)
-                for (i, o), activation in plan
+            join = network.join
+            plans[name] = Plan(
+                widths=(network.inputs, *self.hidden, network.outputs),
+                source=join.source if join else None,
+                own=join.first if join else network.inputs,
             )
-            for name, plan in plans.items()
-        }
+        return plans
+
+    @property
+    def _given_words(self):
+        """``words`` as ``{name: tuple}``."""
+        names, words = [*self.graph], self.words
+        nested = isinstance(words, tuple) and all(isinstance(one, tuple) for one in words)
+        each = words if words and nested else (words,)
+        if len(each) != len(names) or not all(isinstance(one, tuple) for one in each):
+            such = written([*self._fitted.values()])
+            raise UsageError(
+                f"words must be a list for each of {', '.join(names)}, such as {such}, not "
+                f"{words!r}"
+            )
+        return dict(zip(names, each, strict=True))
+
+    @property
+    def _fitted(self):
+        """Words with at most ``multipliers``, ``{name: tuple}``."""
+        plans = tuple(self._plans.items())
+        return fit(plans, multipliers=self.multipliers, arithmetic=self.arithmetic)
+
+    @cached_property  # asked for in every launch
+    def networks(self):
+        """``{name: tuple of BlockShape}``, first layer to last, in the order of the parameter
+        image: "q" for dqn, "critic" and "actor" for ddpg."""
+        words = self._fitted if self.words is None else self._given_words
+        networks = {}
+        for name, plan in self._plans.items():
+            last = self.graph[name].activation
+            activations = [self.hidden_activation] * len(self.hidden) + [last]
+            layers = [
+                self._layer(plan, position, words[name], activation)
+                for position, activation in enumerate(activations)
+            ]
+            slowest = max(layer.parts for layer in layers)
+            networks[name] = tuple(layer.updated_in(slowest) for layer in layers)
+        return networks
+
+    def _layer(self, plan, position, words, activation):
+        taken, given = words[position : position + 2]
+        inputs, outputs = plan.widths[position : position + 2]
+        shapes = plan.input_words(position, taken), -(-outputs // given)
+        return BlockShape(
+            inputs=inputs,
+            outputs=outputs,
+            input_word=taken,
+            output_word=given,
+            interleave=interleave_of(self.arithmetic, *shapes),
+            activation=activation,
+            joined=0 if position or plan.source is None else inputs - plan.own,
+            part=self.layer_config.part(taken * given),
+        )
 
     @cached_property
     def layer_config(self):
@@ -122,8 +191,9 @@ class LearnerConfig(ConfigBase):
 
     @property
     def interval(self):
-        """Clocks from one sample to the next of the same lane: those of the slowest layer."""
-        return max(layer.cycles for layers in self.networks.values() for layer in layers)
+        """Clocks from one sample to the next of the same lane: those of the slowest layer, a clock
+        for each of its blocks."""
+        return max(layer.blocks for layers in self.networks.values() for layer in layers)
 
     @property
     def early_priorities(self):

@@ -10,12 +10,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hw.estimate import Estimate, products, times, together
-from hw.learner.chain.backward import Backward
-from hw.learner.chain.config import KINDS
-from hw.learner.chain.forward import Forward
+from hw.learner.block.backward import Backward
+from hw.learner.block.forward import Forward
+from hw.learner.block.layer_config import KINDS
 from hw.learner.commands import LEARNING
 from hw.learner.control.td_error_queue import TdErrorQueue
-from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.estimate import activation_buffer
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
@@ -60,7 +59,7 @@ def parts(config):
         ),
         "results": together(
             [
-                Outputs.estimate(learner, learner.action, width),
+                Outputs.estimate(learner, learner.networks[learner.acts][-1], width),
                 TdErrorQueue.estimate(width, learner.batch),
             ]
         ),
@@ -86,16 +85,17 @@ def _layers(learner, count):
     places = [(name, k) for name, layers in networks.items() for k in range(len(layers))]
     units = {name: [] for name in ("forward", "backward", "parameters", "buffers")}
     for (name, place), stage in zip(places, stages(learner), strict=True):
-        layer, groups, backward, made_by = stage
+        shape, groups, backward, made_by = stage
         join = None if place else learner.graph[name].join
-        units["forward"].append(Forward.estimate(shared, layer, groups))
-        kind = made_by is not None, made_by or "linear"
-        units["backward"].append(Backward.estimate(shared, layer, backward, 1, *kind))
-        parameters = LayerParameters.estimate(shared, layer, input_gradient=kind[0])
+        units["forward"].append(Forward.estimate(shared, shape, groups))
+        wanted = made_by is not None
+        errors = dict(input_gradient=wanted, input_activation=made_by or "linear")
+        units["backward"].append(Backward.estimate(shared, shape, backward, **errors))
+        parameters = LayerParameters.estimate(shared, shape, input_gradient=wanted)
         units["parameters"].append(parameters)
         ring = activation_buffer(
             shared,
-            layer,
+            shape,
             groups=len(groups),
             backward_groups=backward,
             slots=slots[name][place],
@@ -103,9 +103,6 @@ def _layers(learner, count):
             chain=len(join.groups) if join else len(groups) if place else 0,
         )
         units["buffers"].append(ring)
-        if made_by is not None:
-            passed = len(join.errors) if join else backward
-            units["buffers"].append(DeltaBuffer.estimate(shared, layer, passed))
     return {name: together(each) for name, each in units.items()}
 
 
@@ -141,7 +138,7 @@ def _smaller(learner):
 
     return {
         "lanes": halves(learner.lanes),
-        "multipliers": halves(learner.multipliers),
+        "multipliers": halves(learner.multipliers) if learner.words is None else [],
         "update_units": halves(learner.update_units),
         "batch": [b for b in halves(learner.batch) if b >= 8 and b % learner.lanes == 0],
         "hidden": [

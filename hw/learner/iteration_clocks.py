@@ -38,7 +38,7 @@ _LEARN, _INSERT, _ACT, _STORE = 18, 13, 13, 8
 #: Those of ``_LEARN`` that are past where UPDATE has begun before the last TD error.
 _BEGUN = 2
 #: Clocks of a section that is stored, besides its words, and of one that is passed over.
-_SECTION, _PASSED = 9, 2
+_SECTION, _PASSED = 8, 2
 
 
 def clocks(config):
@@ -80,7 +80,7 @@ def learn_clocks(config, batch, inserts=0, read=None, write=None):
     sample = longest + manager + gathered_clocks(config, read) + _loaded(config)
     # From the first lane's TD error to the REPORT, which is written a clock before the next step.
     report = learner.lanes - 1 + update + insert + sample + _LEARN
-    clocks = step_clocks(learner, batch, report + 1)
+    clocks = step_clocks(learner, batch)
     return max(clocks.step + 2, clocks.td + report)
 
 

@@ -1,36 +1,30 @@
 """Clocks of a gradient step and of acting, sample by sample through the units that they pass.
 
-Each line of the walk is the rule of one unit: a super-sample waits for a slot, a bank or a hop, and
-leaves after the latency of the unit. All numbers are the units' own, and none is fitted.
-
-The clocks are exact in fixed point. In binary32 a chain with ``interleave`` > 1 takes a sample in
-one hop of so many. The clock in which a launch begins decides in which hop, and later steps keep
-it, so that each of these chains may take up to ``interleave - 1`` clocks more or less than here.
+Each line of the walk is the rule of one unit: a super-sample waits for a slot or a bank, and leaves
+after the latency of the unit. All numbers are the units' own, and none is fitted.
 """
 
 from collections import deque
 from functools import lru_cache
-from itertools import islice, pairwise, zip_longest
+from itertools import islice, zip_longest
 from operator import add
 from typing import NamedTuple
 
 from hw.config import with_values
 from hw.learner.algorithms.algorithm import in_order
+from hw.learner.block.activation_buffer import ActivationBuffer
 from hw.learner.layer_clocks import LayerClocks
-from hw.learner.network.activation_buffer import ActivationBuffer
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.samples.sample_reader import SampleReader
-from hw.learner.stages import scalars_ahead, slots_of, stages
+from hw.learner.stages import banks_of, period_of, scalars_ahead, slots_of, stages
 
 __all__ = ["StepClocks", "acting_clocks", "step_clocks"]
 
 #: Clocks from a layer's last gradient to its update, which is ``done``, and from the end of the
 #: update to the end of the step.
 _DONE, _SETTLED = 1, 1
-#: Clocks from the end of a step to the next ``train``, if the batch is there (``Iteration``).
-_BETWEEN = 3
 
 
 class StepClocks(NamedTuple):
@@ -45,30 +39,12 @@ class StepClocks(NamedTuple):
     step: int
 
 
-def step_clocks(config, batch, wait=0):
-    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples, for a step that follows
-    others.
-
-    wait : the least number of clocks from ``td`` to the next ``train``; 0 if the next batch is
-        loaded by then.
-    """
+def step_clocks(config, batch):
+    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples."""
     # No walk depends on the updates, which come behind it: kernels that differ in them share it.
-    shape, trains, found = with_values(config, {"update_units": 1}), (0,), None
-    updates = _updates(config)
-    # Step after step until two are equal; without ``interleave`` all are.
-    for _ in range(2 * _turns(shape) - 1):
-        td, left, later = _walked(shape, batch, trains)
-        ends = map(add, left, updates)
-        end, before = max(ends) + _DONE + _SETTLED, found
-        found = StepClocks(td + later, end + later)
-        if found == before:
-            break
-        trains += (max(end + _BETWEEN, td + wait),)
-    return found
-
-
-def _turns(config):
-    return max(layer.interleave for layer, *_ in stages(config))
+    td, left, later = _walked(with_values(config, {"update_units": 1}), batch)
+    ends = map(add, left, _updates(config))
+    return StepClocks(td + later, max(ends) + _DONE + _SETTLED + later)
 
 
 def _updates(config):
@@ -83,24 +59,19 @@ def _updates(config):
 
 
 @lru_cache(maxsize=4096)
-def _walked(config, batch, trains):
-    """Of the last of the gradient steps that begin in the clocks ``trains``: the clock of the last
-    TD error, those in which the last gradients leave the layers, a tuple, and what is to be added
-    to all of them: the periods that were left out, less the clock in which the step begins."""
+def _walked(config, batch):
+    """Of a gradient step: the clock of the last TD error, those in which the last gradients leave
+    the layers, a tuple, and what is to be added to all of them: the periods that were left out."""
     walk, loss = _Walk(config, in_order(config.graph)), Loss.estimate(config)
     samples = -(-batch // config.lanes)
-    for train in trains:
-        later = walk.go(train, samples, lambda sample: walk.train(sample, loss)) - train
-    left = tuple(layer.backward.left for layer in walk.layers)
-    return walk.ends[-1] + loss.td_latency, left, later
+    later = walk.go(samples, lambda sample: walk.train(sample, loss))
+    return walk.ends[-1] + loss.td_latency, tuple(layer.left for layer in walk.layers), later
 
 
 def acting_clocks(config, count):
-    """Clocks from ``act`` to the last beat of the actions for ``count`` observations. Each chain
-    whose ``interleave`` is above 1 may add up to ``interleave - 1`` clocks, which are not counted
-    here."""
+    """Clocks from ``act`` to the last beat of the actions for ``count`` observations."""
     walk, numbers = _Walk(config, (config.acts,), acting=True), Outputs.numbers_of(config.action)
-    later = walk.go(0, -(-count // config.lanes), lambda sample: walk.act(sample, numbers))
+    later = walk.go(-(-count // config.lanes), lambda sample: walk.act(sample, numbers))
     unused = -count % config.lanes  # lanes of the last sample
     latency = Outputs.latency_of(config, config.action)
     return walk.ends[-1] + latency - unused * numbers + later
@@ -111,36 +82,30 @@ class _Walk:
     back, or to the actions."""
 
     def __init__(self, config, names, acting=False):
-        every, slots = iter(stages(config)), slots_of(config)
-        layers = {
-            name: [LayerClocks(config, next(every), own) for own in slots[name]]
-            for name in config.networks
-        }
+        every, slots, layers = iter(stages(config)), slots_of(config), {}
+        for name in config.networks:
+            layers[name] = []
+            for position, count in enumerate(slots[name]):
+                errors = period_of(config, name, position), banks_of(config, name, position)
+                layers[name].append(LayerClocks(config, next(every), count, *errors))
         self.config, self.layers = config, [layer for name in names for layer in layers[name]]
         #: Of a layer that takes experiences: clocks from a sample's beginning to its last number.
         self.fed = {
             layers[name][0]: SampleReader.latency_of(config, name, acting) for name in names
         }
-        #: Of a layer that takes outputs of another network: the first input that is one of them.
-        self.joined = {}
-        for name in names:
-            if join := config.graph[name].join:
-                self.joined[layers[name][0]] = join.first
-        for before, layer in pairwise(self.layers):
-            layer.follow(before)
         self.interval = SampleReader.interval_of(config, acting)
         self.ahead = scalars_ahead(config)
         self.outputs = []  # the clocks of the last outputs
         self.ends = []  # the clocks from which the loss, or ``Outputs``, works on them
 
-    def go(self, start, samples, step):
-        """Calls ``step(sample)`` for ``samples`` samples; the first begins at ``start + 1`` or
-        later. Once they repeat with a period, whole periods are left out: returns the clocks of
-        those, to be added to all clocks found."""
-        self.begun = before = start + 1 - self.interval
+    def go(self, samples, step):
+        """Calls ``step(sample)`` for ``samples`` samples; the first begins in clock 1. Once they
+        repeat with a period, whole periods are left out: returns the clocks of those, to be added
+        to all clocks found."""
+        self.begun = before = 1 - self.interval
         seen, recent, begins, later = {}, deque(maxlen=self.depth), [], 0
-        first = sample = len(self.ends)
-        while sample < first + samples:
+        sample = 0
+        while sample < samples:
             step(sample)
             state = [self.ends[-1], *(clock for layer in self.layers for clock in layer.state())]
             recent.append((self.begun - before, *(clock - self.begun for clock in state)))
@@ -148,7 +113,7 @@ class _Walk:
             begins.append(before)
             again = len(begins) - seen.setdefault(tuple(recent), len(begins))
             if again and not later:
-                times = (first + samples - sample) // again
+                times = (samples - sample) // again
                 later = times * (before - begins[-1 - again])
                 samples -= times * again
         return later
@@ -164,13 +129,12 @@ class _Walk:
         self.outputs.append(last)
         begun = max(last, self.ends[-1] + loss.interval if sample else 0)
         self.ends.append(begun)
-        error = begun + loss.latency + self.layers[-1].layer.outputs - 1
-        for above, layer in pairwise([None, *reversed(self.layers)]):
-            if above:
-                error = above.last_error(self.joined.get(above, 0), layer.layer.outputs)
-            layer.run_back(sample, error)
-            if above:
-                above.pass_on(layer.entered)
+        deltas = self.layers[-1].deltas(begun + loss.latency)
+        for layer, below in zip_longest(reversed(self.layers), self.layers[-2::-1]):
+            words = layer.run_back(deltas, below.bank() if below else 0)
+            if below:
+                first = layer.shape.joined_word if layer in self.fed else 0
+                deltas = words[first : first + below.shape.output_words]
 
     def act(self, sample, numbers):
         """The way of a super-sample of observations; ``numbers`` leave for each of them."""
@@ -179,7 +143,7 @@ class _Walk:
         last = self._forward(sample, room)
         self.ends.append(max(last, self.ends[-1] + walk if sample else 0))
         for layer in self.layers:
-            layer.freed.append(layer.read.fetched)
+            layer.freed.append(layer.fetched)
 
     def _forward(self, sample, room):
         """The clock of the last output. ``room``: from when there is some behind the last layer."""
@@ -187,16 +151,16 @@ class _Walk:
         taken = self.outputs[waiting] + 1 if waiting >= 0 else 0
         slots = [layer.slot(sample) for layer in self.fed]
         self.begun = last = max(self.begun + self.interval, taken, *slots)
-        first = None
+        words = ()
         for layer, following in zip_longest(self.layers, self.layers[1:]):
             if layer in self.fed:
                 there = self.begun + self.fed[layer]
-                if layer.words_behind:  # of the layer before; the buffer waits for both
+                if words:  # of the layer before; the buffer waits for both
                     there = max(there, last) + 1
-                words = range(there, there + layer.layer.words)
-            else:
-                words = [first + clocks for clocks in layer.words_behind]
+                words = range(there, there + layer.shape.input_words)
+            missing = layer.shape.input_words - len(words)  # words of padding
+            words = [*words, *(words[-1] + k for k in range(1, missing + 1))]
             words = [clock + ActivationBuffer.LATENCY for clock in words]
-            first = layer.run(words, following.slot(sample) if following else room)
-            last = first + layer.output(layer.layer.outputs - 1)
+            words = layer.run(words, following.slot(sample) if following else room)
+            last = words[-1]
         return last

@@ -2,7 +2,7 @@
 
 from amaranth.lib import data
 
-__all__ = ["element_layout", "feed_layout", "vector_layout"]
+__all__ = ["feed_layout", "vector_layout"]
 
 
 def vector_layout(shape, *counts):
@@ -11,18 +11,6 @@ def vector_layout(shape, *counts):
     for count in reversed(counts):
         shape = data.ArrayLayout(shape, count)
     return shape
-
-
-def element_layout(shape, outputs, groups, lanes):
-    """One output of a layer for all groups and lanes, as ``Forward`` sends it, without
-    back-pressure. ``shape`` is that of a number.
-
-    valid : there is an output in this clock
-    index : number of the output
-    value : its values, ``[groups][lanes]``
-    """
-    value = vector_layout(shape, groups, lanes)
-    return data.StructLayout({"valid": 1, "index": range(outputs), "value": value})
 
 
 def feed_layout(shape, inputs, groups, lanes, count=1):

@@ -7,38 +7,24 @@ import pytest
 from bench import row
 from bench.fa3c import area
 from bench.gae import software as gae
-from bench.learner import cycles, software
+from bench.learner import software
+from bench.learner.cf22 import REFERENCES
 from bench.replay import peers
-from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import LearnerConfig
 
 
 def values(rows):
     return {(row["case"], row["metric"], row["reference"]): row for row in rows}
 
 
-def test_a_gradient_step_stands_beside_both_formulas(monkeypatch):
-    """papers N2: 312 clocks for the network that the row is named after, and its multipliers."""
-    measured = {64: cycles.Measured(918.0, 920.0, 920.0)}
-    monkeypatch.setattr(cycles, "measure", lambda *arguments: measured)
-    learner = LearnerConfig(**cycles.ONE_LAYER, lanes=8, arithmetic=Arithmetic(kind="fixed"))
-    found = values(cycles._rows("4-64-2, 32 PEs", learner, (64,)))
-    case = "4-64-2, 32 PEs, DP=8, fixed, B=64"
-    assert found[case, "multipliers", None]["value"] == "32, 16"
-    these, nominal = (reference.format(2, 32) for reference in cycles.REFERENCES)
-    for reference, clocks in ((these, 13 * 64 + 512), (nominal, 312)):
-        step = found[case, "gradient_step_cycles", reference]
-        assert (step["value"], step["reference_value"]) == (918, clocks)
-
-
 def test_software_is_so_many_times_as_long_as_a_step(monkeypatch):
     monkeypatch.setattr(software, "medians", lambda functions: dict.fromkeys(functions, 1e-3))
     for name in ("torch_step", "jax_step", "twin_step"):
         monkeypatch.setattr(software, name, lambda batch: None)
+    net = "4-64-64-2, words 1-8-4-1"
     steps = [
-        row("learner", f"4-64-64-2, 32 PEs, DP=2, float32, B={batch}", "gradient_step_cycles",
+        row("learner", f"{net}, DP=2, float32, B={batch}", "gradient_step_cycles",
             2500.0, "cycles", reference=reference, source="a test")
-        for batch in (32, 64, 512) for reference in cycles.REFERENCES
+        for batch in (32, 64, 512) for reference in REFERENCES
     ]  # fmt: skip
     found = values(software.rows(steps))
     assert found[steps[0]["case"], "modelled_step_us", None]["value"] == 10

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bench import markdown, pages, results, tables
-from bench.learner import cycles
-from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import LearnerConfig
+from bench.learner import cf22
+from bench.learner.cases import cases, name_of
+from hw.learner.step_clocks import step_clocks
 
 ROOT = Path(__file__).parents[2]
 TEXTS = {
@@ -105,41 +105,26 @@ def test_cells(value, text):
 # -- rows of formulas are today's (papers N2)
 
 
-def learner(**changes):
-    options = cycles.ONE_LAYER | dict(lanes=2, arithmetic=Arithmetic(kind="fixed"))
-    return LearnerConfig(**options | changes)
-
-
-def test_the_formula_of_cf22_at_its_own_design_point():
-    """4-64-2, DP = 2, 32 PEs in the largest layer, B = 64: 37 x 8 clocks and 2 x 384 / 48."""
-    assert cycles.nominal_pes(learner()) == [32, 16]
-    assert cycles.cf22_cycles(learner(), 64, [32, 16]) == 37 * 8 + 16 == 312
-    assert cycles.multipliers_of(learner()) == [4, 2]
-    assert cycles.cf22_cycles(learner(), 64, [4, 2]) == 37 * 64 + 128 == 2496
-
-
 def test_every_row_of_the_learner_says_what_its_kernel_has():
     heads, _, *lines = tables.lines("learner_steps")
-    assert "| multipliers | gradient step | CF'22, these | CF'22, its PEs |" in heads
-    assert len(lines) == 36
-    assert "| 4-64-2, 32 PEs | 2 | fixed | 64 | 8, 4 | 2446 | 2496 | 312 |" in "\n".join(lines)
-    nets = {
-        "4-64-64-2": cycles.CARTPOLE,
-        "4-64-2": cycles.ONE_LAYER,
-        "17-400-300-6": cycles.CHEETAH,
-    }
+    assert "| multipliers | gradient step | at most | CF'22, these | CF'22, its PEs |" in heads
+    own = "| 4-64-2 | 4-8-2 | 2 | fixed | 64 | 64, 32 | 432 | 490 | 312 | 312 |"
+    assert own in "\n".join(lines)
+    known = {name_of(case.learner, batch): case for case in cases() for batch in case.batches}
     for line in lines:
-        net, lanes, kind, batch, own, _, these, its, *_ = line.strip("| ").split(" | ")
-        options = nets[net.split(",")[0]]
-        one = learner(**options, lanes=int(lanes), arithmetic=Arithmetic(kind=kind))
-        have, paper = cycles.multipliers_of(one), cycles.nominal(one)
-        assert paper.lanes == (2 if net.startswith("4-64-2,") else one.lanes)
+        net, words, lanes, kind, batch, own, step, bar, these, its, *_ = line[2:].split(" | ")
+        case = known.pop(f"{net}, words {words}, DP={lanes}, {kind}, B={batch}")
+        learner, batch = case.learner, int(batch)
+        have, paper = cf22.multipliers_of(learner), cf22.nominal_pes(learner)
         wanted = [
-            round(cycles.cf22_cycles(of, int(batch), pes))
-            for of, pes in ((one, have), (paper, cycles.nominal_pes(paper)))
+            case.bars.get(batch),
+            round(cf22.cf22_cycles(learner, batch, have)),
+            round(cf22.cf22_cycles(learner, batch, paper)),
         ]
-        assert own == ", ".join(str(one.lanes * each) for each in have)
-        assert [these, its] == [markdown.shown(value) for value in wanted]
+        layers = [", ".join(str(learner.lanes * x) for x in each) for each in have.values()]
+        assert own == " and ".join(layers)
+        assert [bar, these, its] == [markdown.shown(value) for value in wanted]
+        assert step == markdown.shown(step_clocks(learner, batch).step)
 
 
 def test_digits_in_groups_begin_at_ten_thousand():

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from host.settings import flat, leaves, override
+from host.settings import flat, leaves, override, text_of
 from host.train.config import OffPolicyConfig, OnPolicyConfig
 from host.train.preset import preset
 from hw.fa3c.config import Fa3cConfig
+from hw.learner.config import LearnerConfig
+from hw.learner.kernel_config import LearnerKernelConfig
 from tests.host.stub_designs import StubConfig
 
 
@@ -55,6 +57,22 @@ def test_tuples_of_texts_and_of_tuples():
     assert config.units == ("infer", "train") and config.hidden == ()
     assert config.convolutions == ((16, 8, 4), (32, 4, 2))
     assert override(config, {"convolutions": "", "hidden": "9"}).convolutions == ()
+
+
+def test_tuples_that_may_be_none():
+    """The words of a learner's layers: a list, or one for each of its networks."""
+    kernel = LearnerKernelConfig(learner=LearnerConfig(hidden=(16,)))
+    given = override(kernel, {"words": "4,0x10,2"})
+    assert given.learner.words == (4, 16, 2) and override(given, {"words": "None"}) == kernel
+    assert override(given, {"words": "2:8:1"}).learner.words == ((2, 8, 1),)
+    both = override(kernel, {"algorithm": "ddpg", "words": "2:8:1,4:4:2"})
+    assert both.learner.words == ((2, 8, 1), (4, 4, 2))
+    assert text_of(both.learner.words) == "2:8:1,4:4:2"
+    for text in ("4-16-2", "x", "4,16,2.5"):
+        with pytest.raises(ValueError, match=f"^words must be {COMMAS} or {COLONS}, not '{text}'$"):
+            override(kernel, {"words": text})
+    with pytest.raises(ValueError, match="^words of q must be .* not 3; .* words are 4,16,2$"):
+        override(kernel, {"words": "3,16,2"})
 
 
 COMMAS = "integers with commas between them, such as 64,64"

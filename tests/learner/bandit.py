@@ -71,11 +71,12 @@ class BanditAlgorithm(Algorithm):
         )
         return {"value": network}
 
-    def collect(self, m, kept, outputs, index, action, *, arithmetic):
-        with m.If(action == index):
-            m.d.sync += kept.q.eq(outputs[0])
-        with m.Elif(index == 0):
+    def collect(self, m, kept, outputs, first, own, *, arithmetic):
+        with m.If(first):
             m.d.sync += kept.q.eq(0)
+        for number, is_own in zip(outputs[0], own, strict=True):
+            with m.If(is_own):
+                m.d.sync += kept.q.eq(number)
 
     def loss_numbers(self, sample):
         return sample.q, Const(0, len(sample.q)), sample.q

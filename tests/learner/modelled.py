@@ -2,6 +2,7 @@
 
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "experiences",
     "filled",
     "kernel_config",
+    "learner",
     "opened",
     "weights",
 ]
@@ -40,6 +42,11 @@ def kernel_config(algorithm, *, capacity=50, **learner):
         engine=EngineConfig(data_width=128, depth=128, burst_beats=32),
         learner=LearnerConfig(algorithm=algorithm, **{**sizes, **learner}),
     )
+
+
+def learner(config, **changes):
+    """``config`` with fields of its learner replaced."""
+    return replace(config, learner=replace(config.learner, **changes))
 
 
 DQN, DDPG = kernel_config("dqn"), kernel_config("ddpg")

@@ -182,8 +182,8 @@ class StandIn(wiring.Component):
 
     def _update(self, m, pace, training, mask):
         words = [Value.cast(self.control.hyperparameters).word_select(k, 32) for k in range(16)]
-        with m.If(self.control.update):
-            m.d.sync += training.eq(1)
+        with m.If(self.control.update):  # it is a pulse: another one is seen in the mask
+            m.d.sync += [training.eq(1), mask.eq(mask ^ training)]
         with m.Elif(training & self.control.trained & (pace[:3] == 0)):
             turned = Cat(mask[-1], mask[:-1])
             for word in words:

@@ -1,7 +1,7 @@
 """What the whole kernel says it takes is what yosys maps it to, unit by unit."""
 
 import pytest
-from learner.test_estimate import UNSEEN
+from learner.test_estimate import MAPPED
 
 from bench.area import mapped, whole_of
 from hw.learner.estimate import estimate, parts
@@ -12,7 +12,6 @@ _LAYER, _REPLAY = r"core\.learner\.\w+_\d", r"core\.replay"
 _PARTS = {
     **{rf"{_LAYER}\.{unit}": unit for unit in ("forward", "backward", "parameters")},
     rf"{_LAYER}\.ring": "buffers",
-    rf"{_LAYER}_errors": "buffers",
     r"core\.learner\.loss_unit": "loss",
     r"core\.learner\.(batch_memory|play)": "samples",
     r"core\.learner\.outputs": "results",
@@ -34,11 +33,11 @@ _PARTS = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", UNSEEN)
+@pytest.mark.parametrize("name", MAPPED)
 def test_kinds_of_modules(name):
     """Lookup tables and registers within a tenth, or, of what is small, a fiftieth of the kernel;
     the whole within a twentieth. Some minutes each."""
-    config, _ = UNSEEN[name]
+    config, _ = MAPPED[name]
     found = mapped(config.learner.algorithm, config, _PARTS, "engines")
     whole, total = estimate(config), whole_of(found)
     assert set(found) == set(parts(config))

@@ -5,7 +5,6 @@ kernels from before and after it would misread each other's bytes.
 """
 
 from contextlib import ExitStack
-from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -16,7 +15,8 @@ from hw.designs import DESIGNS
 from hw.fa3c.config import Fa3cConfig
 from hw.fixar.config import FixarConfig, FixarKernelConfig, TileLayer
 from hw.gae.config import GaeKernelConfig
-from hw.learner.chain.config import LayerShape, fit
+from hw.learner.block.config import BlockShape
+from hw.learner.block.fit import fit, interleave_of
 from hw.learner.config import LearnerConfig
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.records import record_words
@@ -55,15 +55,14 @@ def reordered(config):
     return {name: words[name] for name in ("next_obs", "obs", "action", "reward", "discount")}
 
 
-def halved(*sizes, multipliers, **options):
-    """PEs of a layer, and so the sections of an image."""
-    return fit(*sizes, multipliers=max(1, multipliers // 2), **options)
+def halved(plans, *, multipliers, **options):
+    """Multipliers of a layer, and so the sections of an image."""
+    return fit(plans, multipliers=multipliers // 2, **options)
 
 
-def interleaved(*sizes, **options):
-    """Another order of additions, and of the words of a memory."""
-    shape = fit(*sizes, **options)
-    return replace(shape, interleave=2 * shape.interleave) if shape.length == 1 else shape
+def interleaved(*arguments):
+    """Another order of additions, and of the blocks of a section."""
+    return max(2, interleave_of(*arguments) // 2)
 
 
 def backwards(of):
@@ -86,11 +85,11 @@ CHANGES = {
     "width of a stratum": ("replay", [("hw.replay.design.FRACTION_WIDTH", 47)]),
     "reward and discount": ("dqn", [("hw.learner.design.record_words", exchanged)]),
     "order of fields": ("ddpg", [(f"{_CONFIG}.record_words", reordered)]),
-    "half of the PEs": ("dqn", [("hw.learner.config.fit", halved)]),
-    "interleave": ("ddpg", [("hw.learner.config.fit", interleaved)]),
+    "half of the multipliers": ("dqn", [("hw.learner.config.fit", halved)]),
+    "interleave": ("ddpg", [("hw.learner.config.interleave_of", interleaved)]),
     "order of weights": (
         "dqn",
-        [("hw.learner.chain.config.LayerShape.pack", backwards(LayerShape))],
+        [("hw.learner.block.config.BlockShape.pack", backwards(BlockShape))],
     ),
     "order of sets": (
         "ddpg",

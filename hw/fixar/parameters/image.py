@@ -11,9 +11,8 @@ from amaranth.lib.wiring import In, Out
 from hw.errors import UsageError
 from hw.fixar.parameters.layouts import WORD_BITS, word_width
 from hw.fixar.parameters.memories import READ_LATENCY
-from hw.learner.config import PARAMETER_SETS
+from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.learner.parameters.parameter_image import sections
-from hw.learner.parameters.parameter_memory import stored_sets
 from hw.shell.width_conversion import Downsizer, Upsizer
 from hw.stream.delay import delay
 

@@ -8,8 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.fixar.parameters.layouts import word_width
-from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.parameter_memory import stored_sets
+from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, memory_blocks, style_of
 

@@ -10,8 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hw.fixar.parameters.gradient_sum import GradientSum
 from hw.fixar.parameters.layouts import WORD_BITS, sums_layout, word_width
 from hw.fixar.parameters.memories import READ_LATENCY, WEIGHTS
-from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.parameter_memory import stored_sets
+from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.fixed_coefficients import FixedCoefficients
 from hw.nn.optimizer_config import COEFFICIENTS

@@ -101,14 +101,16 @@ class Algorithm(ABC):
         """``{name: Network}`` of a LearnerConfig, in the order of the parameter image."""
 
     @abstractmethod
-    def collect(self, m, kept, outputs, index, action, *, arithmetic):
+    def collect(self, m, kept, outputs, first, own, *, arithmetic):
         """Adds to ``m`` what keeps the numbers of a sample's outputs that the loss takes. It is
-        called for each lane, inside a condition that holds in clocks in which an output comes.
+        called for each lane, inside a condition that holds in clocks in which a word of outputs
+        comes.
 
         kept : View of registers, with the fields ``numbers``
-        outputs : output number ``index`` of the last layer: an activation for each forward group
-        index : number of the output, a Value
-        action : 32 bits of the experience's action
+        outputs : for each forward group a list of activations, the outputs of the last layer in
+            this word, without padding
+        first : 1 if the word is the sample's first, a Value
+        own : a list of Values, 1 for the output of the sample's action
         arithmetic : Arithmetic of the activations
         """
 

@@ -4,7 +4,7 @@ from amaranth import *
 
 from hw.config import check_range
 from hw.learner.algorithms.algorithm import Algorithm, Feed, Join, Network
-from hw.learner.chain.config import MAX_WIDTH
+from hw.learner.block.layer_config import MAX_WIDTH
 
 __all__ = ["DDPG"]
 
@@ -52,8 +52,8 @@ class DdpgAlgorithm(Algorithm):
             ),
         }
 
-    def collect(self, m, kept, outputs, index, action, *, arithmetic):
-        m.d.sync += [kept[name].eq(x) for name, x in zip(self.numbers, outputs, strict=True)]
+    def collect(self, m, kept, outputs, first, own, *, arithmetic):
+        m.d.sync += [kept[name].eq(x) for name, (x,) in zip(self.numbers, outputs, strict=True)]
 
     def loss_numbers(self, sample):
         return sample.q, sample.bootstrap, sample.value

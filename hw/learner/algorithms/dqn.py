@@ -36,16 +36,37 @@ class DqnAlgorithm(Algorithm):
         )
         return {"q": network}
 
-    def collect(self, m, kept, outputs, index, action, *, arithmetic):
-        key = arithmetic.order_key(outputs[-1])
-        largest = Signal(key.shape(), reset_less=True)
-        first = index == 0
-        with m.If(action == index):
-            m.d.sync += kept.q.eq(outputs[0])
+    def collect(self, m, kept, outputs, first, own, *, arithmetic):
+        chosen = Signal(outputs[0][0].shape())
+        for number, is_own in zip(outputs[0], own, strict=True):
+            with m.If(is_own):
+                m.d.comb += chosen.eq(number)
+        with m.If(Cat(own).any()):
+            m.d.sync += kept.q.eq(chosen)
         with m.Elif(first):
             m.d.sync += kept.q.eq(0)
+        keys = [arithmetic.order_key(number) for number in outputs[-1]]
+        key, value = self._largest(m, keys, outputs[1])
+        largest = Signal(key.shape(), reset_less=True)
         with m.If(first | (key > largest)):
-            m.d.sync += [largest.eq(key), kept.bootstrap.eq(outputs[1])]
+            m.d.sync += [largest.eq(key), kept.bootstrap.eq(value)]
+
+    def _largest(self, m, keys, values):
+        """The first of the largest ``keys``, and what is in its place of ``values``."""
+        pairs = [*zip(keys, values, strict=True)]
+        while len(pairs) > 1:
+            alone = pairs[len(pairs) & ~1 :]
+            pairs = [
+                self._larger(m, *two) for two in zip(pairs[::2], pairs[1::2], strict=False)
+            ] + alone
+        return pairs[0]
+
+    def _larger(self, m, one, other):
+        wins = other[0] > one[0]
+        best = tuple(Signal(part.shape()) for part in one)
+        for part, a, b in zip(best, one, other, strict=True):
+            m.d.comb += Value.cast(part).eq(Mux(wins, Value.cast(b), Value.cast(a)))
+        return best
 
     def loss_numbers(self, sample):
         return sample.q, sample.bootstrap, sample.q

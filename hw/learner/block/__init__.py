@@ -1,6 +1,7 @@
 """The arithmetic of a layer as blocks of V x W multipliers, a block of weights a clock.
 
-Read ``config.py`` (how a layer is cut into blocks), ``column.py`` (a number of an output word),
-``row.py`` (an input's error), then ``gradient_element.py`` (a weight's gradient grows). No kernel
-has them yet: its layers are chains (``hw.learner.chain``).
+Read ``config.py`` (how a layer is cut into blocks), ``fit.py`` (how wide), ``sweep.py`` (which
+block when). Then ``forward.py`` with its columns, ``backward.py`` with its rows, ``gradients.py``
+with its elements; ``activation_buffer.py`` and ``delta_words.py`` keep what comes from the layers
+before and behind. ``ports.py`` is how these reach the parameters.
 """

@@ -1,6 +1,6 @@
 """The blocks of a layer: how its weights are cut, and what a unit of a block is told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from amaranth.lib import data
@@ -141,6 +141,17 @@ class BlockShape(ConfigBase):
         """Parts of all parameters: the clocks of an update's walk."""
         return self.blocks * self.weight_parts + self.output_words * self.bias_parts
 
+    def updated_in(self, clocks):
+        """The same shape with the smallest ``part`` with which there are at most ``clocks`` parts;
+        itself if it has more."""
+        part = 1
+        while part < self.part:
+            shape = replace(self, part=part)
+            if shape.parts <= clocks:
+                return shape
+            part *= 2
+        return self
+
     @property
     def image_word(self):
         """Numbers of a word of a section of the parameter image: of a part, four at most."""
@@ -165,7 +176,7 @@ class BlockShape(ConfigBase):
         All padding is zeros.
         """
         padded = np.zeros(self._padded, weights.dtype)
-        padded[: self.outputs, self._places] = weights
+        padded[: self.outputs, self.places] = weights
         blocks = padded.reshape(self._cut).transpose(2, 0, 3, 1).reshape(self.blocks, -1)
         words = np.zeros(self._padded[0], weights.dtype)
         words[: self.outputs] = biases
@@ -185,7 +196,7 @@ class BlockShape(ConfigBase):
         )
         weights = blocks.transpose(1, 3, 0, 2).reshape(self._padded)
         biases = second[:, : self.output_word].reshape(-1)
-        return weights[: self.outputs, self._places].copy(), biases[: self.outputs].copy()
+        return weights[: self.outputs, self.places].copy(), biases[: self.outputs].copy()
 
     @property
     def _padded(self):
@@ -196,8 +207,8 @@ class BlockShape(ConfigBase):
         return self.output_words, self.output_word, self.input_words, self.input_word
 
     @property
-    def _places(self):
-        """The place of each input among those of all words."""
+    def places(self):
+        """The place of each input among those of all words, an array."""
         own = self.inputs - self.joined
         first = self.joined_word * self.input_word
         return np.concatenate([np.arange(own), first + np.arange(self.joined)])

@@ -1,7 +1,6 @@
 """The networks of an agent: layers end to end, with the loss behind them.
 
 Read ``trainer.py``, which wires everything and is the learner that the core sees; ``layer.py``, one
-layer; ``activation_buffer.py`` and ``delta_buffer.py``, the buffers between layers, forward and
-backward; ``loss.py``, from Q values to TD errors; ``outputs.py``, from Q values or actions to beats
+layer; ``loss.py``, from Q values to TD errors; ``outputs.py``, from Q values or actions to beats
 for the host. ``docs/flow_control.md`` explains their ports.
 """

@@ -6,8 +6,7 @@ from functools import lru_cache
 from amaranth import *
 
 from hw.estimate import Estimate, selector, times, together
-from hw.learner.network.activation_buffer import ActivationBuffer
-from hw.stream.queue import Queue
+from hw.learner.block.activation_buffer import ActivationBuffer
 from hw.stream.ram import Ram, style_of
 
 __all__ = ["LossEstimate", "activation_buffer"]
@@ -28,37 +27,37 @@ class LossEstimate(Estimate):
 
 
 @lru_cache(maxsize=4096)
-def activation_buffer(config, layer, *, groups, backward_groups, slots, feed, chain):
+def activation_buffer(config, shape, *, groups, backward_groups, slots, feed, chain):
     """Resources of an ``ActivationBuffer``.
 
-    feed, chain : how many elements of an experience come in a clock, and of how many groups the
-    elements come from the layer before.
+    feed, chain : how many numbers of an experience come in a clock, and of how many groups the
+        words come from the layer before.
     """
     number = config.lanes * Shape.cast(config.arithmetic.shape("activation")).width
-    banks, rows = ActivationBuffer.banks_of(layer, feed)
+    banks, rows = ActivationBuffer.banks_of(shape, feed)
+    beside = 1 if feed else shape.input_word  # numbers of a memory
     depth, copies = slots * rows, groups + backward_groups
-    ram = Ram.estimate(number, depth, style_of(depth))
-    # Elements of a word that may be padding, or lie in one of several rows. Where the last word has
-    # the last number of all, none is behind it.
-    word = (layer.words - 1).bit_length()
-    final, place = divmod(layer.inputs - 1, layer.vector)
-    filled = final + 1 == 1 << word
-    padded = layer.vector - (place + 1 if filled else 0)
-    chosen = selector(banks // layer.vector) * layer.vector
+    ram = Ram.estimate(number * beside, depth, style_of(depth))
+    # Numbers that may be padding, or lie in one of several rows.
+    padded = sum(count < shape.input_word for count in shape.input_words_filled()) > 0
+    chosen = selector(banks * beside // shape.input_word)
     # What comes from one of several sources.
     sources = feed + (chain > 0)
-    written = selector(sources) * number * banks * (groups if feed > 1 else chain)
-    counted = (slots * layer.words).bit_length()
+    written = selector(sources) * number * banks * beside * (groups if feed > 1 else chain)
+    counted, word = (slots * shape.input_words).bit_length(), (shape.input_words - 1).bit_length()
     # A slot's first address is a multiple of its rows.
     base = (depth - 1).bit_length() - (rows & -rows).bit_length() + 1
     counters = 2 * (counted + 2 * word + base + 1)
     counters += ((feed > 0) + (chain > 0)) * (base + slots.bit_length())
+    # Samples of which one source is done and the other is not, and places behind the joined ones.
+    both = feed > 0 and chain > 0
+    pending = both * 2 * slots.bit_length()
     logic = Estimate(
-        lut=copies * number * max(padded, chosen) + written + 2 * counters + 10, ff=counters
+        lut=copies * number * shape.input_word * max(padded, chosen)
+        + written
+        + 2 * counters
+        + 10
+        + 7 * pending,
+        ff=counters + pending,
     )
-    numbers = number * layer.vector
-    queues = (
-        Queue.estimate(groups * numbers, ActivationBuffer.ahead_of(layer.interleave) + 2),
-        Queue.estimate(backward_groups * numbers, ActivationBuffer.ahead_of(1) + 2),
-    )
-    return together([times(copies * banks, ram), *queues, logic])
+    return together([times(copies * banks, ram), logic])

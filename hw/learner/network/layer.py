@@ -1,4 +1,4 @@
-"""A layer at work: its activations, its forward and backward chains, its parameters.
+"""A layer at work: its activations, its forward and backward pass, its parameters.
 
 These four parts are wired here and nowhere else; a network is layers end to end.
 """
@@ -7,18 +7,22 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.learner.chain.backward import Backward
-from hw.learner.chain.forward import Forward
-from hw.learner.network.activation_buffer import ActivationBuffer
+from hw.learner.block.activation_buffer import ActivationBuffer
+from hw.learner.block.backward import Backward
+from hw.learner.block.forward import Forward
+from hw.learner.block.ports import word_layout
 from hw.learner.parameters.layer_parameters import LayerParameters
-from hw.nn.layouts import element_layout, vector_layout
+from hw.nn.layouts import vector_layout
 from hw.nn.optimizers import optimizer_of
 
 __all__ = ["Layer"]
 
+#: Ports of the ActivationBuffer that are the layer's own.
+_INPUTS = ("feed", "chain", "feed_begun", "chain_begun", "feed_room", "chain_room", "acting")
+
 
 class Layer(wiring.Component):
-    """One layer: activations, chains of PEs and parameters. Forward computes ``o =
+    """One layer: activations, blocks of multipliers and parameters. Forward computes ``o =
     activation(weight @ input + bias)`` for each group of a sample. Backward computes ``dx =
     derivative(input) * (transposed weight @ delta)``, and sums the weight gradients of the first
     group over the batch. A sample here is one of each lane. A group is a forward pass of the sample
@@ -31,7 +35,7 @@ class Layer(wiring.Component):
     Parameters
     ----------
     config : LayerConfig
-    layer : LayerShape
+    shape : BlockShape
     weight_sources : sequence of "online" or "target"
         Weights of each forward group.
     backward_groups : int
@@ -39,32 +43,36 @@ class Layer(wiring.Component):
         gradients.
     slots : int
         The most samples between this layer's input and the return of their errors.
-    feed, chain, chain_count, chain_offset
+    feed, chain
         Where the inputs come from, see ``ActivationBuffer``.
     input_activation : str or None
         The function that made the inputs, if their gradients are needed; else None.
+    period, banks, reserved
+        Of errors, see ``Backward``.
 
     Members
     -------
     feed, chain, feed_begun, chain_begun, feed_room, chain_room, acting
         Where the inputs come in: see ``ActivationBuffer``. While ``acting`` is high, no errors and
         no ``start`` come.
-    o : Out(element_layout), started : Out(1), room : In(1)
-        ``o``: the outputs of a sample, one at a time, without back-pressure. ``started``, a pulse:
+    o : Out(word_layout), started : Out(1), room : In(1)
+        ``o``: the outputs of a sample, in words, without back-pressure. ``started``, a pulse:
         forward begins a sample. ``room``: what follows this layer has room for a sample
         (``docs/flow_control.md``).
-    delta : In(stream of [backward_groups][lanes])
-        Errors of the outputs, one output at a time, in the order of the outputs.
-    dx : Out({valid, value}), dx_begun : Out(1), dx_room : In(1)
-        ``dx``: the gradients of a sample's inputs, a word at a time, without back-pressure.
-        ``dx_begun``, a pulse: backward begins a sample. ``dx_room``: what precedes this layer has
-        room for a sample's gradients.
+    delta : In(stream of [backward_groups][lanes][output_word])
+        Errors of the outputs, in words, in the order of the outputs.
+    delta_begun : In(1), delta_room : Out(1)
+        Of a source of ``delta`` that cannot wait: it begins a sample; it may begin one.
+    dx : Out(word_layout), dx_begun : Out(1), dx_room : In(1)
+        ``dx``: the gradients of a sample's inputs, in words, without back-pressure. ``dx_begun``, a
+        pulse: backward begins a sample. ``dx_room``: what precedes this layer has room for a
+        sample's gradients.
     start : In(1), samples : In, done : Out(1)
         ``start``, a pulse: a batch of ``samples`` samples begins. ``done`` is high from the
         completion of all their gradients until the next ``start``.
     coefficients : In, update : In(1), busy : Out(1)
         The update, as in ``LayerParameters``.
-    load, store : In(1), parameter_set : In(2), image_i, image_o : streams of vector words
+    load, store : In(1), parameter_set : In(2), image_i, image_o : streams of image words
         Loading and storing, as in ``LayerParameters``, where the streams are ``i`` and ``o``.
     saturations : Out([3] of 16)
         How many weights, activations and gradients were clipped in this clock.
@@ -73,82 +81,70 @@ class Layer(wiring.Component):
     def __init__(
         self,
         config,
-        layer,
+        shape,
         *,
         weight_sources,
         backward_groups,
         slots,
         feed=0,
         chain=(),
-        chain_count=1,
-        chain_offset=0,
         input_activation=None,
+        period=None,
+        banks=2,
+        reserved=False,
     ):
-        self.config, self.shape, self.weight_sources = config, layer, tuple(weight_sources)
+        self.config, self.shape, self.weight_sources = config, shape, tuple(weight_sources)
         self.backward_groups, self.input_activation = backward_groups, input_activation
-        groups = len(self.weight_sources)
+        groups, wanted = len(self.weight_sources), input_activation is not None
         self.ring = ActivationBuffer(
             config,
-            layer,
+            shape,
             groups=groups,
             backward_groups=backward_groups,
             slots=slots,
             feed=feed,
             chain=chain,
-            chain_count=chain_count,
-            chain_offset=chain_offset,
         )
-        self.forward = Forward(config, layer, self.weight_sources)
+        self.forward = Forward(config, shape, self.weight_sources)
         self.backward = Backward(
             config,
-            layer,
+            shape,
             backward_groups,
-            1,
-            input_activation is not None,
-            input_activation or "linear",
+            input_gradient=wanted,
+            input_activation=input_activation or "linear",
+            period=period,
+            banks=banks,
+            reserved=reserved,
         )
-        self.parameters = LayerParameters(
-            config, layer, input_gradient=input_activation is not None
-        )
-        arithmetic, lanes = config.arithmetic, config.lanes
+        self.parameters = LayerParameters(config, shape, input_gradient=wanted)
+        arithmetic, paths = config.arithmetic, (backward_groups, config.lanes)
         gradient = arithmetic.shape("gradient")
-        word = stream.Signature(unsigned(32 * layer.vector))
-        dx = vector_layout(gradient, backward_groups, lanes, layer.vector)
-        ring = self.ring.signature.members
+        image = stream.Signature(unsigned(32 * shape.image_word))
+        errors = vector_layout(gradient, *paths, shape.output_word)
+        ring, forward = self.ring.signature.members, self.forward.signature.members
         super().__init__(
             {
-                **{
-                    name: ring[name]
-                    for name in (
-                        "feed",
-                        "chain",
-                        "feed_begun",
-                        "chain_begun",
-                        "feed_room",
-                        "chain_room",
-                        "acting",
-                    )
-                },
-                "o": Out(
-                    element_layout(arithmetic.shape("activation"), layer.outputs, groups, lanes)
-                ),
+                **{name: ring[name] for name in _INPUTS},
+                "o": forward["o"],
                 "started": Out(1),
                 "room": In(1),
-                "delta": In(stream.Signature(vector_layout(gradient, backward_groups, lanes))),
-                "dx": Out(data.StructLayout({"valid": 1, "value": dx})),
+                "delta": In(stream.Signature(errors)),
+                "delta_begun": In(1),
+                "delta_room": Out(1),
+                "dx": Out(word_layout(gradient, shape.input_words, *paths, shape.input_word)),
                 "dx_begun": Out(1),
                 "dx_room": In(1),
                 "start": In(1),
-                "samples": In(range(config.batch // lanes + 1)),
+                "samples": In(range(config.batch // config.lanes + 1)),
                 "done": Out(1),
-                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
+                "coefficients": In(optimizer_of(arithmetic).COEFFICIENTS),
                 "update": In(1),
                 "busy": Out(1),
                 "load": In(1),
                 "store": In(1),
                 "parameter_set": In(2),
-                "image_i": In(word),
-                "image_o": Out(word),
+                "image_i": In(image),
+                "image_o": Out(image),
                 "saturations": Out(data.ArrayLayout(16, 3)),
             }
         )
@@ -177,6 +173,8 @@ class Layer(wiring.Component):
             forward.room.eq(self.room),
             backward.room.eq(self.dx_room),
             backward.start.eq(self.start),
+            backward.delta_begun.eq(self.delta_begun),
+            self.delta_room.eq(backward.delta_room),
             self.dx_begun.eq(backward.started),
             parameters.coefficients.eq(self.coefficients),
             parameters.update.eq(self.update),

@@ -1,8 +1,8 @@
 """From the last layer's outputs to its errors: TD errors, gradients and sums.
 
 All lanes deliver side by side; a super-sample is one sample of each lane. One binary32 pipeline
-serves the lanes in turn, a sample a clock, so a super-sample takes ``lanes`` or ``outputs`` clocks,
-whichever is longer.
+serves the lanes in turn, a sample a clock, so a super-sample takes ``lanes`` clocks, or one for
+each of its words of outputs, whichever is longer.
 """
 
 from amaranth import *
@@ -11,9 +11,11 @@ from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate, times, together
 from hw.learner.algorithms.registry import algorithm_of
+from hw.learner.block.ports import word_layout
 from hw.learner.layouts import scalars_layout
 from hw.learner.network.estimate import LossEstimate
-from hw.nn.layouts import element_layout, vector_layout
+from hw.learner.network.loss_errors import LossErrors
+from hw.nn.layouts import vector_layout
 from hw.nn.td_loss import is_finite
 from hw.replay.records import ITEM
 from hw.stream.delay import delay
@@ -44,8 +46,8 @@ class Loss(wiring.Component):
 
     Members
     -------
-    i : In(element_layout)
-        Outputs of a super-sample in order, all groups and lanes side by side.
+    i : In(word_layout)
+        Outputs of a super-sample in words, in order, all groups and lanes side by side.
     room : Out(1)
         Another super-sample may begin (``docs/flow_control.md``). At most 16 may have begun whose
         last output has not come.
@@ -58,8 +60,9 @@ class Loss(wiring.Component):
     start : In(1), samples : In
         ``start``, a pulse: a batch of ``samples`` super-samples begins. It clears sums, ``done``
         and ``diverged``. ``samples`` is steady until ``done``.
-    delta : Out(stream.Signature([backward groups][lanes] of gradients))
-        The errors of a super-sample: a word for each output of the last layer, in order.
+    delta : Out(stream.Signature([backward groups][lanes][output_word] of gradients))
+        The errors of a super-sample: a word for each word of outputs, in order. Those of padding
+        are zeros.
     td : Out(stream.Signature(ITEM))
         Index and TD error of each sample, in the order of the batch.
     loss, td_sum, value : Out(32)
@@ -78,6 +81,7 @@ class Loss(wiring.Component):
     def __init__(self, config):
         self.config, self._algorithm = config, algorithm_of(config)
         network = config.last_network
+        self.shape = config.last_shape
         self.outputs, self.groups = network.outputs, len(network.weight_sources)
         self.backward_groups = network.backward_groups
         lanes, arithmetic = config.lanes, config.arithmetic
@@ -86,10 +90,11 @@ class Loss(wiring.Component):
         self.interval, self.latency = figures.interval, figures.latency
         self.td_latency, self._ahead = figures.td_latency, figures.ahead
         gradient = arithmetic.shape("gradient")
+        words, together = self.shape.output_words, self.shape.output_word
         super().__init__(
             {
                 "i": In(
-                    element_layout(arithmetic.shape("activation"), self.outputs, self.groups, lanes)
+                    word_layout(arithmetic.shape("activation"), words, self.groups, lanes, together)
                 ),
                 "room": Out(1),
                 "scalars": In(stream.Signature(scalars_layout(config))),
@@ -98,7 +103,7 @@ class Loss(wiring.Component):
                 "start": In(1),
                 "samples": In(range(config.batch // lanes + 1)),
                 "delta": Out(
-                    stream.Signature(vector_layout(gradient, self.backward_groups, lanes))
+                    stream.Signature(vector_layout(gradient, self.backward_groups, lanes, together))
                 ),
                 "td": Out(stream.Signature(ITEM.shape)),
                 "loss": Out(32),
@@ -114,7 +119,7 @@ class Loss(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """``LossEstimate`` of a LearnerConfig: its clocks and its resources."""
-        lanes, interval = config.lanes, max(config.lanes, config.last_network.outputs)
+        lanes, interval = config.lanes, max(config.lanes, config.last_shape.output_words)
         pipeline = algorithm_of(config).loss
         td, gradient = pipeline.latencies_of(config.arithmetic)
         # Collected, queued, chosen; then the pipeline, the register of all lanes, and the queue.
@@ -199,7 +204,7 @@ class Loss(wiring.Component):
         last = Signal()
         kept = Signal(layout, reset_less=True)
         m.d.comb += [
-            last.eq(self.i.valid & (self.i.index == self.outputs - 1)),
+            last.eq(self.i.valid & (self.i.index == self.shape.output_words - 1)),
             self.scalars.ready.eq(last),
             arrived.i.valid.eq(delay(m, last, 1, name="collected", reset=True)),
             arrived.i.payload.eq(kept),
@@ -207,18 +212,29 @@ class Loss(wiring.Component):
             self.room.eq(arrived.level <= _SLOTS - ON_THEIR_WAY - 2),
         ]
         for lane in range(config.lanes):
-            outputs = [self.i.value[group][lane] for group in range(self.groups)]
+            outputs = [[*self.i.value[group][lane]] for group in range(self.groups)]
             with m.If(self.i.valid):
                 m.d.sync += [kept[lane][name].eq(scalars[lane][name]) for name in given]
-                self._algorithm.collect(
-                    m,
-                    kept[lane],
-                    outputs,
-                    self.i.index,
-                    scalars[lane].action,
-                    arithmetic=arithmetic,
-                )
+                self._take_word(m, kept[lane], outputs, scalars[lane].action)
         return arrived
+
+    def _take_word(self, m, kept, outputs, action):
+        """Keeps what the loss takes of a word. In the padding of the last word its first output
+        stands once more, which is the largest of no word and nobody's own."""
+        shape, index = self.shape, self.i.index
+        filled, last = shape.output_words_filled()[-1], index == shape.output_words - 1
+        together, own = shape.output_word, []
+        numbers = [each[:filled] for each in outputs]
+        for place in range(together if shape.output_words > 1 else filled):
+            is_own = action == index * together + place
+            own.append(is_own if place < filled else is_own & ~last)
+            if place >= filled:
+                for chosen, each in zip(numbers, outputs, strict=True):
+                    number = Signal.like(each[place], name=f"number_{place}")
+                    m.d.comb += number.eq(Mux(last, each[0], each[place]))
+                    chosen.append(number)
+        first, arithmetic = index == 0, self.config.arithmetic
+        self._algorithm.collect(m, kept, numbers, first, own, arithmetic=arithmetic)
 
     def _take_turns(self, m, arrived, freed):
         """Moves super-samples lane by lane to place 0; says when a sample there begins."""
@@ -263,38 +279,14 @@ class Loss(wiring.Component):
                 m.d.sync += self.diverged.eq(0)
 
     def _send_delta(self, m, action, freed):
-        """Collects the gradients of all lanes, then sends one word for each output."""
-        pipeline, lanes, arithmetic = self._pipeline, self.config.lanes, self.config.arithmetic
-        gradient = pipeline.gradient
-        # Which output has it; of an action that does not exist, the one past the last.
-        number = Signal(range(self.outputs + 1))
-        m.d.comb += number.eq(Mux(action < self.outputs, action, self.outputs))
-        late = delay(m, number, pipeline.gradient_latency, name="action")
-        error = data.StructLayout({"value": gradient.value.shape(), "output": late.shape()})
-        errors = Signal(data.ArrayLayout(error, lanes), reset_less=True)
-        m.submodules.errors = queue = Queue(errors.shape(), self._ahead)
-        lane, last = Signal(range(lanes)), Signal()
-        output = Signal(range(self.outputs))
+        pipeline, gradient = self._pipeline, self._pipeline.gradient
+        m.submodules.errors = errors = LossErrors(self.config, self._ahead)
+        number = Signal(errors.gradient.output.shape())
         m.d.comb += [
-            last.eq(gradient.valid & (lane == lanes - 1)),
-            queue.i.valid.eq(delay(m, last, 1, name="whole", reset=True)),
-            queue.i.payload.eq(errors),
-            self.delta.valid.eq(queue.o.valid),
-            queue.o.ready.eq(freed),
-            freed.eq(self.delta.valid & self.delta.ready & (output == self.outputs - 1)),
+            number.eq(Mux(action < self.shape.outputs, action, self.shape.outputs)),
+            errors.gradient.valid.eq(gradient.valid),
+            errors.gradient.value.eq(gradient.value),
+            errors.gradient.output.eq(delay(m, number, pipeline.gradient_latency, name="action")),
+            freed.eq(errors.freed),
         ]
-        with m.If(gradient.valid):
-            m.d.sync += [
-                lane.eq(Mux(last, 0, lane + 1)),
-                errors[lanes - 1].eq(Cat(gradient.value, late)),
-                *(errors[k].eq(errors[k + 1]) for k in range(lanes - 1)),
-            ]
-        with m.If(self.delta.valid & self.delta.ready):
-            m.d.sync += output.eq(Mux(freed, 0, output + 1))
-
-        per_lane = [
-            self._algorithm.errors(each.value, each.output == output, arithmetic=arithmetic)
-            for each in queue.o.payload
-        ]
-        words = [word for group in zip(*per_lane, strict=True) for word in group]
-        m.d.comb += Value.cast(self.delta.payload).eq(Cat(words))
+        wiring.connect(m, errors.o, wiring.flipped(self.delta))

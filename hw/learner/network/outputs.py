@@ -8,8 +8,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate, selector, together
+from hw.learner.block.ports import word_layout
 from hw.learner.records import WORDS
-from hw.nn.layouts import element_layout
 from hw.stream.pack import Pack
 from hw.stream.ram import Ram, style_of
 
@@ -37,8 +37,8 @@ class Outputs(wiring.Component):
     Parameters
     ----------
     config : LearnerConfig
-    outputs : int
-        Numbers of an observation's output.
+    shape : BlockShape
+        The layer whose outputs these are; its ``output_word`` is a power of two.
     data_width : int
         Bits of a beat.
 
@@ -54,8 +54,8 @@ class Outputs(wiring.Component):
 
     Members
     -------
-    i : In(element_layout)
-        Outputs of a sample in order, all lanes side by side; one group.
+    i : In(word_layout)
+        Outputs of a sample in words, in order, all lanes side by side; one group.
     begun : In(1), room : Out(1)
         ``begun``, a pulse: the last layer begins a sample. ``room``: it may begin one
         (``docs/flow_control.md``).
@@ -69,13 +69,14 @@ class Outputs(wiring.Component):
 
     SAMPLES = 4
 
-    def __init__(self, config, outputs, data_width):
-        self.config, self.outputs, self.data_width = config, outputs, data_width
-        self.numbers, self.latency = self.numbers_of(outputs), self.latency_of(config, outputs)
-        shape = config.arithmetic.shape("activation")
+    def __init__(self, config, shape, data_width):
+        self.config, self.shape, self.data_width = config, shape, data_width
+        self.numbers = self.numbers_of(shape.outputs)
+        self.latency = self.latency_of(config, shape.outputs)
+        number, words = config.arithmetic.shape("activation"), shape.output_words
         super().__init__(
             {
-                "i": In(element_layout(shape, outputs, 1, config.lanes)),
+                "i": In(word_layout(number, words, 1, config.lanes, shape.output_word)),
                 "begun": In(1),
                 "room": Out(1),
                 "start": In(1),
@@ -86,28 +87,29 @@ class Outputs(wiring.Component):
 
     @staticmethod
     def numbers_of(outputs):
-        """``numbers`` of an ``Outputs`` with this parameter: ``outputs``, rounded up to a multiple
-        of the words of a granule."""
+        """``numbers`` of an ``Outputs`` of a layer with so many ``outputs``: these, rounded up to a
+        multiple of the words of a granule."""
         return -(-outputs // WORDS) * WORDS
 
     @classmethod
     def latency_of(cls, config, outputs):
-        """``latency`` of an ``Outputs`` with these parameters, in clocks."""
+        """``latency`` of an ``Outputs`` of a layer with so many ``outputs``, in clocks."""
         walk = cls.numbers_of(outputs) * config.lanes
         return 1 + walk + config.arithmetic.to_float_latency + Pack.LATENCY
 
     @classmethod
-    def estimate(cls, config, outputs, data_width):
+    def estimate(cls, config, shape, data_width):
         """Resources of ``Outputs`` with these parameters."""
-        arithmetic, lanes, depth = config.arithmetic, config.lanes, cls.SAMPLES * outputs
+        arithmetic, lanes, depth = config.arithmetic, config.lanes, cls.SAMPLES * shape.output_words
         number = Shape.cast(arithmetic.shape("activation")).width
-        sizes = (lanes, lanes, cls.numbers_of(outputs), depth, depth)
+        beside = lanes * shape.output_word
+        sizes = (lanes, beside, cls.numbers_of(shape.outputs), depth, depth)
         counters = sum((size - 1).bit_length() for size in sizes) + config.batch.bit_length() + 9
         # A number is a lane's, or a zero.
-        logic = Estimate(lut=number * selector(max(2, lanes)) + 2 * counters, ff=counters)
+        logic = Estimate(lut=number * selector(max(2, beside)) + 2 * counters, ff=counters)
         return together(
             [
-                Ram.estimate(lanes * number, depth, style_of(depth)),
+                Ram.estimate(beside * number, depth, style_of(depth)),
                 arithmetic.to_float_estimate("activation"),
                 Pack.estimate(32, 1, data_width // 32),
                 logic,
@@ -116,8 +118,8 @@ class Outputs(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        lanes, outputs = self.config.lanes, self.outputs
-        depth, numbers = self.SAMPLES * outputs, self.numbers
+        lanes, shape, numbers = self.config.lanes, self.shape, self.numbers
+        depth, together = self.SAMPLES * shape.output_words, shape.output_word
         lane, place, left = Signal(range(lanes)), Signal(range(numbers)), Signal.like(self.count)
         came, freed = Signal(), Signal()
         write_base, read_base = (
@@ -126,7 +128,7 @@ class Outputs(wiring.Component):
         )
         used, arrived = Signal(range(self.SAMPLES + 1)), Signal(range(self.SAMPLES + 1))
         m.d.comb += [
-            came.eq(self.i.valid & (self.i.index == outputs - 1)),
+            came.eq(self.i.valid & (self.i.index == shape.output_words - 1)),
             self.room.eq(used != self.SAMPLES),
         ]
         m.d.sync += [used.eq(used + self.begun - freed), arrived.eq(arrived + came - freed)]
@@ -135,6 +137,7 @@ class Outputs(wiring.Component):
         s1_valid = Signal()
         s1_last, s1_inside = Signal(reset_less=True), Signal(reset_less=True)
         s1_lane = Signal.like(lane, reset_less=True)
+        s1_place = Signal(range(together), reset_less=True)
         advance, taken, step, ends = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             advance.eq(~s1_valid | taken),
@@ -151,21 +154,29 @@ class Outputs(wiring.Component):
         with m.If(advance):
             m.d.sync += [
                 s1_valid.eq(step),
-                s1_inside.eq(place < outputs),
+                s1_inside.eq(place < shape.outputs),
                 s1_lane.eq(lane),
+                s1_place.eq(place),
                 s1_last.eq(ends & (left == 1)),
             ]
 
         values = self.i.value[0].as_value()
-        number = Signal(len(values) // lanes)
+        number = Signal(len(values) // (lanes * together))
+        bits = together.bit_length() - 1  # of a number's place in its word
         m.submodules.samples = ram = Ram(width=len(values), depth=depth, style=style_of(depth))
         m.d.comb += [
             ram.write_enable.eq(self.i.valid),
             ram.write_address.eq(write_base + self.i.index),
             ram.write_data.eq(values),
             ram.read_enable.eq(advance),
-            ram.read_address.eq(read_base + place),
-            number.eq(Mux(s1_inside, ram.read_data.word_select(s1_lane, len(number)), 0)),
+            ram.read_address.eq(read_base + place[bits:]),
+            number.eq(
+                Mux(
+                    s1_inside,
+                    ram.read_data.word_select(Cat(s1_place[:bits], s1_lane), len(number)),
+                    0,
+                )
+            ),
             taken.eq(self._send(m, s1_valid, number, s1_last)),
         ]
         return m
@@ -174,7 +185,8 @@ class Outputs(wiring.Component):
         """First address of the slot that is filled."""
         base = Signal(range(depth), name=f"{name}_base")
         with m.If(last):
-            m.d.sync += base.eq(Mux(base == depth - self.outputs, 0, base + self.outputs))
+            words = self.shape.output_words
+            m.d.sync += base.eq(Mux(base == depth - words, 0, base + words))
         return base
 
     def _send(self, m, valid, number, last):

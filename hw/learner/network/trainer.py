@@ -10,14 +10,13 @@ from amaranth.lib.wiring import connect, flipped
 
 from hw.learner.algorithms.algorithm import in_order
 from hw.learner.contract import LearnerSignature, count_saturations
-from hw.learner.network.delta_buffer import DeltaBuffer
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import ON_THEIR_WAY, Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
-from hw.learner.stages import scalars_ahead, slots_of
+from hw.learner.stages import banks_of, layer_behind, period_of, scalars_ahead, slots_of
 from hw.nn.optimizer_config import COEFFICIENTS
 from hw.nn.optimizers import optimizer_of
 
@@ -61,8 +60,8 @@ class Trainer(wiring.Component):
         config, control = self.config, self.control
         networks = self._layers(m)
         last = [*networks.values()][-1][-1]  # the layer whose outputs the loss takes
-        # Forward of the last layer has no more samples under way than its buffer has slots.
-        assert last.ring.slots <= ON_THEIR_WAY, "the loss has no place for what comes"
+        under_way = last.forward.last_latency // last.shape.blocks + 2
+        assert under_way <= ON_THEIR_WAY, "the loss has no place for what comes"
         every = [layer for layers in networks.values() for layer in layers]
 
         count = words_a_clock(config)
@@ -138,7 +137,7 @@ class Trainer(wiring.Component):
     def _act(self, m, networks, loss):
         """While acting, the outputs go to ``actions`` and nowhere else."""
         config, layer = self.config, networks[self.config.acts][-1]
-        m.submodules.outputs = outputs = Outputs(config, config.action, self.data_width)
+        m.submodules.outputs = outputs = Outputs(config, layer.shape, self.data_width)
         connect(m, outputs.o, flipped(self.actions))
         m.d.comb += [
             outputs.i.valid.eq(layer.o.valid & self.acting),
@@ -169,16 +168,10 @@ class Trainer(wiring.Component):
         for name in in_order(config.graph):
             network, layers = config.graph[name], []
             for position, shape in enumerate(shapes[name]):
-                options, made_by, join = {}, before, None if position else network.join
-                if position:
-                    groups = range(len(network.weight_sources))
-                    options = dict(chain=groups, chain_count=shape.inputs)
-                elif join:
-                    options = dict(
-                        chain=join.groups,
-                        chain_count=before.shape.outputs,
-                        chain_offset=join.first,
-                    )
+                options, join = {}, None if position else network.join
+                if position or join:
+                    groups = join.groups if join else range(len(network.weight_sources))
+                    options = dict(chain=groups, input_activation=before.shape.activation)
                 layer = Layer(
                     config.layer_config,
                     shape,
@@ -186,12 +179,14 @@ class Trainer(wiring.Component):
                     backward_groups=network.backward_groups,
                     slots=slots[name][position],
                     feed=0 if position else words_a_clock(config),
-                    input_activation=made_by.shape.activation if made_by else None,
+                    period=period_of(config, name, position),
+                    banks=banks_of(config, name, position),
+                    reserved=layer_behind(config, name, position) is not None,
                     **options,
                 )
                 m.submodules[f"{name}_{position}"] = layer
                 if before is not None:
-                    self._wire(m, before, layer, f"{name}_{position}", join)
+                    self._wire(m, before, layer, join)
                 else:
                     m.d.comb += layer.dx_room.eq(1)
                 layers.append(layer)
@@ -199,26 +194,24 @@ class Trainer(wiring.Component):
             networks[name] = layers
         return networks
 
-    def _wire(self, m, before, layer, name, join):
+    def _wire(self, m, before, layer, join):
         """Wires outputs of ``before`` into ``layer``, and the errors of its inputs back."""
-        groups, first = (join.errors, join.first) if join else (range(layer.backward_groups), 0)
-        m.submodules[f"{name}_errors"] = errors = DeltaBuffer(
-            self.config.layer_config,
-            layer.shape,
-            backward_groups=layer.backward_groups,
-            groups=groups,
-            first=first,
-            count=before.shape.outputs,
-        )
-        connect(m, errors.o, before.delta)
+        groups = join.errors if join else range(layer.backward_groups)
+        first = layer.shape.joined_word if join else 0
+        last = first + before.shape.output_words
         m.d.comb += [
             layer.chain.eq(before.o),
             layer.chain_begun.eq(before.started),
             before.room.eq(layer.chain_room),
-            errors.dx.eq(layer.dx),
-            errors.begun.eq(layer.dx_begun),
-            layer.dx_room.eq(errors.room),
+            # Other words are of experiences, or padding.
+            before.delta.valid.eq(
+                layer.dx.valid & (layer.dx.index >= first) & (layer.dx.index < last)
+            ),
+            before.delta_begun.eq(layer.dx_begun),
+            layer.dx_room.eq(before.delta_room),
         ]
+        for k, group in enumerate(groups):
+            m.d.comb += before.delta.payload[k].eq(layer.dx.value[group])
 
     def _parameters(self, m, networks, every):
         """Wires update, load and store of the layers, in the image's order."""

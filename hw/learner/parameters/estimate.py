@@ -2,11 +2,17 @@
 
 from dataclasses import dataclass
 
-from hw.estimate import Estimate, times, together
-from hw.learner.memory_ports import READ_LATENCY
-from hw.learner.parameters.parameter_walk import ParameterWalk
-from hw.learner.parameters.update_unit import UpdateUnit, merge_registers, merge_stages
+from amaranth.hdl import Shape
+
+from hw.estimate import Estimate, together
+from hw.learner.config import stored_sets
+from hw.learner.parameters.block_memory_shape import BlockMemoryShape
+from hw.learner.parameters.join import READ_CLOCKS, Join
+from hw.learner.parameters.moments import Moments
+from hw.learner.parameters.update import Update
+from hw.learner.parameters.walk import Walk, place_layout
 from hw.nn.optimizers import optimizer_of
+from hw.stream.delay import delay_estimate
 from hw.stream.queue import Queue
 
 __all__ = ["ParametersEstimate", "resources"]
@@ -25,46 +31,44 @@ class ParametersEstimate(Estimate):
     store: int
 
 
-def resources(config, layer, members, shape, biases):
-    """The Estimate of a layer's parameters.
-
-    members : PEs of an update unit; shape, biases : of the memories of PEs, and of the biases.
-    """
-    firsts = range(0, layer.length, members)
-    units, stages = len(firsts), merge_stages(members + 1)
+def resources(config, shape, input_gradient):
+    """The Estimate of the parameters of a BlockShape; ``input_gradient`` as in
+    ``LayerParameters``."""
     return together(
         [
-            times(layer.length, shape.estimate),
-            biases.estimate,
-            times(units, UpdateUnit.estimate(config, shape, members + 1, stages)),
-            times(4, ParameterWalk.estimate(layer)),
-            _control(config, layer, firsts, members, shape, layer.length + biases.count),
+            BlockMemoryShape.of_blocks(config, shape, dual=input_gradient).estimate,
+            BlockMemoryShape.of_biases(config, shape).estimate,
+            Moments.estimate(config, shape),
+            Walk.estimate(shape),
+            Join.estimate(config, shape),
+            Update.estimate(config, shape),
+            Queue.estimate(32 * shape.image_word, READ_CLOCKS + 2),
+            _control(config, shape),
         ]
     )
 
 
-def _control(config, layer, firsts, members, shape, banks):
-    """What writes ``banks`` memories and stores their words; ``firsts``: the first PE of each
-    update unit."""
-    units, image = len(firsts), 32 * layer.vector
-    read = READ_LATENCY + merge_stages(members + 1)
-    clocks = read + merge_stages(units)
+def _control(config, shape):
+    """Delay lines of places, and what is written where."""
     latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
-    written = sum(shape.width(name) for name in shape.sets)
-    # PEs of a unit that have as many outputs share what makes their padding 0.
-    masked = sum(
-        len({layer.outputs_of(pe) for pe in range(first, min(first + members, layer.length))})
-        for first in firsts
+    words = shape.part // shape.image_word
+    enables = 2 * sum(
+        -(-numbers // shape.image_word) for numbers in (shape.multipliers, shape.output_word)
     )
+    enables += words * (len(stored_sets(config)) - 2)
+    place = place_layout(shape)
+    address, index, part = (
+        Shape.cast(place[name].shape).width for name in ("address", "index", "part")
+    )
+    width = Shape.cast(place).width
+    # A line of shift registers a bit in three sections, the last one without the index.
+    lines = [delay_estimate(width, clocks).lut for clocks in (latency // 3, latency // 3)]
+    lines.append(delay_estimate(width - index, latency // 3).lut)
     registers = (
-        image * merge_registers(units, merge_stages(units)),
-        banks * (4 + len(shape.sets)),  # which of them are read and written
-        2 * (layer.length + (layer.depth - 1).bit_length()),  # where
-        units.bit_length() + layer.vector.bit_length(),  # how many numbers were clipped
-        read + latency + clocks + 9,  # when the four walks begin
+        *(6, READ_CLOCKS + latency + 1, 2 * READ_CLOCKS),  # what is under way
+        *(1 + part, 2 * index, 2 * (words - 1).bit_length()),  # what is read
+        *(address + (shape.output_words - 1).bit_length(), enables),  # what is written
     )
-    # A word that is stored is one of the units'.
-    logic = Estimate(
-        lut=masked * written + image * -(-(units - 1) // 5) + 7 * banks + 30, ff=sum(registers)
+    return Estimate(
+        lut=sum(lines) + 2 * width + address + enables + 2 * words + 30, ff=sum(registers)
     )
-    return together([Queue.estimate(image, clocks + 2), logic])

@@ -77,9 +77,9 @@ class ImageTransfer(wiring.Component):
         layers = [section.layer for section in sections(config, PARAMETER_SETS[:1])]
         words, most = sum(32 * layer.image_word for layer in layers), max(s.numbers for s in layers)
         # A beat is loaded, or moves on by a word of one of three sizes at most.
-        moved = 4 if len({layer.image_word for layer in layers}) > 2 else 4 / 3
+        moved = 2 if len({layer.image_word for layer in layers}) > 2 else 1
         return Estimate(
-            lut=round(moved * data_width) + 10 * words // 3,
+            lut=moved * data_width + 11 * words // 10 + 30 * len(layers),
             ff=data_width + 2 * (most.bit_length() - 1) + 2 * len(layers).bit_length() + 10,
         )
 
@@ -142,8 +142,6 @@ class ImageTransfer(wiring.Component):
                 with m.If(Mux(storing, self.o.ready, self.i.valid)):
                     m.d.sync += full.eq(Mux(storing, 0, per_beat))
                     m.next = "MOVE"
-                with m.If(~storing):
-                    m.d.sync += beat.eq(self.i.payload)
             with m.State("LAST"):
                 with m.If(~self.layer_busy.any()):
                     m.next = "NEXT"
@@ -156,13 +154,23 @@ class ImageTransfer(wiring.Component):
                         m.next = "IDLE"
 
         moving = fsm.ongoing("MOVE") & (slots != 0)
+        sizes = sorted({32 * section.layer.image_word for section in layers})
+        stored, size = Signal(sizes[-1]), Signal(range(len(sizes)))  # of the layer's word
         with m.Switch(at):
             for k, section in enumerate(layers):
                 with m.Case(k):
-                    self._words(m, k, section, moving, storing, inside, beat, full, per_beat, move)
+                    m.d.comb += size.eq(sizes.index(32 * section.layer.image_word))
+                    self._words(
+                        m, k, section, moving, storing, inside, beat, full, per_beat, move, stored
+                    )
+        moved = Array(Cat(beat, stored[:bits])[bits:] for bits in sizes)[size]
+        with m.If(move):
+            m.d.sync += beat.eq(moved)
+        with m.If(fsm.ongoing("BEAT") & ~storing):
+            m.d.sync += beat.eq(self.i.payload)
         return m
 
-    def _words(self, m, k, section, moving, storing, inside, beat, full, per_beat, move):
+    def _words(self, m, k, section, moving, storing, inside, beat, full, per_beat, move, new):
         """A word between the beat and layer ``k``."""
         bits = 32 * section.layer.image_word
         words, stored = getattr(self, f"words_{k}"), getattr(self, f"stored_{k}")
@@ -181,6 +189,5 @@ class ImageTransfer(wiring.Component):
                 )
             ),
         ]
-        with m.If(move):
-            new = Mux(storing & inside, stored.payload, 0)
-            m.d.sync += beat.eq(Cat(beat, new)[bits:])
+        with m.If(storing & inside):
+            m.d.comb += new.eq(stored.payload)

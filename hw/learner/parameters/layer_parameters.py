@@ -6,13 +6,15 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.config import PARAMETER_SETS
-from hw.learner.memory_ports import READ_LATENCY, backward_signature, forward_signature
-from hw.learner.parameters.bias_banks import BiasBanks
+from hw.learner.block.ports import READ_LATENCY, backward_signature, forward_signature
+from hw.learner.config import PARAMETER_SETS, stored_sets
+from hw.learner.parameters.block_memory import BlockMemory
+from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.learner.parameters.estimate import ParametersEstimate, resources
-from hw.learner.parameters.parameter_memory import ParameterMemory, ParameterMemoryShape
-from hw.learner.parameters.parameter_walk import ParameterWalk
-from hw.learner.parameters.update_unit import UpdateUnit, merge, merge_stages
+from hw.learner.parameters.join import JOINED, READ_CLOCKS, Join
+from hw.learner.parameters.moments import Moments
+from hw.learner.parameters.update import Update
+from hw.learner.parameters.walk import Walk, padding
 from hw.nn.optimizers import optimizer_of
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -21,20 +23,19 @@ __all__ = ["LayerParameters"]
 
 
 class LayerParameters(wiring.Component):
-    """The memories of a layer's parameters, with update, load and store. Each of these three visits
-    all words in the order of ``ParameterWalk``, one a clock.
+    """The memories of a layer's parameters, with update, load and store.
 
-    In an update, ``units`` PEs are visited side by side, each by ``vector`` optimizers; the biases
-    follow, one bank of ``BiasBanks`` through each unit. ``estimate`` gives the clocks of update,
-    load and store. Source: CF'22 3.2 (WU).
+    An update visits them part by part in the order of ``Walk``, a part a clock, each number by an
+    optimizer of its own. Load and store visit them image word by image word, one a clock.
+    ``estimate`` gives the clocks. Source: CF'22 3.2 (WU).
 
     Parameters
     ----------
     config : LayerConfig
-    layer : LayerShape
+    shape : BlockShape
     input_gradient : bool
-        Whether backward reads the weights. If not, their memories have one port less, and
-        ``backward.weight`` is 0.
+        Whether backward reads the weights. If not, they have a copy less, and ``backward.weight``
+        is 0.
 
     Members
     -------
@@ -50,23 +51,22 @@ class LayerParameters(wiring.Component):
     busy : Out(1)
         High from the clock after such a pulse until the work is done. Meanwhile nothing else may
         begin, and no sample may be under way.
-    i, o : In, Out, streams of words of ``vector`` numbers of 32 bits
+    i, o : In, Out, streams of words of ``image_word`` numbers of 32 bits
         The words to load; the words that are stored. A stored fixed-point weight is sign-extended
         to 32 bits.
     saturations : Out
         How many weights and biases an update has clipped, clock by clock.
     """
 
-    def __init__(self, config, layer, *, input_gradient=True):
-        self.config, self.layer = config, layer
-        self.units, self.members = self._split(config, layer)
-        self._pe = self._pe_shape(config, layer, input_gradient)
-        self._biases = BiasBanks(config, layer, self.units)
-        word = stream.Signature(unsigned(32 * layer.vector))
+    def __init__(self, config, shape, *, input_gradient=True):
+        self.config, self.shape = config, shape
+        self._blocks = BlockMemoryShape.of_blocks(config, shape, dual=input_gradient)
+        self._biases = BlockMemoryShape.of_biases(config, shape)
+        word = stream.Signature(unsigned(32 * shape.image_word))
         super().__init__(
             {
-                "forward": In(forward_signature(config, layer)),
-                "backward": In(backward_signature(config, layer)),
+                "forward": In(forward_signature(config, shape)),
+                "backward": In(backward_signature(config, shape)),
                 "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
                 "update": In(1),
                 "load": In(1),
@@ -75,36 +75,20 @@ class LayerParameters(wiring.Component):
                 "busy": Out(1),
                 "i": In(word),
                 "o": Out(word),
-                "saturations": Out(range(self.units * layer.vector + 1)),
+                "saturations": Out(range(shape.part + 1)),
             }
         )
 
-    @staticmethod
-    def _split(config, layer):
-        """Update units and PEs of each: unit u has those from ``u * members`` on."""
-        members = -(-layer.length // config.units(layer))
-        return -(-layer.length // members), members
-
-    @staticmethod
-    def _pe_shape(config, layer, input_gradient):
-        sums = config.arithmetic.gradient_sum_shape(config.batch)
-        return ParameterMemoryShape(config, layer.depth, layer.vector, sums, dual=input_gradient)
-
     @classmethod
     @lru_cache(maxsize=4096)
-    def estimate(cls, config, layer, *, input_gradient=True):
-        """``ParametersEstimate``: clocks, and resources of memories, walks and optimizers."""
-        units, members = cls._split(config, layer)
-        read = READ_LATENCY + merge_stages(members + 1)
-        pe = cls._pe_shape(config, layer, input_gradient)
-        biases = BiasBanks(config, layer, units)
-        words = ParameterWalk.words(layer, layer.length)
-        optimizer = optimizer_of(config.arithmetic).estimate(config.optimizer_config)
+    def estimate(cls, config, shape, *, input_gradient=True):
+        """``ParametersEstimate``: the clocks for which ``busy`` is high, and resources."""
+        latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
         return ParametersEstimate(
-            update=ParameterWalk.words(layer, members, biases.words) + read + optimizer.latency + 1,
-            load=words + 1,
-            store=words + read + merge_stages(units) + 2,
-            **resources(config, layer, members, pe, biases).resources,
+            update=shape.parts + READ_CLOCKS + latency + 1,
+            load=shape.image_words + 1,
+            store=shape.image_words + READ_CLOCKS + 2,
+            **resources(config, shape, input_gradient).resources,
         )
 
     def attach(self, m, forward, backward):
@@ -115,177 +99,185 @@ class LayerParameters(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        config, layer = self.config, self.layer
-        at = optimizer_of(config.arithmetic).timing(config.optimizer_config)
-        read_clocks = READ_LATENCY + merge_stages(self.members + 1)
-
-        # Which of the three is under way; load and store visit one PE after the other.
-        updating, loading, storing, alone = Signal(), Signal(), Signal(), Signal()
+        config, shape = self.config, self.shape
+        updating, loading, storing = Signal(), Signal(), Signal()
+        take, fetch, done, stored = Signal(), Signal(), Signal(), Signal()
         parameter_set = Signal(self.parameter_set.shape(), reset_less=True)
-        take, fetch = Signal(), Signal()
-        m.d.comb += [
-            self.busy.eq(updating | loading | storing),
-            alone.eq(self.load | self.store | loading | storing),
-        ]
-
-        # Each walk of an update starts when the first word is due there.
-        clocks = {
-            "moments_read": 0,
-            "weights_read": at.weights,
-            "moments_write": read_clocks + at.moments,
-            "weights_write": read_clocks + at.latency,
-        }
-        scans, begun, elapsed = {}, self.update & ~self.busy, 0
-        for name, clock in sorted(clocks.items(), key=lambda item: item[1]):
-            scans[name] = m.submodules[name] = scan = ParameterWalk(
-                layer, self.members, self._biases.words
-            )
-            begun = delay(m, begun, clock - elapsed, name=f"{name}_begun", reset=True)
-            elapsed = clock
-            other, moved = (self.load, take) if name.endswith("write") else (self.store, fetch)
-            m.d.comb += [
-                scan.parallel.eq(~alone),
-                scan.start.eq(begun | (other & ~self.busy)),
-                scan.advance.eq(updating | moved),
-            ]
-        reads, writes = scans["weights_read"], scans["weights_write"]
-        stored = Signal()
-        m.d.comb += [
-            self.i.ready.eq(loading & writes.active),
-            take.eq(self.i.valid & self.i.ready),
-        ]
-        done = delay(m, writes.active & writes.last & writes.advance, 1, name="done", reset=True)
-        with m.If(~self.busy):
+        begins = ~self.busy & (self.update | self.load | self.store)
+        with m.If(begins):
             m.d.sync += [
+                self.busy.eq(1),
                 updating.eq(self.update),
                 loading.eq(self.load),
                 storing.eq(self.store),
                 parameter_set.eq(self.parameter_set),
             ]
         with m.Elif(done | stored):
-            m.d.sync += [updating.eq(0), loading.eq(0), storing.eq(0)]
+            m.d.sync += [self.busy.eq(0), updating.eq(0), loading.eq(0), storing.eq(0)]
 
-        banks = self._banks(m, scans, updating | storing)
-        units = self._units(m, banks, scans, parameter_set, updating)
-        self._store(m, units, storing & reads.active, storing, fetch, stored, read_clocks)
-        self._write(m, banks, units, scans, parameter_set, updating, take)
-        counts = [unit.saturations for unit in units]
-        m.d.sync += self.saturations.eq(sum(counts[1:], counts[0]))
+        m.submodules.walk = walk = Walk(shape)
+        m.submodules.unit = unit = Update(config, shape)
+        m.d.comb += [
+            walk.start.eq(begins),
+            walk.whole.eq(updating),
+            walk.advance.eq(updating | take | fetch),
+            self.i.ready.eq(loading & walk.active),
+            take.eq(self.i.valid & self.i.ready),
+            unit.coefficients.eq(self.coefficients),
+            unit.updating.eq(updating),
+            unit.image_i.eq(self.i.payload),
+            self.saturations.eq(unit.saturations),
+        ]
+        moved = {  # is this set loaded or stored?
+            name: parameter_set == PARAMETER_SETS.index(name) for name in stored_sets(config)
+        }
+        reads, writes = self._places(m, walk, updating, storing, take)
+        memories = self._memories(m)
+        self._read(m, memories, unit, walk, reads, storing, moved)
+        self._write(m, memories, unit, walk, writes, updating, moved)
+        self._store(m, unit, storing & walk.active, storing, fetch, stored)
+        place, valid = writes["weights"]
+        m.d.comb += done.eq(delay(m, valid & place.last, 1, name="done", reset=True))
         return m
 
-    def _banks(self, m, scans, scanning):
-        """Banks of the PEs, then that of the biases."""
-        banks = [ParameterMemory(self._pe) for _ in range(self.layer.length)]
-        for pe, bank in enumerate(banks):
-            m.submodules[f"bank_{pe}"] = bank
-            m.d.comb += [
-                bank.forward_address.eq(self.forward.address[pe]),
-                bank.backward_address.eq(self.backward.address[pe]),
-                bank.gradient_write.eq(self.backward.gradient_write[pe]),
-                self.forward.weight[pe].online.eq(bank.online),
-                self.forward.weight[pe].target.eq(bank.target),
-                self.backward.weight[pe].eq(bank.weight),
-                self.backward.gradient[pe].eq(bank.gradient),
-            ]
-        banks += self._biases.attach(m, self.forward, self.backward)
-        for bank in banks:
-            m.d.comb += [
-                bank.scanning.eq(scanning),
-                bank.weights_address.eq(scans["weights_read"].address),
-                bank.moments_address.eq(scans["moments_read"].address),
-            ]
-        return banks
-
-    def _pes(self, unit):
-        return range(unit * self.members, min((unit + 1) * self.members, self.layer.length))
-
-    def _selected(self, scan):
-        """A bit for each bank: ``scan`` visits a word of it."""
-        return Cat(scan.select, self._biases.scanned(scan, scan.parallel))
-
-    def _units(self, m, banks, scans, parameter_set, updating):
-        arithmetic, batch = self.config.arithmetic, self.config.batch
-        selected = {
-            name: delay(m, self._selected(scan), READ_LATENCY, name=f"{name}_selected")
-            for name, scan in scans.items()
-            if name.endswith("read")
+    def _places(self, m, walk, updating, storing, take):
+        """The place of the weights that are read; and for weights and moments, the place of what is
+        written in the next clock, and whether there is one. Load and store have no optimizers to
+        wait for."""
+        at = optimizer_of(self.config.arithmetic).timing(self.config.optimizer_config)
+        clocks = {
+            "read": at.weights,
+            "moments": READ_CLOCKS + at.moments,
+            "weights": READ_CLOCKS + at.latency,
         }
-        units = []
-        for k in range(self.units):
-            sources = [*self._pes(k), *([self.layer.length + k] if k < self._biases.count else [])]
-            unit = UpdateUnit(self.config, self._pe, len(sources), merge_stages(self.members + 1))
-            m.submodules[f"unit_{k}"] = unit
-            units.append(unit)
+        later, place, active, elapsed = {}, walk.place, walk.active & updating, 0
+        for name, clock in sorted(clocks.items(), key=lambda item: item[1]):
+            place = delay(m, place, clock - elapsed, name=f"{name}_place")
+            active = delay(m, active, clock - elapsed, name=f"{name}_active", reset=True)
+            elapsed, later[name] = clock, (place, active)
+        reads = Signal.like(walk.place, name="read")
+        m.d.comb += reads.eq(Mux(storing, walk.place, later["read"][0]))
+        writes = {}
+        for name in ("weights", "moments"):
+            written, valid = Signal.like(walk.place, name=name), Signal(name=f"{name}_valid")
             m.d.comb += [
-                unit.coefficients.eq(self.coefficients),
-                unit.parameter_set.eq(parameter_set),
-                unit.updating.eq(updating),
-                unit.image_i.eq(self.i.payload),
+                written.eq(Mux(updating, later[name][0], walk.place)),
+                valid.eq(Mux(updating, later[name][1], take)),
             ]
-            for group in ("weights", "moments"):
-                bits = Cat(selected[f"{group}_read"][source] for source in sources)
-                m.d.comb += [
-                    getattr(unit, f"{group}_select").eq(bits),
-                    getattr(unit, f"{group}_columns").eq(scans[f"{group}_write"].columns),
-                ]
-            for name in self._pe.memories:
-                for port, source in zip(getattr(unit, f"{name}_i"), sources, strict=True):
-                    word = Value.cast(getattr(banks[source], name))
-                    if source >= self.layer.length and name == "gradient":
-                        # So it is a sum as the others are.
-                        bias_gradient = Signal(arithmetic.gradient_sum_shape(batch))
-                        gradient = arithmetic.times_one(banks[source].gradient[0])
-                        m.d.comb += bias_gradient.eq(gradient)
-                        word = bias_gradient.as_unsigned()
-                    m.d.comb += Value.cast(port).eq(word)
-        return units
+            writes[name] = written, valid
+        return reads, writes
 
-    def _store(self, m, units, active, storing, fetch, stored, read_clocks):
-        stages = merge_stages(self.units)
-        clocks = read_clocks + stages
-        word = merge(m, [unit.image_o for unit in units], stages, name="image")
+    def _memories(self, m):
+        """Those of blocks, biases and moments, wired to the passes."""
+        m.submodules.blocks = blocks = BlockMemory(self._blocks)
+        m.submodules.biases = biases = BlockMemory(self._biases)
+        m.submodules.moments = moments = Moments(self.config, self.shape)
+        forward, backward = self.forward, self.backward
+        m.d.comb += [
+            blocks.forward_address.eq(forward.address),
+            forward.weight.online.eq(blocks.online),
+            forward.weight.target.eq(blocks.target),
+            blocks.backward_address.eq(backward.address),
+            backward.weight.eq(blocks.weight),
+            blocks.gradient_address.eq(backward.gradient_address),
+            backward.gradient.eq(blocks.gradient),
+            blocks.gradient_write.eq(backward.gradient_write),
+            biases.forward_address.eq(forward.bias_address),
+            forward.bias.online.eq(biases.online[0]),
+            forward.bias.target.eq(biases.target[0]),
+            biases.gradient_address.eq(backward.bias_address),
+            backward.bias_gradient.eq(biases.gradient[0]),
+            Value.cast(biases.gradient_write).eq(Value.cast(backward.bias_write)),
+            blocks.scanning.eq(self.busy),
+            biases.scanning.eq(self.busy),
+        ]
+        return blocks, biases, moments
+
+    def _read(self, m, memories, unit, walk, reads, storing, moved):
+        """The part of a place, to the optimizers; in a store, zeros but for the word that is
+        stored."""
+        blocks, biases, moments = memories
+        for scan, place, bias in (
+            (blocks.weights_scan, reads, 0),
+            (blocks.gradient_scan, walk.place, 0),
+            (biases.weights_scan, reads, 1),
+            (biases.gradient_scan, walk.place, 1),
+        ):
+            shown = [(place.bias == bias) & (place.part == k) for k in range(len(scan.shown))]
+            m.d.comb += [scan.address.eq(place.address), scan.shown.eq(Cat(shown))]
+        m.submodules.join = join = Join(self.config, self.shape)
+        for words, memory in ((join.blocks, blocks), (join.biases, biases)):
+            for name in (*JOINED, "gradient"):
+                m.d.comb += Value.cast(words[name]).eq(Value.cast(getattr(memory, name)))
+        m.d.comb += [
+            join.bias.eq(delay(m, walk.place.bias, 1, name="gradient_bias")),
+            join.part.eq(delay(m, walk.place.part, 1, name="gradient_part")),
+            unit.gradient.eq(join.gradient),
+            # Moments are not joined: that is a clock less.
+            moments.address.eq(delay(m, walk.place.index, 1, name="moments_index")),
+        ]
+        word = delay(m, walk.word, READ_LATENCY, name="stored_word")
+        for name, asked in moved.items():
+            memory = join if name in JOINED else moments
+            hidden = [storing & ~(asked & (word == k)) for k in range(self._image_words)]
+            m.d.comb += [
+                memory.hidden[name].eq(Cat(hidden)),
+                unit.old[name].eq(getattr(memory, name)),
+            ]
+
+    def _write(self, m, memories, unit, walk, writes, updating, moved):
+        """Where the part is written that the optimizers or the image give: an address and enables
+        beside the registers of its numbers."""
+        blocks, biases, moments = memories
+        word = [updating | (walk.word == k) for k in range(self._image_words)]
+        place, valid = writes["weights"]
+        m.d.comb += [
+            unit.weights_padding.eq(padding(m, self.shape, place, name="weights_padding")),
+            unit.counts.eq(updating & valid),
+        ]
+        for memory, bias in ((blocks, 0), (biases, 1)):
+            m.d.comb += memory.write.address.eq(delay(m, place.address, 1, name=f"address_{bias}"))
+            bits = [
+                valid & (place.bias == bias) & (place.part == part) & word[k]
+                for part in range(memory.shape.parts)
+                for k in range(self._image_words)
+            ][: memory.shape.image_words]
+            for name in JOINED:
+                enable = Cat(bit & (updating | moved[name]) for bit in bits)
+                m.d.comb += [
+                    memory.write[name].eq(unit.new[name]),
+                    memory.write.enable[name].eq(
+                        delay(m, enable, 1, name=f"{name}_enable_{bias}", reset=True)
+                    ),
+                ]
+        place, valid = writes["moments"]
+        m.d.comb += [
+            unit.moments_padding.eq(padding(m, self.shape, place, name="moments_padding")),
+            moments.write.address.eq(delay(m, place.index, 1, name="moment_address")),
+        ]
+        for name in moments.sets:
+            enable = Cat(valid & bit & (updating | moved[name]) for bit in word)
+            m.d.comb += [
+                moments.write[name].eq(unit.new[name]),
+                moments.write.enable[name].eq(
+                    delay(m, enable, 1, name=f"{name}_enable", reset=True)
+                ),
+            ]
+
+    @property
+    def _image_words(self):
+        return self.shape.part // self.shape.image_word
+
+    def _store(self, m, unit, active, storing, fetch, stored):
         # A word is fetched only where the queue will have room for it.
-        depth = clocks + 2
-        m.submodules.queue = queue = Queue(unsigned(len(word)), depth)
+        depth = READ_CLOCKS + 2
+        m.submodules.queue = queue = Queue(unsigned(len(unit.image_o)), depth)
         reserved = Signal(range(depth + 1))
         m.d.comb += [
             fetch.eq(active & (reserved != depth)),
-            queue.i.valid.eq(delay(m, fetch, clocks, name="fetched", reset=True)),
-            queue.i.payload.eq(word),
+            queue.i.valid.eq(delay(m, fetch, READ_CLOCKS, name="fetched", reset=True)),
+            queue.i.payload.eq(unit.image_o),
             stored.eq(storing & ~active & (reserved == 0)),
         ]
         m.d.sync += reserved.eq(reserved + fetch - (self.o.valid & self.o.ready))
         wiring.connect(m, queue.o, wiring.flipped(self.o))
-
-    def _write(self, m, banks, units, scans, parameter_set, updating, take):
-        """Beside the units' registers of what is written: where."""
-        enables = dict.fromkeys(PARAMETER_SETS, Const(0, len(banks)))
-        for group in ("weights", "moments"):
-            scan = scans[f"{group}_write"]
-            rows = delay(m, scan.rows, 1, name=f"{group}_rows")
-            address = delay(m, scan.address, 1, name=f"{group}_address")
-            for bank in banks:
-                m.d.comb += getattr(bank, f"write_{group}_address").eq(address)
-            if group == "weights":
-                counting = updating & scan.active
-                for k, unit in enumerate(units):
-                    bias = scan.bias & self._biases.real(scan.address, k)
-                    m.d.comb += unit.bias_counts.eq(counting & bias)
-                    real = Cat(scan.select[pe] & scan.rows[pe] for pe in self._pes(k)).any()
-                    m.d.comb += unit.counts.eq(counting & real)
-            for name in self._pe.sets:
-                if (name in self._pe.WEIGHTS) != (group == "weights"):
-                    continue
-                moved = scan.active & (
-                    updating | (take & (parameter_set == PARAMETER_SETS.index(name)))
-                )
-                enables[name] = Signal(len(banks), name=f"{name}_enable")
-                m.d.sync += enables[name].eq(Mux(moved, self._selected(scan), 0))
-                for pe, bank in enumerate(banks[: self.layer.length]):
-                    word = Value.cast(getattr(units[pe // self.members], f"{name}_o"))
-                    m.d.comb += getattr(bank, f"write_{name}").eq(Mux(rows[pe], word, 0))
-                for unit, bank in zip(units, banks[self.layer.length :], strict=False):
-                    bias = getattr(unit, f"{name}_o")[0]
-                    m.d.comb += getattr(bank, f"write_{name}").eq(bias)
-        for k, bank in enumerate(banks):
-            m.d.comb += bank.write_enable.eq(Cat(enables[name][k] for name in PARAMETER_SETS))

@@ -34,7 +34,7 @@ def words_a_clock(config):
     these numbers with which reading a sample takes no longer than the slowest layer, and 4, a whole
     granule, if even then reading takes longer."""
     for count in (1, 2):
-        if _end(config) // count + 1 + 1 <= config.interval:
+        if _end(config) // count + 1 <= config.interval:
             return count
     return WORDS
 
@@ -51,9 +51,9 @@ class SampleReader(wiring.Component):
     discount to the loss. A sample here is one experience of each lane.
 
     The reader reads ``count`` words of every lane a clock, as long as the buffers take them. A
-    sample takes the clocks in which its record is read up to the discount, and one to begin. A
-    sample begins when every buffer has a free slot (``docs/flow_control.md``) and fewer than
-    ``scalars_ahead`` samples have scalars that the loss has not taken.
+    sample takes the clocks in which its record is read up to the discount; the first takes one
+    more, to begin. A sample begins when every buffer has a free slot (``docs/flow_control.md``) and
+    fewer than ``scalars_ahead`` samples have scalars that the loss has not taken.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class SampleReader(wiring.Component):
         """The least number of clocks from one sample to the next: of experiences, or if ``acting``
         of observations."""
         last = config.observation - 1 if acting else _end(config)
-        return last // words_a_clock(config) + 2
+        return last // words_a_clock(config) + 1
 
     @staticmethod
     def latency_of(config, name, acting=False):
@@ -137,7 +137,8 @@ class SampleReader(wiring.Component):
         number = Shape.cast(arithmetic.shape("activation")).width
         position = (WORDS * (1 + record_granules(config)) - 1).bit_length()
         scalars = scalars_layout(config).size
-        logic = Estimate(lut=40 + 21 * lanes, ff=scalars + 20 + 11 * lanes)
+        a_lane = 21 + 57 * arithmetic.saturates
+        logic = Estimate(lut=40 + a_lane * lanes, ff=scalars + 20 + 11 * lanes)
         return together(
             [
                 times(lanes * count, arithmetic.quantize_estimate("activation")),
@@ -174,7 +175,9 @@ class SampleReader(wiring.Component):
                 address.eq(Cat(position[:place], base + position[place:]))
                 for address, base in zip(self.address, bases, strict=True)
             ),
-            self.begun.eq((left != 0) & ~inside & self.room & (waiting != self.scalars_ahead)),
+            self.begun.eq(
+                (left != 0) & (~inside | last) & self.room & (waiting != self.scalars_ahead)
+            ),
             last.eq(
                 step
                 & (position == Mux(self.acting, self._read(self._seen), self._read(_end(config))))
@@ -186,13 +189,13 @@ class SampleReader(wiring.Component):
             m.d.sync += left.eq(self.samples)
             for lane, base in enumerate(bases):
                 m.d.sync += base.eq(Mux(self.acting, lane * observation - 1, lane * size))
-        with m.If(self.begun):
-            begin = Mux(self.acting, WORDS, 0)
-            m.d.sync += [inside.eq(1), position.eq(begin), left.eq(left - 1)]
         with m.If(step):
             m.d.sync += position.eq(position + self.count)
         with m.If(last):
             m.d.sync += [inside.eq(0), *(base.eq(base + lanes * stride) for base in bases)]
+        with m.If(self.begun):
+            begin = Mux(self.acting, WORDS, 0)
+            m.d.sync += [inside.eq(1), position.eq(begin), left.eq(left - 1)]
         s1_valid = delay(m, step, 1, name="step", reset=True)
         s1_position = delay(m, position, 1, name="position")
         self._keep_scalars(m, scalars, s1_valid, s1_position)

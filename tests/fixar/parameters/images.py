@@ -3,8 +3,8 @@
 import numpy as np
 from fixar.parameters.cases import bits, hexadecimal
 
+from hw.learner.config import stored_sets
 from hw.learner.parameters.parameter_image import sections
-from hw.learner.parameters.parameter_memory import stored_sets
 
 __all__ = ["beats_of", "image_of"]
 

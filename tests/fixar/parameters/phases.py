@@ -6,7 +6,7 @@ from learner.parameters.parameter import record
 from packed import packed
 
 from hw.fixar.parameters.layouts import sums_layout
-from hw.learner.parameters.parameter_memory import stored_sets
+from hw.learner.config import stored_sets
 from sim.model.nn.optimizer import coefficients, update
 
 __all__ = ["SUM_WIDTH", "Phase"]

@@ -8,9 +8,8 @@ from fixar.parameters.cases import hexadecimal, layers, learner, random_paramete
 from fixar.parameters.images import beats_of, image_of
 
 from hw.fixar.parameters.image import Image
-from hw.learner.config import PARAMETER_SETS
+from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.learner.parameters.parameter_image import sections
-from hw.learner.parameters.parameter_memory import stored_sets
 
 
 class Commands:

@@ -9,8 +9,7 @@ from fixar.parameters.phases import SUM_WIDTH, Phase
 from pauses import SOLID
 
 from hw.fixar.parameters.weight_update import WeightUpdate
-from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.parameter_memory import stored_sets
+from hw.learner.config import PARAMETER_SETS, stored_sets
 
 #: side -> words that are updated.
 WORDS = {4: 30, 16: 12}

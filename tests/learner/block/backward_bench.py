@@ -151,6 +151,8 @@ class Session:
             first, alone = first and not start, False
             dut.room.value = int(gaps is None or rng.random() >= GAPS["room"][gaps])
             await self._settle(delta)
+            if gaps is None and CASE["reserved"]:
+                self._compare_room(delta, starts)
 
             taken = held and int(dut.x__ready.value)
             begins = bool(taken and sent % WORDS == 0)
@@ -175,6 +177,14 @@ class Session:
             await self._next()
         self._compare(batch, dx, gradients, saturations, gaps)
         return delta.taken, starts, leaving, finished
+
+    def _compare_room(self, delta, starts):
+        """A bank is free from the clock after its sample's last word of x was taken."""
+        released = sum(start + (WORDS - 1) * OUTPUTS < self.clock for start in starts)
+        taken = delta.begun - int(self.dut.delta_begun.value) - released
+        assert int(self.dut.delta_room.value) == (taken < CASE["banks"]), (
+            f"{taken} banks are taken, and delta_room is {self.dut.delta_room.value}"
+        )
 
     async def idle(self, clocks):
         """Nothing more comes."""

@@ -11,7 +11,7 @@ from packed import packed
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.activation_buffer import ActivationBuffer
 from hw.learner.block.config import BlockShape
-from hw.learner.chain.config import LayerConfig
+from hw.learner.block.layer_config import LayerConfig
 from hw.nn.layouts import feed_layout
 
 FIXED, FLOAT = Arithmetic(kind="fixed"), Arithmetic()

@@ -11,8 +11,8 @@ from hw.learner.block.backward import Backward
 from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.config import BlockShape
 from hw.learner.block.delta_words import DeltaWords
+from hw.learner.block.layer_config import LayerConfig
 from hw.learner.block.ports import bias_sum_shape, gradient_latency
-from hw.learner.chain.config import LayerConfig
 from hw.nn.activation import ACTIVATIONS
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.block import gradient_element, row
@@ -167,6 +167,7 @@ def test_backward(simulate, tmp_path, case):
         output_words=shape.output_words,
         reserved=period is not None,
         period=period,
+        banks=unit._deltas.banks,
         input_gradient=arguments["input_gradient"],
         input_word=shape.input_word,
         output_word=shape.output_word,

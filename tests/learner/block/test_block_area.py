@@ -10,8 +10,8 @@ from hw.learner.block.column import Column
 from hw.learner.block.config import BlockShape
 from hw.learner.block.forward import Forward
 from hw.learner.block.gradient_element import GradientElement
+from hw.learner.block.layer_config import LayerConfig
 from hw.learner.block.row import Row
-from hw.learner.chain.config import LayerConfig
 
 FIXED, FLOAT = Arithmetic(kind="fixed"), Arithmetic()
 

@@ -3,6 +3,7 @@
 import pytest
 
 from hw.learner.block.config import BlockShape
+from hw.learner.config import LearnerConfig
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,17 @@ def test_shapes_that_are_none(changes, match):
 
 def test_interleave_may_exceed_the_words_up_to_a_power_of_two():
     assert BlockShape(inputs=9, outputs=7, interleave=16).input_words == 16
+
+
+def test_updates_with_no_more_optimizers_than_they_need():
+    """256 weights in blocks of 32, 64 biases in words of 8."""
+    shape = BlockShape(inputs=4, outputs=64, input_word=4, output_word=8, part=8)
+    assert shape.parts == 8 * 4 + 8 * 1
+    # Parts of 4: 8 blocks of 8, 8 words of 2; of 2: 8 of 16, 8 of 4; of 1: 8 of 32, 8 of 8.
+    limits = {39: 8, 40: 8, 79: 8, 80: 4, 159: 4, 160: 2, 319: 2, 320: 1, 1000: 1}
+    assert {most: shape.updated_in(most).part for most in limits} == limits
+    (layers,) = LearnerConfig(
+        observation=4, action=2, hidden=(64, 64), words=(1, 4, 8, 1), update_units=8
+    ).networks.values()
+    assert [layer.part for layer in layers] == [1, 8, 1]
+    assert [layer.parts for layer in layers] == [256 + 64, 512 + 8, 128 + 2]

@@ -10,8 +10,8 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.config import BlockShape
 from hw.learner.block.delta_words import DeltaWords
+from hw.learner.block.layer_config import LayerConfig
 from hw.learner.block.ports import READ_LATENCY
-from hw.learner.chain.config import LayerConfig
 from sim.model.arith.arithmetic import twin_of
 
 ADD = Arithmetic().add_latency

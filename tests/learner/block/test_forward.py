@@ -10,8 +10,8 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.column import Column
 from hw.learner.block.config import BlockShape
 from hw.learner.block.forward import Forward
+from hw.learner.block.layer_config import LayerConfig
 from hw.learner.block.ports import READ_LATENCY
-from hw.learner.chain.config import LayerConfig
 from hw.nn.activation import ACTIVATIONS
 from sim.model.learner.block import column
 

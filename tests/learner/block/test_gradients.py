@@ -8,7 +8,7 @@ import pytest
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.config import BlockShape
 from hw.learner.block.gradients import Gradients
-from hw.learner.chain.config import LayerConfig
+from hw.learner.block.layer_config import LayerConfig
 
 ADD, MULTIPLY = Arithmetic().add_latency, Arithmetic().multiply_latency
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
 from learner.parameters.walks import Scans, words
 from learner.random_samples import Begins
 from streams import flagged, put_all, reset
@@ -16,6 +16,8 @@ CASE = json.loads(os.environ["CASE"])
 VECTORS = json.loads(Path(CASE["vectors"]).read_text())
 SOURCE, OUTPUTS = CASE["source"], CASE["outputs"]
 GAPS = [0.0, 0.4, 0.4]
+#: Clocks behind the last gradient in which words of dx may still come.
+DX_LATER = 60
 
 
 class Watch:
@@ -106,6 +108,8 @@ async def train(dut, batch, number, watch, rng):
             f"left: { ({name: len(left) for name, left in watch.left.items()}) }"
         )
     assert all(task.done() for task in tasks), "done before all was sent"
+    await ClockCycles(dut.clk, DX_LATER)
+    await ReadOnly()
     assert watch.begun == dict(started=samples, dx_begun=samples)
     for name in ("o", "dx"):
         compare(name, watch.left[name], batch[name], number)

@@ -10,7 +10,8 @@ from learner.parameters.parameter import STEPS, Parameter, given_word
 from packed import packed, port_shapes
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.chain.config import LayerConfig, LayerShape
+from hw.learner.block.config import BlockShape
+from hw.learner.block.layer_config import LayerConfig
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.network.layer import Layer
 from hw.learner.parameters.layer_parameters import LayerParameters
@@ -21,31 +22,37 @@ from sim.model.nn.activation import derivative
 #: wants gradients.
 CASES = {
     "fixed, first of a double DQN": (
-        dict(arithmetic=NARROW, lanes=2, optimizer="adam", update_units=1),
-        dict(inputs=7, outputs=5, vector=2, length=2, activation="relu"),
+        dict(arithmetic=NARROW, lanes=2, optimizer="adam"),
+        dict(inputs=7, outputs=5, input_word=2, output_word=3, activation="relu", part=2),
         dict(weight_sources=("online", "target", "online"), backward_groups=1, slots=3, feed=1),
     ),
     "fixed, critic": (
         dict(arithmetic=NARROW, lanes=1, optimizer="sgd"),
-        dict(inputs=6, outputs=3),
+        dict(inputs=6, outputs=3, input_word=3, output_word=1),
         dict(
             weight_sources=("online", "online", "target"),
             backward_groups=2,
             slots=2,
             chain=(0, 1, 2),
-            chain_count=6,
             input_activation="tanh",
         ),
     ),
     "float": (
         dict(arithmetic=Arithmetic(), lanes=2, optimizer="rmsprop"),
-        dict(inputs=5, outputs=3, vector=2, interleave=2, activation="tanh"),
+        dict(
+            inputs=5,
+            outputs=3,
+            input_word=2,
+            output_word=2,
+            interleave=4,
+            activation="tanh",
+            part=4,
+        ),
         dict(
             weight_sources=("online", "target"),
             backward_groups=1,
             slots=4,
             chain=(0, 1),
-            chain_count=5,
             input_activation="relu",
         ),
     ),
@@ -69,12 +76,25 @@ def columns(values):
     return np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)
 
 
+def cut(sample, together, padding=None):
+    """Words [groups][lanes][together] of ``sample`` [groups, lanes, numbers]; the last one is
+    shorter, or has ``padding``."""
+    words = []
+    for first in range(0, sample.shape[-1], together):
+        word = sample[..., first : first + together]
+        if padding is not None:
+            behind = [(0, 0)] * 2 + [(0, together - word.shape[-1])]
+            word = np.pad(word, behind, constant_values=padding)
+        words.append(word)
+    return words
+
+
 class Batches:
     """Batches through a ``Layer`` by the twin, as words of its ports."""
 
     def __init__(self, case, seed):
         learner, shape, self.options = CASES[case]
-        self.config, self.layer = LayerConfig(batch=16, **learner), LayerShape(**shape)
+        self.config, self.layer = LayerConfig(batch=16, **learner), BlockShape(**shape)
         self.unit = Layer(self.config, self.layer, **self.options)
         self.rng, self.ports = np.random.default_rng(seed), port_shapes(self.unit)
         self.parameter = Parameter(self.config, self.layer, seed)
@@ -107,12 +127,12 @@ class Batches:
         return dict(
             inputs=self._inputs(x),
             o=[
-                self.word("o", dict(valid=1, index=o, value=y[s, :, :, o]))
-                for s in range(samples)
-                for o in range(layer.outputs)
+                self.word("o", dict(valid=1, index=o, value=word))
+                for sample in y
+                for o, word in enumerate(cut(sample, layer.output_word))
             ],
             delta=[
-                [self.word("delta__payload", each[:, :, o])[0] for o in range(layer.outputs)]
+                [self.word("delta__payload", word)[0] for word in cut(each, layer.output_word, 0)]
                 for each in delta
             ],
             dx=[] if dx is None else self._dx(dx),
@@ -154,8 +174,8 @@ class Batches:
         if not self.options.get("feed"):
             return [
                 [
-                    self.word("chain", dict(valid=1, index=i, value=sample[:, :, i]))[0]
-                    for i in range(inputs)
+                    self.word("chain", dict(valid=1, index=i, value=word))[0]
+                    for i, word in enumerate(cut(sample, self.layer.input_word, 0))
                 ]
                 for sample in x
             ]
@@ -175,21 +195,15 @@ class Batches:
         ]
 
     def _dx(self, dx):
-        """Words of ``vector`` inputs; the padding behind the last input says nothing."""
-        vector, layer = self.layer.vector, self.layer
+        """The padding behind the last input says nothing, be it a whole word."""
+        layer = self.layer
         return [
             self.word(
-                "dx",
-                dict(
-                    valid=1,
-                    value=[
-                        [list(lane[w * vector : (w + 1) * vector]) for lane in group]
-                        for group in sample
-                    ],
-                ),
+                "dx", dict(valid=1, index=i) | ({"value": words[i]} if i < len(words) else {})
             )
             for sample in dx
-            for w in range(layer.words)
+            for words in [cut(sample, layer.input_word)]
+            for i in range(layer.input_words)
         ]
 
 
@@ -212,7 +226,7 @@ def test_batches(simulate, tmp_path, case):
         "learner.network.layer_bench",
         vectors=str(file),
         source="feed" if batches.options.get("feed") else "chain",
-        outputs=layer.outputs,
-        clocks=20 * (layer.cycles + layer.inputs * 3 + layer.outputs + 50),
+        outputs=layer.output_words,
+        clocks=20 * (layer.blocks + layer.inputs * 3 + layer.outputs + 50),
         estimate=asdict(LayerParameters.estimate(config, layer, input_gradient=dx)),
     )

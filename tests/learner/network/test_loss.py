@@ -129,23 +129,24 @@ def vectors(config, batch, arguments):
     result = TWINS[config.algorithm](config, *arguments)
 
     def packed(kind, parts):
-        """[groups][batch, outputs] as words [super-samples][outputs]."""
+        """[groups][batch, outputs] as words [super-samples][output words]; padding is 0 for errors,
+        and the largest numbers for outputs, which nobody may take."""
         raw = [bits(x) if x.dtype == np.float32 else x for x in parts]
         width = Shape.cast(arithmetic.shape(kind)).width
         raw = np.stack(raw).reshape(len(raw), batch // lanes, lanes, -1)
+        padding = [(0, 0)] * 3 + [(0, -unit.outputs % together)]
+        none = 0 if kind == "gradient" else (1 << width - 1) - 1
+        raw = np.pad(raw, padding, constant_values=none)
+        raw = raw.reshape(*raw.shape[:3], -1, together).transpose(1, 3, 0, 2, 4)
+        raw = raw.reshape(*raw.shape[:2], -1)
+        mask = (1 << width) - 1
         return [
-            [
-                sum(
-                    (int(raw[g, s, lane, o]) & ((1 << width) - 1)) << (g * lanes + lane) * width
-                    for g in range(len(raw))
-                    for lane in range(lanes)
-                )
-                for o in range(raw.shape[3])
-            ]
-            for s in range(batch // lanes)
+            [sum((int(x) & mask) << k * width for k, x in enumerate(word)) for word in sample]
+            for sample in raw
         ]
 
-    index_width = (unit.outputs - 1).bit_length()
+    together = unit.shape.output_word
+    index_width = (unit.shape.output_words - 1).bit_length()
     words = [
         [1 | o << 1 | word << (1 + index_width) for o, word in enumerate(sample)]
         for sample in packed("activation", outputs)
@@ -209,9 +210,10 @@ ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
     "options",
     [
         dict(action=2, lanes=1),
-        dict(action=3, lanes=2, double=False),
-        dict(action=5, lanes=4, arithmetic=SHORT),
+        dict(action=3, lanes=2, double=False, words=(1, 1, 1, 2)),
+        dict(action=5, lanes=4, arithmetic=SHORT, words=(1, 1, 1, 8)),
         dict(action=1, lanes=2, arithmetic=FIXED),
+        dict(action=4, lanes=2, arithmetic=FIXED, words=(1, 1, 1, 4)),
         later(dict(action=20, lanes=2)),
         later(dict(algorithm="ddpg", lanes=2)),
         dict(algorithm="ddpg", lanes=1, arithmetic=FIXED),
@@ -223,18 +225,19 @@ def test_matches_twin(simulate, tmp_path, options):
     unit = Loss(config)
     rng = np.random.default_rng(11)
     batches, diverged, saturations = [], 0, 0
-    cases = [*BATCHES, *([ONE_AT_A_TIME] if unit.outputs == 1 else [])]
+    cases = [*BATCHES, *([ONE_AT_A_TIME] if unit.shape.output_words == 1 else [])]
     for k, (count, wild, _, _) in enumerate(cases):
         batch = config.lanes * count
         outputs, scalars, inverse, clip = made(config, rng, batch, wild=wild)
         if k == 1:
             clip = np.float32(np.inf)
         if k == 4 and config.algorithm == "dqn":
-            scalars["action"][::3] = unit.outputs + 1  # no such output
+            # No such output, and where padding lies in the last word.
+            scalars["action"][::3], scalars["action"][1::3] = unit.outputs + 1, unit.outputs
         batches.append(vectors(config, batch, (outputs, scalars, inverse, clip)))
         diverged += batches[-1]["final"]["diverged"]
         saturations += batches[-1]["saturations"]
-    assert bool(diverged) != config.early_priorities
+    assert bool(diverged) != config.arithmetic.saturates
     assert saturations or config.arithmetic is not SHORT
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(batches, default=int))
@@ -247,7 +250,7 @@ def test_matches_twin(simulate, tmp_path, options):
         latency=unit.latency,
         td_latency=unit.td_latency,
         interval=unit.interval,
-        full=unit.outputs < unit.interval,
+        full=unit.shape.output_words < unit.interval,
     )
     assert Loss.estimate(config).interval == unit.interval
 

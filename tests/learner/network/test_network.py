@@ -1,16 +1,16 @@
-"""the twin network: every bit in the order of the adders, as the window twin has it."""
+"""the twin network: every bit in the order of the adders, as the twin of a block's units has it."""
 
 import numpy as np
 import pytest
-from arith.adder_tree_twin import adder_tree, interleaved_sum
-from learner.chain.forward_twin import forward
+from arith.adder_tree_twin import adder_tree
 from nn.exact_activation import EXACT
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
-from hw.learner.chain.config import LayerShape
+from hw.learner.block.config import BlockShape
 from hw.learner.config import LearnerConfig
 from sim.model.arith.arithmetic import twin_of
+from sim.model.learner.block import column, row
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
 
@@ -18,18 +18,21 @@ FLOAT = Arithmetic()
 FIXED = Arithmetic(kind="fixed", weight=SQ(3, 9), activation=SQ(4, 6), gradient=SQ(2, 8))
 
 SHAPES = {
-    "one": dict(inputs=1, outputs=1, interleave=5),
-    "word": dict(inputs=4, outputs=1, vector=4, interleave=3),
-    "padded words": dict(inputs=7, outputs=3, vector=4, interleave=2),
-    "padded group": dict(inputs=9, outputs=2, vector=2, interleave=3),
-    "interleaved": dict(inputs=33, outputs=3, vector=1, interleave=4),
-    "chain": dict(inputs=12, outputs=24, vector=2, length=4),
-    "padded chain": dict(inputs=14, outputs=16, vector=4, length=3),
-    "rows": dict(inputs=6, outputs=13, vector=4),
+    "one": dict(inputs=1, outputs=1),
+    "word": dict(inputs=4, outputs=1, input_word=4),
+    "padded words": dict(inputs=7, outputs=3, input_word=4, output_word=2, interleave=2),
+    "padded group": dict(inputs=9, outputs=2, input_word=2, interleave=4),
+    "apart": dict(inputs=33, outputs=3, interleave=4),
+    "wide": dict(inputs=16, outputs=24, input_word=16, output_word=8),
+    "no power of two": dict(inputs=14, outputs=16, input_word=6, output_word=5, interleave=2),
+    "three": dict(inputs=6, outputs=13, input_word=3, output_word=12),
+    "joined": dict(inputs=8, outputs=5, input_word=4, output_word=2, joined=3),
 }
 
-#: Standard deviation of the numbers: at 2**-75 products are subnormal, at 2**-64 some are.
+#: Standard deviation of the numbers: at 2**-75 products are subnormal, at 2**-64 some are. Zeros of
+#: both signs show what a missing number counts as: a sum is -0 only if all of its numbers are.
 SCALES = {"usual": 1.0, "flushed": 2.0**-75, "on the edge": 2.0**-64, "infinite": 2.0**70}
+SCALES |= {"zeros": 0.0}
 
 
 def same(a, b):
@@ -59,27 +62,47 @@ def add(arithmetic, a, b):
     return twin_of(arithmetic).add(a, b)
 
 
-def rounded(arithmetic, total, kind):
-    """Half up and saturated, from a product of a weight and a ``kind``."""
-    if not arithmetic.saturates:
-        return total
-    target = getattr(arithmetic, kind)
-    return np.clip((total + 2 ** (9 - 1)) >> 9, target.low, target.high)
+def filled(values, places, count):
+    """``values`` [numbers, ...] in their ``places`` of ``count``, with zeros between."""
+    result = np.zeros((count, *values.shape[1:]), values.dtype)
+    result[places] = values
+    return result
 
 
-def pad(values, *shape):
-    return np.pad(values, [(0, n - have) for n, have in zip(shape, values.shape, strict=True)])
+def blocks(layer, weights):
+    """[input_words, input_word, output_words, output_word]"""
+    inputs, outputs = layer.input_words, layer.output_words
+    columns = filled(weights.T, layer.places, inputs * layer.input_word)
+    whole = filled(columns.T, np.arange(layer.outputs), outputs * layer.output_word)
+    return whole.T.reshape(inputs, layer.input_word, outputs, layer.output_word)
+
+
+def forward(arithmetic, layer, weights, biases, x):
+    """``(y, clipped)``, both [outputs, batch]."""
+    cut, size = blocks(layer, weights), layer.output_words * layer.output_word
+    bias = filled(biases, np.arange(layer.outputs), size).reshape(layer.output_words, -1)
+    words = filled(x, layer.places, layer.input_words * layer.input_word)
+    words = words.reshape(layer.input_words, layer.input_word, -1)
+    columns = [
+        column(
+            arithmetic, layer, layer.activation,
+            cut[..., place].transpose(2, 0, 1), bias[:, place], words,
+        )
+        for place in range(layer.output_word)
+    ]  # fmt: skip
+    y, clipped = (np.stack(part, axis=1).reshape(size, -1) for part in zip(*columns, strict=True))
+    return y[: layer.outputs], clipped[: layer.outputs]
 
 
 def input_gradient(arithmetic, layer, weights, delta):
-    outputs = layer.length * layer.rows
-    weights, delta = pad(weights, outputs, layer.inputs), pad(delta, outputs, delta.shape[1])
-    products = multiply(arithmetic, weights[:, :, None], delta[:, None, :])
-    products = products.reshape(layer.length, layer.rows, *products.shape[1:])
-    moving = products[0]
-    for product in products[1:]:
-        moving = add(arithmetic, moving, product)
-    return rounded(arithmetic, interleaved_sum(arithmetic, moving), "gradient")
+    cut, size = blocks(layer, weights), layer.output_words * layer.output_word
+    errors = filled(delta, np.arange(layer.outputs), size)
+    errors = errors.reshape(layer.output_words, layer.output_word, -1)
+    x = np.zeros((layer.input_words, delta.shape[1]), delta.dtype)
+    rows = [
+        row(arithmetic, "linear", cut[:, place], errors, x)[0] for place in range(layer.input_word)
+    ]
+    return np.stack(rows, axis=1).reshape(-1, delta.shape[1])[layer.places]
 
 
 def gradients(arithmetic, lanes, delta, x):
@@ -99,7 +122,7 @@ def case(arithmetic, lanes, shapes, scale, seed, batch=16):
     """Config, layers, parameters and a batch for layers of ``shapes``, one behind the other."""
     config = LearnerConfig(arithmetic=arithmetic, lanes=lanes)
     rng = np.random.default_rng(seed)
-    layers = [LayerShape(**shape) for shape in shapes]
+    layers = [BlockShape(**shape) for shape in shapes]
     parameters = [
         tuple(
             numbers(rng, arithmetic, "weight", size, scale)
@@ -117,7 +140,7 @@ def case(arithmetic, lanes, shapes, scale, seed, batch=16):
 def test_float_layer(shape, scale):
     network, (layer,), (pair,), x, delta = case(FLOAT, 2, [SHAPES[shape]], SCALES[scale], 1)
     (_, y), saturations = network.forward([pair], x)
-    assert same(y, forward(FLOAT, layer, *pair, x.T)[0].T) and saturations == 0
+    assert same(y, forward(FLOAT, layer, *pair, x)[0]) and saturations == 0
     back = network.backward([pair], [x, y], delta, input_gradient=True)
     assert same(back.dx, input_gradient(FLOAT, layer, pair[0], delta))
     for own, other in zip(back.gradients[0], gradients(FLOAT, 2, delta, x), strict=True):
@@ -128,8 +151,8 @@ def test_float_layer(shape, scale):
 def test_fixed_layer(shape):
     network, (layer,), (pair,), x, delta = case(FIXED, 2, [SHAPES[shape]], 1, 2)
     (_, y), saturations = network.forward([pair], x)
-    expected, saturated = forward(FIXED, layer, *pair, x.T)
-    assert same(y, expected.T) and saturations == saturated.sum() > 0
+    expected, saturated = forward(FIXED, layer, *pair, x)
+    assert same(y, expected) and saturations == saturated.sum() > 0
     back = network.backward([pair], [x, y], delta, input_gradient=True)
     assert same(back.dx, input_gradient(FIXED, layer, pair[0], delta))
     exact = (pair[0].T @ delta + 256) >> 9
@@ -143,7 +166,7 @@ def test_fixed_layer(shape):
 @pytest.mark.parametrize("scale", ["usual", "on the edge"])
 def test_weight_gradients(inputs, outputs, lanes, scale):
     """Both ways round, and every width of the tree over the lanes."""
-    shape = dict(inputs=inputs, outputs=outputs, interleave=2)
+    shape = dict(inputs=inputs, outputs=outputs)
     network, _, (pair,), x, delta = case(FLOAT, lanes, [shape], SCALES[scale], 3, batch=48)
     back = network.backward([pair], [x], delta)
     assert back.dx is None
@@ -156,15 +179,15 @@ def test_weight_gradients(inputs, outputs, lanes, scale):
 def test_layers(arithmetic, activation):
     """Numbers pass from layer to layer, and errors back through the derivative."""
     shapes = [
-        dict(inputs=3, outputs=14, vector=2, activation=activation),
-        dict(inputs=14, outputs=16, vector=4, length=3, activation=activation),
-        dict(inputs=16, outputs=3, vector=1, interleave=2),
+        dict(inputs=3, outputs=14, input_word=2, output_word=4, activation=activation),
+        dict(inputs=14, outputs=16, input_word=4, output_word=6, activation=activation),
+        dict(inputs=16, outputs=3, input_word=6),
     ]
     network, layers, parameters, x, delta = case(arithmetic, 4, shapes, 0.4, 4)
     inputs, saturations = network.forward(parameters, x)
     back = network.backward(parameters, inputs, delta, input_gradient=True)
     for layer, pair, seen, y in zip(layers, parameters, inputs, inputs[1:], strict=False):
-        assert same(y, forward(arithmetic, layer, *pair, seen.T)[0].T)
+        assert same(y, forward(arithmetic, layer, *pair, seen)[0])
     before = ["linear", activation, activation]
     for position in (2, 1, 0):
         expected = gradients(arithmetic, 4, delta, inputs[position])

@@ -4,9 +4,8 @@ import numpy as np
 from nn.optimizer_cases import given
 from packed import packed
 
-from hw.learner.config import PARAMETER_SETS
-from hw.learner.memory_ports import bias_sum_shape
-from hw.learner.parameters.parameter_memory import stored_sets
+from hw.learner.block.ports import bias_sum_shape
+from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
 from sim.model.arith.arithmetic import twin_of
@@ -81,11 +80,10 @@ class Parameter:
         )
 
     def image(self, kind):
-        """Words of ``vector`` numbers, without the section's padding."""
-        layer = self.layer
-        numbers = bits(layer.pack(*self.values[kind]))
-        count = (layer.depth * layer.length + layer.outputs) * layer.vector
-        return joined(numbers[:count].reshape(-1, layer.vector), 32)
+        """Words of ``image_word`` numbers, without the section's padding."""
+        shape = self.layer
+        numbers = bits(shape.pack(*self.values[kind]))[: shape.image_words * shape.image_word]
+        return joined(numbers.reshape(-1, shape.image_word), 32)
 
     def stored(self):
         words = self.image("online")
@@ -93,38 +91,30 @@ class Parameter:
             self.image(kind) if kind in self.sets else ["0"] * len(words) for kind in PARAMETER_SETS
         ]
 
-    def memory(self, weights, width):
-        """[PE][address] words."""
-        layer = self.layer
-        numbers = bits(layer.pack(weights, np.zeros(layer.outputs, weights.dtype)))
-        words = numbers[: layer.length * layer.depth * layer.vector]
-        return [joined(pe, width) for pe in words.reshape(layer.length, layer.depth, -1)]
-
-    def wide_memory(self, weights, width):
-        """As ``memory``, of numbers that may have more than 32 bits."""
-        layer = self.layer
-        numbers = layer.pack(weights, np.zeros(layer.outputs, weights.dtype))
+    def memory(self, weights, biases, *widths):
+        """Words of all blocks, and of all output words, of numbers of ``widths``."""
+        shape = self.layer
+        numbers = shape.pack(weights, biases)
         if weights.dtype == np.float32:
             numbers = bits(numbers)
-        words = numbers[: layer.length * layer.depth * layer.vector]
-        return [joined(pe, width) for pe in words.reshape(layer.length, layer.depth, -1)]
+        count = shape.blocks * shape.weight_parts * shape.part
+        blocks = numbers[:count].reshape(shape.blocks, -1)[:, : shape.multipliers]
+        words = numbers[count : shape.parts * shape.part].reshape(shape.output_words, -1)
+        parts = blocks, words[:, : shape.output_word]
+        return [joined(part, width) for part, width in zip(parts, widths, strict=True)]
 
     def reads(self, gradient):
+        """port -> its words."""
         width = self.config.arithmetic.shape("weight").width
-        sums, bias = self._sum_widths()
-        online, target = (self.memory(self.values[k][0], width) for k in ("online", "target"))
-        word = width * self.layer.vector
-        biases = (bits(self.values[kind][1]) for kind in ("online", "target"))
-        raw = [bits(g) if g.dtype == np.float32 else g for g in gradient]
+        online, target = (self.memory(*self.values[k], width, width) for k in ("online", "target"))
+        sums = self.memory(*gradient, *self._sum_widths())
         return dict(
-            forward=[
-                [f"{int(b, 16) << word | int(a, 16):x}" for a, b in zip(*pes, strict=True)]
-                for pes in zip(online, target, strict=True)
-            ],
-            weight=online,
-            gradient=self.wide_memory(gradient[0], sums),
-            bias=joined(np.stack(list(biases), -1), width),
-            bias_gradient=joined(raw[1][:, None], bias),
+            online=online[0],
+            target=target[0],
+            bias_online=online[1],
+            bias_target=target[1],
+            gradient=sums[0],
+            bias_gradient=sums[1],
         )
 
     def update(self, step, gradient):

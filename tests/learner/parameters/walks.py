@@ -2,6 +2,7 @@
 
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
+from driving import within
 from streams import get_all, put_all
 
 __all__ = ["Scans", "words"]
@@ -43,12 +44,14 @@ class Scans:
 
     async def load(self, kind, image, rng, gap=0.0):
         await self._pulse("load", kind)
-        await put_all(self.dut, self.i, image, rng, gap)
+        loaded = put_all(self.dut, self.i, image, rng, gap)
+        await within(loaded, self.limit, f"{len(image)} loaded words")
         await self._finish("load", exact=not gap)
 
     async def store(self, kind, count, rng, gap=0.0):
         await self._pulse("store", kind)
-        got = [word for (word,) in await get_all(self.dut, self.o, count, rng, gap)]
+        stored = get_all(self.dut, self.o, count, rng, gap)
+        got = [word for (word,) in await within(stored, self.limit, f"{count} stored words")]
         getattr(self.dut, f"{self.o}__ready").value = 1
         await self._finish("store", exact=not gap)
         await ReadOnly()

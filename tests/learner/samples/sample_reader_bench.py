@@ -108,14 +108,14 @@ async def streams_in_order(dut, gap):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_read_in_every_clock(dut):
-    """A sample of so many reads begins every ``reads + 1`` clocks."""
+    """A sample of so many reads begins every ``reads`` clocks."""
     around = await start(dut, 0)
     collect(dut, 0)
     await play(dut)
     for _ in range(3):
         if around.begun == 0:
             await RisingEdge(dut.clk)
-    await ClockCycles(dut.clk, (READS + 1) * (SAMPLES - 1) - 1)
+    await ClockCycles(dut.clk, READS * (SAMPLES - 1) - 1)
     assert around.begun == SAMPLES - 1
     await ClockCycles(dut.clk, 2)
     assert around.begun == SAMPLES

@@ -1,4 +1,4 @@
-"""Bit-exact reference for a network's tensor units: ``hw.learner.chain.forward`` and ``backward``.
+"""Bit-exact reference for a network's tensor units: ``hw.learner.block.forward`` and ``backward``.
 
     forward   y = act(requantize(W x + b))
     backward  dx = act'(x) requantize(W^T delta),  G = delta x^T,  Gb = sum of delta
@@ -39,7 +39,7 @@ class Network:
     of ``(weights [outputs, inputs], biases [outputs])``, one for each layer.
 
     config : LearnerConfig
-    layers : tuple of LayerShape, one of the values of ``config.networks``
+    layers : tuple of BlockShape, one of the values of ``config.networks``
     """
 
     def __init__(self, config, layers):
@@ -83,13 +83,36 @@ class Network:
         return Backward(gradients, delta, saturations)
 
 
-def _padded(values, rows, columns):
-    """``values`` in C order with zeros behind, ``values`` itself where that is what they are."""
-    if values.shape == (rows, columns) and values.flags.c_contiguous:
-        return values
-    result = np.zeros((rows, columns), values.dtype)
-    result[: values.shape[0], : values.shape[1]] = values
-    return result
+class _Words:
+    """Where numbers lie among those of their words, for ``product_float``: words of ``together``
+    numbers, which take ``group`` places each, a power of two.
+
+    places : of each number among those of all words, in ascending order.
+    """
+
+    def __init__(self, words, together, places):
+        self.group = 1 << (together - 1).bit_length()
+        self._places = places // together * self.group + places % together
+        # A number that is missing is 0, one behind its word is the tree's own zero.
+        word = np.repeat(np.float32([0, -0.0]), [together, self.group - together])
+        self._missing = np.tile(word, words)
+        self._whole = len(places) == len(self._missing)
+
+    def scale(self, numbers):
+        """``numbers`` [count, numbers] as the first operand."""
+        if self._whole:
+            return np.ascontiguousarray(numbers)
+        result = np.tile(self._missing, (len(numbers), 1))
+        result[:, self._places] = numbers
+        return result
+
+    def rows(self, numbers):
+        """``numbers`` [numbers, width] as the second operand."""
+        if self._whole:
+            return np.ascontiguousarray(numbers)
+        result = np.zeros((len(self._missing), numbers.shape[1]), np.float32)
+        result[self._places] = numbers
+        return result
 
 
 class _Float:
@@ -97,28 +120,19 @@ class _Float:
 
     def __init__(self, arithmetic, layer, lanes):
         self.layer, self.lanes = layer, lanes
+        self._inputs = _Words(layer.input_words, layer.input_word, layer.places)
+        outputs = np.arange(layer.outputs)
+        self._outputs = _Words(layer.output_words, layer.output_word, outputs)
 
     def forward(self, weights, biases, x):
-        layer = self.layer
-        inputs = layer.words * layer.vector
-        y = product_float(
-            _padded(weights, layer.outputs, inputs),
-            _padded(x, inputs, x.shape[1]),
-            layer.vector,
-            layer.interleave,
-        )
+        words, apart = self._inputs, self.layer.interleave
+        y = product_float(words.scale(weights), words.rows(x), words.group, apart)
         add_bias(y, biases)
         return y, 0
 
     def input_gradient(self, weights, delta):
-        layer = self.layer
-        outputs = layer.rows * layer.length
-        dx = product_float(
-            _padded(weights.T, layer.inputs, outputs),
-            _padded(delta, outputs, delta.shape[1]),
-            1,
-            layer.rows,
-        )
+        words, apart = self._outputs, self.layer.output_words
+        dx = product_float(words.scale(weights.T), words.rows(delta), words.group, apart)
         return dx, 0
 
     def gradients(self, delta, x):

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from clocks import Clocks
 
 from hw.learner.block.config import BlockShape
-from hw.learner.block.parameters.walk import Walk, kinds, padding, place_layout
+from hw.learner.parameters.walk import Walk, kinds, padding, place_layout
 
 #: Padding in the last own word, in the joined one and in one without an input; in the last output
 #: word; parts of two image words, with padding behind a block. Then one place alone.

@@ -11,8 +11,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate, selector
-from hw.learner.block.parameters.block_memory_shape import BlockMemoryShape
 from hw.learner.block.ports import READ_LATENCY
+from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.nn.layouts import vector_layout
 
 __all__ = ["JOINED", "READ_CLOCKS", "Join", "joined_tables"]

@@ -5,9 +5,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate, times, together
-from hw.learner.block.parameters.join import joined_tables
-from hw.learner.block.parameters.moments import MOMENTS
-from hw.learner.parameters.parameter_memory import stored_sets
+from hw.learner.config import stored_sets
+from hw.learner.parameters.join import joined_tables
+from hw.learner.parameters.moments import MOMENTS
 from hw.nn.layouts import vector_layout
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule

@@ -6,8 +6,8 @@ from learner.numbers import NARROW
 from nn.optimizer_cases import given
 
 from hw.learner.block.config import BlockShape
-from hw.learner.block.parameters.update import Update
-from hw.learner.chain.config import LayerConfig
+from hw.learner.block.layer_config import LayerConfig
+from hw.learner.parameters.update import Update
 from hw.nn.optimizers import optimizer_of
 from sim.model.nn.optimizer import update
 

@@ -5,12 +5,12 @@ from mapped_unit import mapped_unit
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.config import BlockShape
-from hw.learner.block.parameters.block_memory import BlockMemory
-from hw.learner.block.parameters.block_memory_shape import BlockMemoryShape
-from hw.learner.block.parameters.join import Join
-from hw.learner.block.parameters.layer_parameters import LayerParameters
-from hw.learner.block.parameters.moments import Moments
-from hw.learner.chain.config import LayerConfig
+from hw.learner.block.layer_config import LayerConfig
+from hw.learner.parameters.block_memory import BlockMemory
+from hw.learner.parameters.block_memory_shape import BlockMemoryShape
+from hw.learner.parameters.join import Join
+from hw.learner.parameters.layer_parameters import LayerParameters
+from hw.learner.parameters.moments import Moments
 
 CONFIG = LayerConfig(arithmetic=Arithmetic(kind="fixed"))
 #: Memories of lookup tables, and of blocks.

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate, times
-from hw.learner.parameters.parameter_memory import stored_sets
+from hw.learner.config import stored_sets
 from hw.nn.layouts import vector_layout
 from hw.stream.ram import Ram, style_of
 

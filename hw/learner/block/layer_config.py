@@ -1,0 +1,61 @@
+"""What all layers of a learner have in common."""
+
+from dataclasses import dataclass
+
+from hw.arith.arithmetic import Arithmetic
+from hw.config import ConfigBase, check_range
+from hw.errors import UsageError
+from hw.nn.optimizer_config import OptimizerConfig
+
+__all__ = ["KINDS", "MAX_WIDTH", "LayerConfig"]
+
+#: Arithmetics that layers have, the largest first: a product is one DSP block in fixed point.
+KINDS = ("float32", "fixed")
+
+#: Inputs and outputs of a layer, at most.
+MAX_WIDTH = 512
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerConfig(ConfigBase):
+    """What all layers of a learner have in common.
+
+    arithmetic : of weights, activations and gradients.
+    lanes : samples side by side (CF'22's DP); a power of two, at most 16.
+    batch : largest batch, a multiple of lanes.
+    optimizer : one of ``OPTIMIZERS`` of ``hw.nn.optimizer_config``.
+    update_units : the most numbers of a layer that are updated at the same time, each by an
+    optimizer of its own.
+    """
+
+    arithmetic: Arithmetic = Arithmetic()
+    lanes: int = 1
+    batch: int = 64
+    optimizer: str = "adam"
+    update_units: int = 8
+
+    def __post_init__(self):
+        if self.arithmetic.kind not in KINDS:
+            raise UsageError(
+                f"arithmetic.kind must be one of {', '.join(KINDS)}, not {self.arithmetic.kind!r}"
+            )
+        check_range("lanes", self.lanes, 1, 16)
+        if self.lanes & (self.lanes - 1):
+            raise UsageError(f"lanes must be a power of two, not {self.lanes!r}")
+        check_range("batch", self.batch, self.lanes, 4096)
+        if self.batch % self.lanes:
+            raise UsageError(
+                f"batch must be a multiple of lanes ({self.lanes}; PI * DP), not {self.batch!r}"
+            )
+        check_range("update_units", self.update_units, 1, 512)
+        self.optimizer_config  # noqa: B018, it checks the optimizer
+
+    @property
+    def optimizer_config(self):
+        """The config of every parameter's optimizer."""
+        return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
+
+    def part(self, multipliers):
+        """How many numbers of a block of so many ``multipliers`` are updated at the same time: a
+        power of two, at most ``update_units`` and no more than the block has."""
+        return 1 << (min(self.update_units, multipliers).bit_length() - 1)

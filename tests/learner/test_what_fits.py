@@ -1,0 +1,83 @@
+"""What fits a board: the default configs, and the words where a config does not."""
+
+import ast
+
+import pytest
+from learner.modelled import kernel_config, learner
+
+import boards
+from host.generate import configure
+from hw.arith.arithmetic import Arithmetic
+from hw.designs import DESIGNS
+from hw.estimate import exceeded, fits
+from hw.learner.estimate import estimate, suggest
+
+
+@pytest.mark.parametrize(
+    "board, name, unroll",
+    [
+        ("u200", "dqn", (2, 32, 8)),
+        ("u200", "ddpg", (2, 24, 4)),
+        ("u50", "dqn", (2, 32, 8)),
+        ("u50", "ddpg", (1, 32, 8)),
+        ("zcu106", "dqn", (1, 16, 4)),
+        ("zcu106", "ddpg", (1, 4, 1)),
+    ],
+)
+def test_defaults_fit(board, name, unroll):
+    """Also if the estimate is a tenth too low."""
+    design, numbers = DESIGNS[name], boards.get(board).numbers
+    config = configure(design, boards.get(board), {})
+    found, learner = estimate(config), config.learner
+    for resource in ("lut", "ff", "bram36", "dsp"):
+        assert getattr(found, resource) <= 0.9 * numbers[resource]
+    assert found.uram <= numbers["uram"]
+    assert learner.algorithm == name and learner.arithmetic == Arithmetic()
+    assert config.engine.data_width == numbers["data_width"]
+    assert (learner.lanes, learner.multipliers, learner.update_units) == unroll
+
+
+@pytest.mark.parametrize(
+    "board, name, values, message",
+    [
+        (
+            "ulx3s",
+            "dqn",
+            {},
+            "lut must be at most 58547 on ULX3S-85F .*; nothing smaller",
+        ),
+        ("ulx3s", "ddpg", {}, "lut must be at most 58547 on ULX3S-85F"),
+        ("zcu106", "dqn", {"hidden": (512, 512)}, r"bram36 .*; hidden \d+,\d+ fits"),
+        ("zcu106", "dqn", {"multipliers": 32}, r"lut .*; multipliers 16 fits; .*; kind fixed fits"),
+        ("zcu106", "dqn", {"words": (4, 8, 8, 2), "lanes": 2}, r"lut .* not \d+; kind fixed fits$"),
+        ("u200", "dqn", {"hidden": (512, 512, 512)}, r".*; hidden \d+,\d+,\d+ fits"),
+        ("u50", "ddpg", {"lanes": 8}, r"lut .*; lanes \d fits; .*; kind fixed fits"),
+        ("u50", "dqn", {"capacity": 1 << 24}, r"uram must be .*; capacity \d+ fits"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_what_would(board, name, values, message):
+    with pytest.raises(boards.DoesNotFit, match=f"^({message})"):
+        configure(DESIGNS[name], boards.get(board), values)
+
+
+def test_what_is_suggested_fits():
+    """Each text is a change that holds by itself, and twice its value does not."""
+    config = learner(kernel_config("dqn", hidden=(64, 64)), multipliers=64, lanes=4)
+    numbers = {"bram36": 500, "dsp": 1400, "lut": None}
+    texts = suggest(config, lambda other: fits(estimate(other), numbers))
+    assert {text.split()[0] for text in texts} == {"lanes", "multipliers", "hidden"}
+    for text in texts:
+        name, value = text.split(" ", 1)
+        value = ast.literal_eval(value)
+        assert fits(estimate(learner(config, **{name: value})), numbers)
+        twice = tuple(2 * x for x in value) if name == "hidden" else 2 * value
+        found = estimate(learner(config, **{name: twice})).resources
+        assert {name for name, _, _ in exceeded(found, numbers)} >= {"dsp"}
+
+
+def test_several_changes_together():
+    config = learner(kernel_config("ddpg", hidden=(64, 64)), multipliers=32, lanes=4)
+    numbers = {"dsp": 300}
+    (text,) = suggest(config, lambda other: fits(estimate(other), numbers))
+    assert text.count(", ") >= 5 and "lanes 1" in text and "kind fixed" in text
+    assert suggest(config, lambda other: fits(estimate(other), {"dsp": 1})) == []
