@@ -116,7 +116,7 @@ def test_kernels_stand_beside_what_they_are_compared_with():
     assert found[own] == ("CF'22, Table 2", dict(dsp=1600, lut=346_000, ff=459_000))
     both = "kernel ddpg 8-64-2, words 2-16-1 and 2-16-2, DP=2, float32, N=2^20"
     assert found[both][1]["dsp"] == 2560
-    cartpole = "kernel 4-64-64-2, words 1-8-4-1, DP=2, float32, N=2^20"
+    cartpole = "kernel 4-64-64-2, words 1-4-8-1, DP=2, float32, N=2^20"
     assert found[cartpole] == ("at most", dict(lut=300_000, dsp=1160))
     wide = "kernel 4-64-64-2, words 2-8-16-2, DP=2, fixed, N=2^20"
     reference, share = found[wide]
