@@ -64,7 +64,7 @@ def test_tuples_that_may_be_none():
     kernel = LearnerKernelConfig(learner=LearnerConfig(hidden=(16,)))
     given = override(kernel, {"words": "4,0x10,2"})
     assert given.learner.words == (4, 16, 2) and override(given, {"words": "None"}) == kernel
-    assert override(given, {"words": "2:8:1"}).learner.words == ((2, 8, 1),)
+    assert override(given, {"words": "2:8:1"}).learner.words == (2, 8, 1)
     both = override(kernel, {"algorithm": "ddpg", "words": "2:8:1,4:4:2"})
     assert both.learner.words == ((2, 8, 1), (4, 4, 2))
     assert text_of(both.learner.words) == "2:8:1,4:4:2"
