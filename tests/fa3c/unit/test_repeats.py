@@ -94,10 +94,11 @@ def test_the_network_of_the_paper(lanes, rows, width, train):
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(1, 8), st.integers(1, 400), powers, engines)
-@example(2, 900, 1, EngineConfig(data_width=128, depth=256, burst_beats=64))
-def test_updates(groups, group, rms_units, engine):
-    found = update_clocks._clocks.__wrapped__(groups, group, rms_units, engine)
+@given(st.integers(1, 8), st.integers(1, 400), powers, engines, st.booleans(), st.integers(1, 2))
+@example(2, 900, 1, EngineConfig(data_width=128, depth=256, burst_beats=64), False, 1)
+def test_updates(groups, group, rms_units, engine, twofold, masters):
+    arguments = groups, group, rms_units, engine, twofold, masters
+    found = update_clocks._clocks.__wrapped__(*arguments)
     with walked():
-        own = update_clocks._clocks.__wrapped__(groups, group, rms_units, engine)
+        own = update_clocks._clocks.__wrapped__(*arguments)
     assert vars(found) == vars(own)
