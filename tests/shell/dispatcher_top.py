@@ -35,8 +35,11 @@ class _Core(CommandCore):
 
     def __init__(self, top):
         self.top = top
-        self.BUFFERS = tuple(buffer for buffer, _ in list(buffers(16).values())[2:])
         super().__init__(CONFIG)
+
+    @classmethod
+    def buffers_of(cls, config):
+        return tuple(buffer for buffer, _ in list(buffers(16).values())[2:])
 
     @staticmethod
     def state_layout(config):
