@@ -15,7 +15,7 @@ JOBS ?= 2
 
 # The kernel of the demo: few multipliers are simulated fast.
 DEMO_KERNEL := --set kernel.learner.arithmetic.kind=fixed --set kernel.multipliers=16 \
-	--set kernel.update_units=1
+	--set kernel.update_units=4
 
 # Modules are run by name, from here, so that a moved or copied checkout runs its own code.
 RUN := .venv/bin/python

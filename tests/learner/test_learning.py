@@ -45,7 +45,7 @@ SHORT_KERNEL = dict(lanes=1, batch=16, multipliers=4)
 
 #: the demo's networks and kernel
 LONG = dict(capacity=4096, agent=dict(hidden=(32, 32)))
-LONG_KERNEL = dict(lanes=1, batch=32, multipliers=16, update_units=1)
+LONG_KERNEL = dict(lanes=1, batch=32, multipliers=16, update_units=4)
 
 
 def configured(changes):
