@@ -61,8 +61,8 @@ def mac_utilization(learner, batch, cycles):
     every pass count in every clock of the step.
     """
     needed = busy = 0
-    for layer, groups, backward, made_by in stages(learner):
-        passes = len(groups) + backward * (made_by is not None) + 1
-        needed += passes * layer.weights * batch
-        busy += passes * layer.multipliers * learner.lanes
+    for stage in (stage for layers in stages(learner).values() for stage in layers):
+        passes = len(stage.groups) + stage.backward_groups * stage.input_gradient + 1
+        needed += passes * stage.shape.weights * batch
+        busy += passes * stage.shape.multipliers * learner.lanes
     return needed / (busy * cycles)

@@ -33,11 +33,12 @@ def passes(words):
     """``{lut, ff, bram36, dsp}`` of ``Forward`` and ``Backward`` of all layers of 4-64-64-2 with
     ``words``, in fixed point, each mapped to an ECP5 by itself."""
     learner, result = _learner(words), Counter()
-    for shape, groups, backward, made_by in stages(learner):
-        options = dict(input_gradient=made_by is not None, input_activation=made_by or "linear")
+    [layers], shared = stages(learner).values(), learner.layer_config
+    for stage in layers:
+        shape, back = stage.shape, stage.backward_options
         for name, unit in (
-            ("forward", Forward(learner.layer_config, shape, groups)),
-            ("backward", Backward(learner.layer_config, shape, backward, **options)),
+            ("forward", Forward(shared, shape, stage.groups)),
+            ("backward", Backward(shared, shape, stage.backward_groups, **back)),
         ):
             found = synthesize(to_verilog(unit, name=name), name, work=_WORK, family="ecp5")
             result.update({kind: found[kind] for kind in _FOUND})
@@ -48,8 +49,8 @@ def parameters():
     """``{"parameters" or "their optimizer": {lut, ff, bram36, dsp}}`` of the middle layer with
     words of 1, mapped to an ECP5 module by module."""
     learner = _learner(_WORDS[0])
-    _, (shape, *_), _ = stages(learner)
-    unit = LayerParameters(learner.layer_config, shape, input_gradient=True)
+    [(_, layer, _)] = learner.networks.values()
+    unit = LayerParameters(learner.layer_config, layer, input_gradient=True)
     found = modules(to_verilog(unit, name="parameters"), "parameters", work=_WORK, family="ecp5")
     parts = {"parameters": "parameters", "parameters.unit": "their optimizer"}
     return grouped(found, "parameters", parts.get)

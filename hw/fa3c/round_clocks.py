@@ -126,7 +126,7 @@ def round_clocks(config, tasks):
         if work.kind == Task.INFER:
             start = free.get(work.unit, begin)
             if work.waits:  # for the SYNCs that stand before it
-                start = max(start, *(end for at, end in synced.items() if at < position))
+                start = max([start, *(end for at, end in synced.items() if at < position)])
             own = task_clocks(config, work, len(inferring[work.waits]))
             free[work.unit] = start + own.end
             rows += own.rows

@@ -96,7 +96,7 @@ class LearnerConfig(ConfigBase):
         algorithm_of(self).check(self)
         self.graph  # noqa: B018, it checks the algorithm's networks
         if self.words is not None:
-            check_words(self._plans, self._given_words, self.arithmetic)
+            check_words(self._plans, self._given_words)
 
     @cached_property
     def graph(self):

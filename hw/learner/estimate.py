@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hw.estimate import Estimate, products, times, together
-from hw.learner.block.backward import Backward
-from hw.learner.block.forward import Forward
 from hw.learner.block.layer_config import KINDS
 from hw.learner.commands import LEARNING
 from hw.learner.control.td_error_queue import TdErrorQueue
@@ -80,27 +78,29 @@ def _products(learner):
 
 def _layers(learner, count):
     """Estimates of the units of all layers; ``count`` words of a sample come in a clock."""
-    shared, networks = learner.layer_config, learner.networks
-    slots = slots_of(learner)
-    places = [(name, k) for name, layers in networks.items() for k in range(len(layers))]
+    shared, slots = learner.layer_config, slots_of(learner)
     units = {name: [] for name in ("forward", "backward", "parameters", "buffers")}
-    for (name, place), stage in zip(places, stages(learner), strict=True):
-        shape, groups, backward, made_by = stage
-        join = None if place else learner.graph[name].join
-        units["forward"].append(Forward.estimate(shared, shape, groups))
-        wanted = made_by is not None
-        errors = dict(input_gradient=wanted, input_activation=made_by or "linear")
-        units["backward"].append(Backward.estimate(shared, shape, backward, **errors))
-        parameters = LayerParameters.estimate(shared, shape, input_gradient=wanted)
+    places = [
+        (name, place, stage)
+        for name, layers in stages(learner).items()
+        for place, stage in enumerate(layers)
+    ]
+    for name, place, stage in places:
+        join, groups = None if place else learner.graph[name].join, len(stage.groups)
+        units["forward"].append(stage.forward(shared))
+        units["backward"].append(stage.backward(shared))
+        parameters = LayerParameters.estimate(
+            shared, stage.shape, input_gradient=stage.input_gradient
+        )
         units["parameters"].append(parameters)
         ring = activation_buffer(
             shared,
-            shape,
-            groups=len(groups),
-            backward_groups=backward,
+            stage.shape,
+            groups=groups,
+            backward_groups=stage.backward_groups,
             slots=slots[name][place],
             feed=0 if place else count,
-            chain=len(join.groups) if join else len(groups) if place else 0,
+            chain=len(join.groups) if join else groups if place else 0,
         )
         units["buffers"].append(ring)
     return {name: together(each) for name, each in units.items()}

@@ -5,9 +5,7 @@ The rules are those of ``Forward``, ``Backward``, ``DeltaWords`` and ``Activatio
 """
 
 from hw.learner.block.activation_buffer import ActivationBuffer
-from hw.learner.block.backward import Backward
 from hw.learner.block.delta_words import DeltaWords
-from hw.learner.block.forward import Forward
 
 __all__ = ["LayerClocks"]
 
@@ -17,22 +15,15 @@ class LayerClocks:
     the samples so far. Samples must come in order.
 
     config : LearnerConfig
-    stage : an item of ``hw.learner.stages.stages``
+    stage : a Stage of ``hw.learner.stages``
     slots : slots of the layer's ``ActivationBuffer``
     period, banks : of errors, as ``Backward`` has them
     """
 
     def __init__(self, config, stage, slots, period, banks):
-        shared, (shape, groups, backward_groups, made_by) = config.layer_config, stage
+        shared, shape = config.layer_config, stage.shape
         self.shape, self.slots, self.banks = shape, slots, banks
-        forward = Forward.estimate(shared, shape, groups)
-        back = Backward.estimate(
-            shared,
-            shape,
-            backward_groups,
-            input_gradient=made_by is not None,
-            input_activation=made_by or "linear",
-        )
+        forward, back = stage.forward(shared), stage.backward(shared)
         #: Clocks from the taking of a sample's last word to its first output word, from that of its
         #: first word to its first word of dx, and to ``finished``.
         self.tail = forward.latency - shape.blocks + shape.output_words

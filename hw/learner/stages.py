@@ -4,36 +4,69 @@ That number decides the learner's pace, not its results: ``docs/flow_control.md`
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from hw.learner.algorithms.algorithm import in_order
 from hw.learner.block.activation_buffer import ActivationBuffer
 from hw.learner.block.backward import Backward
+from hw.learner.block.config import BlockShape
 from hw.learner.block.forward import Forward
 from hw.learner.network.loss import Loss
 
-__all__ = ["banks_of", "layer_behind", "period_of", "scalars_ahead", "slots_of", "stages"]
+__all__ = ["Stage", "banks_of", "layer_behind", "period_of", "scalars_ahead", "slots_of", "stages"]
 
 #: Samples beyond those whose clocks are counted here, and clocks from a word of a layer to the unit
 #: that takes it.
 _SPARE, _PASSED = 2, 2
 
 
-def stages(config):
-    """Yields ``(shape, groups, backward, made_by)`` for every layer, in the order of the parameter
-    image.
+class Stage(NamedTuple):
+    """A layer as samples pass it.
 
-    shape : BlockShape
+    shape : its BlockShape
     groups : a weight source, "online" or "target", for each forward pass of a sample
-    backward : how many of these groups, counted from the first, have a backward pass
+    backward_groups : how many of these groups, counted from the first, have a backward pass
     made_by : the activation of the layer whose outputs are inputs of this one, so that gradients of
         inputs are computed; None if experiences alone are
     """
+
+    shape: BlockShape
+    groups: tuple
+    backward_groups: int
+    made_by: str | None
+
+    @property
+    def input_gradient(self):
+        """Whether gradients of the inputs are computed."""
+        return self.made_by is not None
+
+    @property
+    def backward_options(self):
+        """Arguments of ``Backward`` by name, besides those of errors."""
+        activation = self.made_by or "linear"
+        return dict(input_gradient=self.input_gradient, input_activation=activation)
+
+    def forward(self, shared):
+        """``Forward.estimate`` with the LayerConfig ``shared``."""
+        return Forward.estimate(shared, self.shape, self.groups)
+
+    def backward(self, shared):
+        """``Backward.estimate`` with the LayerConfig ``shared``."""
+        return Backward.estimate(shared, self.shape, self.backward_groups, **self.backward_options)
+
+
+def stages(config):
+    """``{network: tuple of Stage}`` of a LearnerConfig, in the order of the parameter image."""
+    result = {}
     for name, layers in config.networks.items():
         network, join = config.graph[name], config.graph[name].join
-        made_by = config.networks[join.source][-1].activation if join else None
-        for shape in layers:
-            yield shape, network.weight_sources, network.backward_groups, made_by
-            made_by = shape.activation
+        makers = [config.networks[join.source][-1].activation if join else None]
+        makers += [shape.activation for shape in layers]
+        result[name] = tuple(
+            Stage(shape, network.weight_sources, network.backward_groups, made_by)
+            for shape, made_by in zip(layers, makers, strict=False)
+        )
+    return result
 
 
 def period_of(config, name, position):
@@ -69,18 +102,12 @@ def banks_of(config, name, position):
 def _latencies(config):
     """``{network: [(forward, backward), ...]}``: clocks of a sample from the first word that a
     layer takes to the last that it gives, forward and backward."""
-    every, result, shared = iter(stages(config)), {}, config.layer_config
-    for name, layers in config.networks.items():
+    result, shared = {}, config.layer_config
+    for name, layers in stages(config).items():
         result[name] = []
-        for _ in layers:
-            shape, groups, backward, made_by = next(every)
-            forward = Forward.estimate(shared, shape, groups).last_latency
-            gradients = dict(input_gradient=made_by is not None)
-            back = Backward.estimate(
-                shared, shape, backward, input_activation=made_by or "linear", **gradients
-            )
-            clocks = forward + ActivationBuffer.LATENCY, (back.last_latency or 0) + _PASSED
-            result[name].append(clocks)
+        for stage in layers:
+            forward, back = stage.forward(shared).last_latency, stage.backward(shared).last_latency
+            result[name].append((forward + ActivationBuffer.LATENCY, (back or 0) + _PASSED))
     return result
 
 

@@ -6,7 +6,7 @@ after the latency of the unit. All numbers are the units' own, and none is fitte
 
 from collections import deque
 from functools import lru_cache
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from operator import add
 from typing import NamedTuple
 
@@ -49,13 +49,13 @@ def step_clocks(config, batch):
 
 def _updates(config):
     """Clocks of each layer's update, in the order in which a sample passes the layers."""
-    shared, every = config.layer_config, iter(stages(config))
-    updates = {name: [] for name in config.networks}
-    for name, layers in config.networks.items():
-        for layer, _, _, made_by in islice(every, len(layers)):
-            unit = LayerParameters.estimate(shared, layer, input_gradient=made_by is not None)
-            updates[name].append(unit.update)
-    return [clocks for name in in_order(config.graph) for clocks in updates[name]]
+    shared, every = config.layer_config, stages(config)
+    units = [
+        LayerParameters.estimate(shared, stage.shape, input_gradient=stage.input_gradient)
+        for name in in_order(config.graph)
+        for stage in every[name]
+    ]
+    return [unit.update for unit in units]
 
 
 @lru_cache(maxsize=4096)
@@ -82,12 +82,12 @@ class _Walk:
     back, or to the actions."""
 
     def __init__(self, config, names, acting=False):
-        every, slots, layers = iter(stages(config)), slots_of(config), {}
-        for name in config.networks:
+        slots, layers = slots_of(config), {}
+        for name, every in stages(config).items():
             layers[name] = []
-            for position, count in enumerate(slots[name]):
+            for position, (stage, count) in enumerate(zip(every, slots[name], strict=True)):
                 errors = period_of(config, name, position), banks_of(config, name, position)
-                layers[name].append(LayerClocks(config, next(every), count, *errors))
+                layers[name].append(LayerClocks(config, stage, count, *errors))
         self.config, self.layers = config, [layer for name in names for layer in layers[name]]
         #: Of a layer that takes experiences: clocks from a sample's beginning to its last number.
         self.fed = {

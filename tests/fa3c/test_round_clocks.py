@@ -130,3 +130,10 @@ def test_what_waits():
     assert round_clocks(CONFIG, [TRAIN]) < both < round_clocks(CONFIG, [TRAIN]) + 3000
     twice = round_clocks(CONFIG, [TRAIN, TRAIN])
     assert twice > 1.99 * round_clocks(CONFIG, [TRAIN])
+
+
+def test_an_infer_waits_for_the_syncs_before_it_alone():
+    for behind in ([SYNC], []):
+        found = round_clocks(CONFIG, [waiting(1), *behind])
+        assert found == round_clocks(CONFIG, [INFERS[1], *behind])
+    assert round_clocks(CONFIG, [SYNC, waiting(1)]) > round_clocks(CONFIG, [SYNC, INFERS[1]])

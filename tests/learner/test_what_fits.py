@@ -44,7 +44,8 @@ def test_defaults_fit(board, name, unroll):
             "ulx3s",
             "dqn",
             {},
-            "lut must be at most 58547 on ULX3S-85F .*; nothing smaller",
+            "lut must be at most 58547 on ULX3S-85F .*; "
+            "batch 32, hidden 32,32, kind fixed, optimizer sgd fits$",
         ),
         ("ulx3s", "ddpg", {}, "lut must be at most 58547 on ULX3S-85F"),
         ("zcu106", "dqn", {"hidden": (512, 512)}, r"bram36 .*; hidden \d+,\d+ fits"),

@@ -14,15 +14,12 @@ from hw.arith.adder_tree import (
 )
 from hw.errors import UsageError
 from hw.estimate import Estimate, together
-from hw.learner.block.config import column_block
+from hw.learner.block.config import MEMORY_CLOCKS, column_block
 from hw.nn.activation import ACTIVATIONS
 from hw.stream.delay import delay, delay_estimate
 from hw.stream.ram import Ram, style_of
 
 __all__ = ["Column"]
-
-#: Clocks of a memory that is read and written, besides those of the addition between.
-_MEMORY = 2
 
 
 class Column(wiring.Component):
@@ -101,7 +98,7 @@ class Column(wiring.Component):
     def loop_of(arithmetic, shape):
         """``loop`` of a column with these arguments. In fixed point, fewer output words than the
         loop of a memory takes have registers instead."""
-        loop = arithmetic.add_latency + _MEMORY
+        loop = arithmetic.add_latency + MEMORY_CLOCKS
         registers = arithmetic.saturates and shape.output_words < loop
         return arithmetic.add_latency if registers else loop
 

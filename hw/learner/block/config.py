@@ -9,10 +9,12 @@ from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
 from hw.nn.activation import ACTIVATIONS
 
-__all__ = ["BlockShape", "column_block", "row_block"]
+__all__ = ["MAX_WORD", "MEMORY_CLOCKS", "BlockShape", "column_block", "row_block"]
 
 #: Numbers of a word, at most: a sum of 16 products of 27 x 18 bits is the 48 bits of a DSP block.
 MAX_WORD = 16
+#: Clocks of a memory that is read and written, besides those of the addition between.
+MEMORY_CLOCKS = 2
 #: Numbers of a word of the parameter image, at most: the narrowest master carries four.
 _IMAGE_WORD = 4
 

@@ -9,7 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 from hw.errors import UsageError
-from hw.learner.block.config import MAX_WORD
+from hw.learner.block.config import MAX_WORD, MEMORY_CLOCKS
 from hw.suggest import written
 
 __all__ = ["SIZES", "Plan", "check_words", "fit", "interleave_of", "pace_of"]
@@ -17,8 +17,6 @@ __all__ = ["SIZES", "Plan", "check_words", "fit", "interleave_of", "pace_of"]
 #: Numbers of a word among which ``fit`` chooses. Words that meet experiences or the loss are powers
 #: of two, so that a number's place in its word is the low bits of its number.
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
-#: Clocks of a memory that is read and written, besides those of the addition between.
-_MEMORY = 2
 
 
 class Plan(NamedTuple):
@@ -56,7 +54,7 @@ def interleave_of(arithmetic, input_words, output_words):
     loop of a sum takes, 1 in fixed point, and where a sum takes one word."""
     if arithmetic.saturates or input_words == 1:
         return 1
-    least = -(-(arithmetic.add_latency + _MEMORY) // output_words)
+    least = -(-(arithmetic.add_latency + MEMORY_CLOCKS) // output_words)
     most = 1 << (input_words - 1).bit_length()
     return min(most, 1 << (least - 1).bit_length())
 
@@ -66,10 +64,10 @@ def pace_of(arithmetic, input_words, output_words):
     to be read, added to and written."""
     together = interleave_of(arithmetic, input_words, output_words)
     blocks = -(-input_words // together) * together * output_words
-    return max(blocks, arithmetic.add_latency + _MEMORY)
+    return max(blocks, arithmetic.add_latency + MEMORY_CLOCKS)
 
 
-def check_words(plans, words, arithmetic):
+def check_words(plans, words):
     """Raises UsageError, which is a ValueError, unless ``words``, ``{name: tuple}``, are words that
     the networks of ``plans``, ``{name: Plan}``, can have. The error names the nearest that are."""
     wrong = _wrong(plans, words)

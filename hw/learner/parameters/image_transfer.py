@@ -75,11 +75,11 @@ class ImageTransfer(wiring.Component):
     def estimate(config, data_width):
         """Resources of a transfer with these arguments."""
         layers = [section.layer for section in sections(config, PARAMETER_SETS[:1])]
-        words, most = sum(32 * layer.image_word for layer in layers), max(s.numbers for s in layers)
+        sizes, most = len({layer.image_word for layer in layers}), max(s.numbers for s in layers)
         # A beat is loaded, or moves on by a word of one of three sizes at most.
-        moved = 2 if len({layer.image_word for layer in layers}) > 2 else 1
+        moved = 2 if sizes > 2 else 1
         return Estimate(
-            lut=moved * data_width + 11 * words // 10 + 30 * len(layers),
+            lut=moved * data_width + 40 * len(layers) + 20 * (sizes - 1),
             ff=data_width + 2 * (most.bit_length() - 1) + 2 * len(layers).bit_length() + 10,
         )
 
@@ -155,39 +155,31 @@ class ImageTransfer(wiring.Component):
 
         moving = fsm.ongoing("MOVE") & (slots != 0)
         sizes = sorted({32 * section.layer.image_word for section in layers})
-        stored, size = Signal(sizes[-1]), Signal(range(len(sizes)))  # of the layer's word
+        size, stored, there = Signal(range(len(sizes))), Signal(sizes[-1]), Signal()
+        room, sends, takes = full != per_beat, Signal(), Signal()
+        # Where the beat moves on; a word of the layer is on the other side, or there is none.
+        moved = Array(Cat(beat, stored[:bits])[bits:] for bits in sizes)[size]
+        m.d.comb += [
+            per_beat.eq(Array(width // bits for bits in sizes)[size]),
+            sends.eq(moving & ~storing & inside & (full != 0)),
+            takes.eq(moving & storing & inside & room),
+            move.eq(moving & Mux(storing, room, full != 0) & (~inside | there)),
+        ]
         with m.Switch(at):
             for k, section in enumerate(layers):
+                bits = 32 * section.layer.image_word
+                words, given = getattr(self, f"words_{k}"), getattr(self, f"stored_{k}")
+                m.d.comb += words.payload.eq(beat[:bits])
                 with m.Case(k):
-                    m.d.comb += size.eq(sizes.index(32 * section.layer.image_word))
-                    self._words(
-                        m, k, section, moving, storing, inside, beat, full, per_beat, move, stored
-                    )
-        moved = Array(Cat(beat, stored[:bits])[bits:] for bits in sizes)[size]
+                    m.d.comb += [
+                        size.eq(sizes.index(bits)),
+                        words.valid.eq(sends),
+                        given.ready.eq(takes),
+                        there.eq(Mux(storing, given.valid, words.ready)),
+                        stored.eq(Mux(storing & inside, given.payload, 0)),
+                    ]
         with m.If(move):
             m.d.sync += beat.eq(moved)
         with m.If(fsm.ongoing("BEAT") & ~storing):
             m.d.sync += beat.eq(self.i.payload)
         return m
-
-    def _words(self, m, k, section, moving, storing, inside, beat, full, per_beat, move, new):
-        """A word between the beat and layer ``k``."""
-        bits = 32 * section.layer.image_word
-        words, stored = getattr(self, f"words_{k}"), getattr(self, f"stored_{k}")
-        room = full != self.data_width // bits
-        m.d.comb += [
-            per_beat.eq(self.data_width // bits),
-            words.payload.eq(beat[:bits]),
-            words.valid.eq(moving & ~storing & inside & (full != 0)),
-            stored.ready.eq(moving & storing & inside & room),
-            move.eq(
-                moving
-                & Mux(
-                    storing,
-                    room & (~inside | stored.valid),
-                    (full != 0) & (~inside | words.ready),
-                )
-            ),
-        ]
-        with m.If(storing & inside):
-            m.d.comb += new.eq(stored.payload)

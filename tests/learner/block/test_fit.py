@@ -38,7 +38,7 @@ def every(plans, multipliers, arithmetic):
     for chosen in product(*lists):
         words = dict(zip(plans, chosen, strict=True))
         try:
-            check_words(plans, words, arithmetic)
+            check_words(plans, words)
         except ValueError:
             continue
         if all(used <= multipliers for used, _ in layers(plans, words, arithmetic)):
@@ -50,7 +50,7 @@ def every(plans, multipliers, arithmetic):
 @pytest.mark.parametrize("arithmetic", [FLOAT, FIXED], ids=["float32", "fixed"])
 def test_no_other_words_are_better(plans, multipliers, arithmetic):
     found = fit(tuple(plans.items()), multipliers=multipliers, arithmetic=arithmetic)
-    check_words(plans, found, arithmetic)
+    check_words(plans, found)
     assert all(used <= multipliers for used, _ in layers(plans, found, arithmetic))
     best = min(key(plans, words, arithmetic) for words in every(plans, multipliers, arithmetic))
     assert key(plans, found, arithmetic) == best
