@@ -1,5 +1,6 @@
 """CF'22's formula of a gradient step, and how much of a kernel's multipliers a step needs."""
 
+from itertools import chain
 from math import ceil
 
 from hw.learner.stages import stages
@@ -61,7 +62,7 @@ def mac_utilization(learner, batch, cycles):
     every pass count in every clock of the step.
     """
     needed = busy = 0
-    for stage in (stage for layers in stages(learner).values() for stage in layers):
+    for stage in chain.from_iterable(stages(learner).values()):
         passes = len(stage.groups) + stage.backward_groups * stage.input_gradient + 1
         needed += passes * stage.shape.weights * batch
         busy += passes * stage.shape.multipliers * learner.lanes
