@@ -2,7 +2,14 @@
 
 from bench import row
 from bench.area import mapped
-from bench.learner.cases import CARTPOLE, ONE_LAYER, ONE_SLR, TWO_NETWORKS, net_of
+from bench.learner.cases import (
+    CARTPOLE,
+    ONE_LAYER,
+    ONE_SLR,
+    TWO_NETWORKS,
+    TWO_NETWORKS_FLOAT,
+    net_of,
+)
 from boards.cf22 import PUBLISHED
 from boards.u200 import U200
 from hw.arith.arithmetic import Arithmetic
@@ -26,7 +33,8 @@ def kernels():
     result = {}
     for sizes, kinds in (
         (ONE_LAYER, ("fixed", "float32")),
-        (TWO_NETWORKS, ("fixed", "float32")),
+        (TWO_NETWORKS, ("fixed",)),
+        (TWO_NETWORKS_FLOAT, ("float32",)),
         (CARTPOLE, ("fixed",)),
         (_FEWER_ROWS, ("float32",)),
         (ONE_SLR, ("fixed",)),

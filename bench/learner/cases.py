@@ -11,6 +11,7 @@ __all__ = [
     "ONE_LAYER",
     "ONE_SLR",
     "TWO_NETWORKS",
+    "TWO_NETWORKS_FLOAT",
     "Case",
     "cases",
     "name_of",
@@ -25,6 +26,8 @@ CARTPOLE = dict(observation=4, action=2, hidden=(64, 64), multipliers=32, batch=
 ONE_LAYER = CARTPOLE | dict(hidden=(64,), words=(4, 8, 2))
 #: CF'22's for LunarLander with continuous actions: a critic and an actor.
 TWO_NETWORKS = ONE_LAYER | dict(algorithm="ddpg", observation=8, words=((2, 16, 1), (2, 16, 2)))
+#: Its words in binary32, where adders are what is large: they fit a U200 below CF'22's Table 2.
+TWO_NETWORKS_FLOAT = TWO_NETWORKS | dict(words=((2, 16, 1), (4, 7, 2)), update_units=4)
 #: As many multipliers as one SLR of a U200 has DSP blocks for, in its planned share.
 ONE_SLR = CARTPOLE | dict(multipliers=128, words=(2, 8, 16, 2), update_units=16)
 #: The actor of FIXAR, as the network of a DQN.
@@ -95,7 +98,7 @@ def cases():
         _case(wider, "fixed", 1, (64, 512), bars={64: 490}),
         _case(lander, "fixed", 2, (64, 512), bars={64: 830}),
         _case(TWO_NETWORKS, "fixed", 2, (64, 512), bars={64: 1080}),
-        _case(TWO_NETWORKS, "float32", 2, (64, 512), bars={64: 1460}),
+        _case(TWO_NETWORKS_FLOAT, "float32", 2, (64, 512), bars={64: 1460}),
     ]
     for (kind, lanes), clocks in _OF_CHAINS.items():
         bars = dict(zip(BATCHES, clocks, strict=True))
