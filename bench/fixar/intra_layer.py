@@ -30,14 +30,18 @@ def gain(config, batch, precision):
 
 
 def _intra_layer(config, pass_, batch, precision):
-    """Clocks of the steps of a pass: a tile passes the port once, and a core streams every sample
-    past each of its tiles; in a DW the optimizers take a word a clock."""
+    """The least clocks of the steps of a pass: a tile passes the port once, and a core streams all
+    samples past each of its tiles. In a DW the optimizers take a word a clock, so only one core at
+    a time streams the last group of samples past a column of tiles: of cores with equally many
+    columns, each ends a group after the one before."""
     layer, side, cores = pass_.layer, config.side, config.cores
     half = precision.errors if pass_.kind == Kind.DX else precision.activations
     each = 2 if half else 1
     if pass_.kind == Kind.DW:
         words, groups = side * layer.input_tiles + 1, -(-batch // (side * each))
-        own = -(-layer.output_tiles // cores) * groups * max(words, side * each)
+        columns = -(-layer.output_tiles // cores)
+        busiest = layer.output_tiles - (columns - 1) * cores
+        own = (columns * groups + busiest - 1) * max(words, side * each)
         return max(layer.output_tiles * words, own)
     outer, inner = layer.output_tiles, layer.input_tiles
     if pass_.kind == Kind.DX:
