@@ -17,6 +17,7 @@ The contract of the class is that of ``host.algorithms.contract``:
   every experience that was drawn has the same priority.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, make_dataclass
 
 import numpy as np
@@ -175,7 +176,6 @@ class TrainerUpdater(Updater):
         super().__init__(policy, **options)
         self.trainer, self._contract = policy.trainer, policy.config.CONTRACT
         self.takes = self._contract.takes
-        self._random = torch.Generator().manual_seed(int(self.rng.integers(1 << 63))).get_state()
         if self.device != "cpu":
             self._move()
 
@@ -203,11 +203,8 @@ class TrainerUpdater(Updater):
         tensors["done"] = (tensors["discount"] == 0).float()
         if self.spec.discrete:
             tensors["action"] = tensors["action"][:, 0]
-        with torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(self._random)
-            with calling("update_policy", type(self.trainer)):
-                errors = self._called(tensors)
-            self._random = torch.get_rng_state()
+        with self._seeded(), calling("update_policy", type(self.trainer)):
+            errors = self._called(tensors)
         if errors is None:
             return None
         count = len(tensors["reward"])
@@ -217,6 +214,19 @@ class TrainerUpdater(Updater):
                 f"update_policy must return a tensor of {count} TD errors or None, not {shape!r}"
             )
         return self.check_finite("td_errors", errors.reshape(count).float(), clock)
+
+    @contextmanager
+    def _seeded(self):
+        """What torch draws in here, on the CPU and on the run's device, follows from the run's seed
+        alone; what it draws elsewhere does not follow from this."""
+        device, seed = torch.device(self.device), int(self.rng.integers(1 << 63))
+        elsewhere = [] if device.type == "cpu" else [device]
+        kind = {"device_type": device.type} if elsewhere else {}
+        with torch.random.fork_rng(elsewhere, **kind):
+            torch.default_generator.manual_seed(seed)
+            if elsewhere:
+                getattr(torch, device.type).manual_seed(seed)
+            yield
 
     def _called(self, tensors):
         arguments = self._contract.arguments
@@ -236,7 +246,6 @@ class TrainerUpdater(Updater):
         return super().state_dict() | {
             "optimizers": {name: optimizer_state(each) for name, each in optimizers.items()},
             "numbers": numbers_of(self.trainer),
-            "random": self._random.numpy().copy(),
         }
 
     def load_state_dict(self, state):
@@ -244,7 +253,6 @@ class TrainerUpdater(Updater):
         for name, each in optimizers_of(self.trainer).items():
             load_optimizer(each, state["optimizers"][name])
         vars(self.trainer).update(state["numbers"])
-        self._random = torch.from_numpy(np.array(state["random"], np.uint8))
 
 
 def trainer_algorithm(name):

@@ -1,7 +1,7 @@
 """Where the CPU's gradient steps run: an unknown device is refused at once, and what a device other
 than the policy's memory has learned comes back to the policy.
 
-"cpu:0" is such a device: torch copies to it as it does to a GPU.
+It is a GPU where torch sees one: see ``tests.host.other_device``.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from host.train.build import build
 from host.train.config import OffPolicyConfig, OnPolicyConfig
 from host.train.threads import single_threaded
 from tests.host.experience import kind_of
+from tests.host.other_device import OTHER, assert_as_on_the_cpu
 from tests.host.short_runs import *
 from tests.host.short_training import small
 from tests.host.strokes import NAME as STROKES
@@ -75,7 +76,7 @@ def copies(session):
 @pytest.mark.parametrize("algo", ["dqn", "dqn on images", "td3", "sac", "ppo"])
 def test_the_policy_gets_what_was_learned_elsewhere(algo):
     """The same numbers as in its own memory, after every launch and after a resumption."""
-    here, there = session_of(algo, "cpu"), session_of(algo, "cpu:0")
+    here, there = session_of(algo, "cpu"), session_of(algo, OTHER)
     first, launches = copies(here), 2 if algo == "ppo" else 15
 
     def go_on(*sessions):
@@ -83,17 +84,17 @@ def test_the_policy_gets_what_was_learned_elsewhere(algo):
             for session in sessions:
                 session.iterate()
             for name, array in sessions[0].policy.parameters.items():
-                np.testing.assert_array_equal(sessions[1].policy.parameters[name], array)
+                assert_as_on_the_cpu(sessions[1].policy.parameters[name], array)
 
     go_on(here, there)
     for session, shared in ((here, True), (there, False)):
         for trained in session.learner.updater.networks.values():
-            tensor = trained.parameters.detach().numpy()
+            tensor = trained.parameters.detach().cpu().numpy()
             assert np.shares_memory(tensor, trained.network.parameters) == shared
     assert here.clock.updates > 0
     for name, array in here.policy.parameters.items():
         assert not np.array_equal(array, first[name]), "it has learned"
-    again = [session_of(algo, device) for device in ("cpu", "cpu:0")]
+    again = [session_of(algo, device) for device in ("cpu", OTHER)]
     for session in again:
         session.load_state_dict(there.state_dict())
     go_on(*again)
