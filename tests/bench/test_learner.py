@@ -5,8 +5,12 @@ import pytest
 from bench.learner import area, cases, cf22, cycles, ecp5
 from bench.learner.step_clocks import LEARNERS, case_of
 from boards import cf22 as papers_rule
+from boards.u200 import U200
 from hw.arith.arithmetic import Arithmetic
+from hw.designs import DESIGNS
+from hw.estimate import fits
 from hw.learner.config import LearnerConfig
+from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.step_clocks import step_clocks
 
 CASES = cases.cases()
@@ -114,13 +118,20 @@ def test_kernels_stand_beside_what_they_are_compared_with():
     assert len(found) == 7
     own = "kernel 4-64-2, words 4-8-2, DP=2, fixed, N=2^20"
     assert found[own] == ("CF'22, Table 2", dict(dsp=1600, lut=346_000, ff=459_000))
-    both = "kernel ddpg 8-64-2, words 2-16-1 and 2-16-2, DP=2, float32, N=2^20"
+    both = "kernel ddpg 8-64-2, words 2-16-1 and 4-7-2, DP=2, float32, N=2^20"
     assert found[both][1]["dsp"] == 2560
     cartpole = "kernel 4-64-64-2, words 1-4-8-1, DP=2, float32, N=2^20"
     assert found[cartpole] == ("at most", dict(lut=300_000, dsp=1160))
     wide = "kernel 4-64-64-2, words 2-8-16-2, DP=2, fixed, N=2^20"
     reference, share = found[wide]
     assert reference.startswith("at most, ") and share["dsp"] == int(0.8 * 2265)
+
+
+def test_measured_and_mapped_kernels_fit_a_u200():
+    """A kernel that does not is not generated, so that its rows cannot be measured."""
+    for case in CASES:
+        config = LearnerKernelConfig(learner=case.learner)
+        assert fits(DESIGNS[case.learner.algorithm].estimate(config), U200.numbers), case.learner
 
 
 def test_rows_of_a_kernel(monkeypatch):
