@@ -59,7 +59,7 @@ class LayerClocks:
         self.free = clock
         # A word is fetched while the one before it is taken.
         self.fetched = max(
-            first[-1] + together - 1 - ActivationBuffer.FETCH_LATENCY,
+            words[-1] - ActivationBuffer.FETCH_LATENCY,
             clock - 2 * shape.output_words if shape.input_words > 1 else 0,
         )
         output = clock - shape.output_words + self.tail

@@ -157,9 +157,9 @@ class _Walk:
                 there = self.begun + self.fed[layer]
                 if words:  # of the layer before; the buffer waits for both
                     there = max(there, last) + 1
-                words = range(there, there + layer.shape.input_words)
-            missing = layer.shape.input_words - len(words)  # words of padding
-            words = [*words, *(words[-1] + k for k in range(1, missing + 1))]
+                words = [there]
+            # Words of the feed, and padding, may all be read once the last word is there.
+            words = [*words, *[words[-1]] * (layer.shape.input_words - len(words))]
             words = [clock + ActivationBuffer.LATENCY for clock in words]
             words = layer.run(words, following.slot(sample) if following else room)
             last = words[-1]
