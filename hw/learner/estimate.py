@@ -22,7 +22,8 @@ from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import LEARNER_STATUS, action_granules, observation_granules
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
-from hw.learner.stages import scalars_ahead, slots_of, stages
+from hw.learner.slots import slots_of
+from hw.learner.stages import scalars_ahead, stages
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import BUFFERS
 from hw.replay.estimate import core_parts

@@ -1,7 +1,7 @@
 """The clocks in which the units of a layer take and pass on super-samples.
 
 The rules are those of ``Forward``, ``Backward``, ``DeltaWords`` and ``ActivationBuffer``.
-``hw.learner.step_clocks`` leads samples through layers.
+``hw.learner.sample_walk`` leads samples through layers.
 """
 
 from hw.learner.block.activation_buffer import ActivationBuffer
@@ -35,6 +35,7 @@ class LayerClocks:
         # bank of errors was released.
         self.taken, self.freed, self.released = [], [], []
         self.entered = -1 - self.pause  # where the last word of errors came
+        self.started = 0  # where forward took the first word of a sample
         self.fetched = 0  # where forward had fetched the last word of a sample
 
     def slot(self, sample):
@@ -53,7 +54,7 @@ class LayerClocks:
         """
         shape, together = self.shape, self.shape.interleave
         first = words[together - 1 :: together]  # those that leave the buffer together
-        clock = max(room, self.free)
+        self.started = clock = max(room, self.free, first[0])
         for ready in first:
             clock = max(clock, ready) + together * shape.output_words
         self.free = clock

@@ -1,23 +1,31 @@
-"""The layers of a learner as samples pass them, and how many samples may be under way.
-
-That number decides the learner's pace, not its results: ``docs/flow_control.md``.
-"""
+"""The layers of a learner as samples pass them: their order, their clocks and their errors."""
 
 from functools import lru_cache
 from typing import NamedTuple
 
-from hw.learner.algorithms.algorithm import in_order
 from hw.learner.block.activation_buffer import ActivationBuffer
 from hw.learner.block.backward import Backward
 from hw.learner.block.config import BlockShape
 from hw.learner.block.forward import Forward
 from hw.learner.network.loss import Loss
+from hw.learner.samples.sample_reader import SampleReader
 
-__all__ = ["Stage", "banks_of", "layer_behind", "period_of", "scalars_ahead", "slots_of", "stages"]
+__all__ = [
+    "SPARE",
+    "Stage",
+    "banks_of",
+    "latencies",
+    "layer_behind",
+    "pace",
+    "period_of",
+    "scalars_ahead",
+    "stages",
+]
 
-#: Samples beyond those whose clocks are counted here, and clocks from a word of a layer to the unit
-#: that takes it.
-_SPARE, _PASSED = 2, 2
+#: Samples beyond those whose clocks are counted.
+SPARE = 2
+#: Clocks from a word of a layer to the unit that takes it.
+_PASSED = 2
 
 
 class Stage(NamedTuple):
@@ -48,11 +56,18 @@ class Stage(NamedTuple):
 
     def forward(self, shared):
         """``Forward.estimate`` with the LayerConfig ``shared``."""
-        return Forward.estimate(shared, self.shape, self.groups)
+        return _estimate(Forward, shared, self.shape, self.groups)
 
     def backward(self, shared):
         """``Backward.estimate`` with the LayerConfig ``shared``."""
-        return Backward.estimate(shared, self.shape, self.backward_groups, **self.backward_options)
+        options = self.backward_options
+        return _estimate(Backward, shared, self.shape, self.backward_groups, **options)
+
+
+@lru_cache(maxsize=4096)
+def _estimate(unit, *arguments, **options):
+    """That of a unit. Clocks of samples and resources of a kernel both take it."""
+    return unit.estimate(*arguments, **options)
 
 
 def stages(config):
@@ -67,6 +82,16 @@ def stages(config):
             for shape, made_by in zip(layers, makers, strict=False)
         )
     return result
+
+
+def pace(config):
+    """Clocks from one super-sample of a gradient step to the next: those of the slowest unit."""
+    units = [
+        stage.backward(config.layer_config).interval
+        for layers in stages(config).values()
+        for stage in layers
+    ]
+    return max(*units, Loss.estimate(config).interval, SampleReader.interval_of(config))
 
 
 def period_of(config, name, position):
@@ -93,13 +118,13 @@ def banks_of(config, name, position):
     if behind is None:
         return 2
     network, position = behind
-    clocks = _latencies(config)[network][position][1]
+    clocks = latencies(config)[network][position][1]
     under_way = -(-clocks // config.interval) + 1
     return max(2, 1 << (under_way - 1).bit_length())
 
 
 @lru_cache(maxsize=1024)
-def _latencies(config):
+def latencies(config):
     """``{network: [(forward, backward), ...]}``: clocks of a sample from the first word that a
     layer takes to the last that it gives, forward and backward."""
     result, shared = {}, config.layer_config
@@ -111,26 +136,7 @@ def _latencies(config):
     return result
 
 
-def slots_of(config):
-    """``{network: tuple}`` with the slots of each layer: how many super-samples may be between the
-    layer's inputs and the return of their errors, so that none waits. The first layer of a network
-    takes numbers of experiences, which come as soon as a sample begins; so it has a slot for every
-    sample that may be in any layer. Other layers have fewer, the last of all the fewest."""
-    latencies, order = _latencies(config), in_order(config.graph)
-    clocks = [both for name in order for both in latencies[name]]
-    ahead, slots = 0, {}
-    for name in order:
-        count, own = len(latencies[name]), []
-        for position in range(count):
-            behind = clocks[ahead + position if position else 0 :]
-            total = sum(map(sum, behind)) + Loss.estimate(config).latency
-            own.append(-(-total // config.interval) + _SPARE)
-        slots[name] = tuple(own)
-        ahead += count
-    return slots
-
-
 def scalars_ahead(config):
     """How many super-samples may have begun whose scalars the loss has not taken."""
-    layers = [forward for each in _latencies(config).values() for forward, _ in each]
-    return -(-sum(layers) // config.interval) + 2 * _SPARE
+    layers = [forward for each in latencies(config).values() for forward, _ in each]
+    return -(-sum(layers) // config.interval) + 2 * SPARE

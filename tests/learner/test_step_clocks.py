@@ -115,15 +115,14 @@ def test_numbers_of_an_experience_and_padding_are_there_at_once(number, steps):
     "learner", [each for each in LEARNERS if each.arithmetic.saturates], ids=case_of
 )
 def test_the_slowest_unit_decides_the_pace(learner):
-    """Slots and banks of ``hw.learner.stages`` are so many that no super-sample waits for another
-    to return. In binary32, words of a layer also wait for others that leave a buffer together."""
+    """Slots and banks are so many that no super-sample waits for another to return."""
     few, many = (step_clocks(learner, learner.lanes * count) for count in (64, 96))
     units = Loss.estimate(learner).interval, SampleReader.interval_of(learner)
     assert many.step - few.step == many.td - few.td == 32 * max(learner.interval, *units)
 
 
 def plain(self, samples, step):
-    """``_Walk.go`` through all samples."""
+    """``SampleWalk.go`` through all samples."""
     self.begun = 1 - self.interval
     for sample in range(samples):
         step(sample)
@@ -142,7 +141,7 @@ def plain(self, samples, step):
 def test_samples_that_repeat_are_not_walked(options, monkeypatch):
     """Whole periods are left out; a walk through all samples has the same clocks."""
     learner = kernel_config(**{"algorithm": "dqn", **options}, capacity=2000, batch=1024).learner
-    walk = clocks_of_steps._Walk
+    walk = clocks_of_steps.SampleWalk
     batches, walked, train, act = (1024, 1020, 1000, 32), [], walk.train, walk.act
 
     def count(way):

@@ -16,7 +16,8 @@ from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
-from hw.learner.stages import banks_of, layer_behind, period_of, scalars_ahead, slots_of
+from hw.learner.slots import slots_of
+from hw.learner.stages import banks_of, layer_behind, period_of, scalars_ahead
 from hw.nn.optimizer_config import COEFFICIENTS
 from hw.nn.optimizers import optimizer_of
 

@@ -1,0 +1,99 @@
+"""Slots of layers: so many that the slowest unit alone decides how long a gradient step is."""
+
+import random
+
+import pytest
+from learner.test_estimate import MAPPED
+
+from bench.learner.step_clocks import case_of, measure
+from hw.arith.arithmetic import Arithmetic
+from hw.errors import UsageError
+from hw.learner.config import LearnerConfig
+from hw.learner.slots import slots_of
+from hw.learner.stages import pace
+from hw.learner.step_clocks import step_clocks
+
+
+def learner(sizes, lanes, **options):
+    observation, *hidden, action = sizes
+    return LearnerConfig(
+        observation=observation, hidden=tuple(hidden), action=action, lanes=lanes, **options
+    )
+
+
+#: Small kernels in binary32 for which it is not enough to count the layers from a slot's own on:
+#: one slot less and a step takes longer.
+TIGHT = [
+    learner((3, 4, 1), 1, multipliers=8, double=False, optimizer="sgd", update_units=1),
+    learner((3, 5, 1), 1, multipliers=8, double=False),
+    learner((8, 5, 8, 5, 4), 1, algorithm="ddpg"),
+    learner((7, 3, 2), 4, algorithm="ddpg", multipliers=64, hidden_activation="tanh"),
+]
+
+
+def random_learner(rng):
+    """A LearnerConfig of any kind; half of them with words that are given."""
+    algorithm, layers = rng.choice(["dqn", "ddpg"]), rng.randint(1, 4)
+    hidden = [rng.choice([3, 5, 8, 12, 16, 24, 32]) for _ in range(layers)]
+    sizes = rng.randint(1, 20), *hidden, rng.randint(1, 6)
+    options = dict(
+        algorithm=algorithm,
+        batch=256,
+        arithmetic=Arithmetic(kind=rng.choice(["float32", "float32", "fixed"])),
+        hidden_activation=rng.choice(["relu", "tanh"]),
+        double=rng.choice([True, False]),
+        multipliers=rng.choice([1, 2, 4, 5, 8, 9, 16, 32, 64]),
+    )
+    if algorithm == "dqn" and rng.random() < 0.5:
+        inner = [rng.randint(1, 12) for _ in hidden]
+        options["words"] = (rng.choice([1, 2, 4]), *inner, rng.choice([1, 2]))
+    return learner(sizes, rng.choice([1, 1, 2, 4, 8]), **options)
+
+
+def a_sample(config):
+    """Clocks of a super-sample in a gradient step that has long begun. Where backward is slower
+    than all that is before it, a step's end keeps the pace and its TD errors are ahead of it."""
+    few, many = (step_clocks(config, count * config.lanes).step for count in (96, 144))
+    return (many - few) / 48
+
+
+@pytest.mark.parametrize("config", TIGHT, ids=case_of)
+def test_no_sample_waits_for_a_slot_of_a_layer_behind_a_long_one(config):
+    assert a_sample(config) == pace(config)
+
+
+def test_the_slowest_unit_decides_the_pace_of_any_kernel():
+    rng, found = random.Random(0), 0
+    while found < 60:
+        try:
+            config = random_learner(rng)
+            config.networks  # noqa: B018, it checks the words
+        except UsageError:
+            continue
+        found += 1
+        assert a_sample(config) == pace(config), config
+
+
+@pytest.mark.parametrize(
+    "name, slots",
+    [
+        ("dqn, fixed, CF'22", {"q": (15, 12)}),
+        ("ddpg, fixed, CF'22", {"actor": (14, 13), "critic": (14, 6)}),
+        ("dqn, float32, two hidden layers", {"q": (7, 6, 3)}),
+    ],
+)
+def test_slots_of_kernels_that_have_been_mapped(name, slots):
+    """Areas of these are on record."""
+    assert slots_of(MAPPED[name][0].learner) == slots
+
+
+@pytest.mark.long
+def test_clocks_of_a_kernel_that_waited_for_a_slot():
+    for (part, metric), (measured, formula) in measure(TIGHT[0]).items():
+        assert measured == formula, (part, metric)
+
+
+def test_clocks_of_the_kernel_that_waited_for_a_slot():
+    """Clocks that the long test holds to the simulated kernel; with a slot less, a step has 735."""
+    assert slots_of(TIGHT[0]) == {"q": (16, 12)}
+    assert step_clocks(TIGHT[0], 64).step == 700
