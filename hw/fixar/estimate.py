@@ -146,6 +146,7 @@ def suggest(config, fits):
     smaller = {
         "cores": list(range(learner.cores - 1, 0, -1)),
         "side": [side for side in (8, 4) if side < learner.side],
+        "port_words": [words for words in (2, 1) if words < learner.port_words],
         "batch": [learner.batch >> k for k in range(1, 7) if learner.batch >> k >= 8],
         "hidden": [
             tuple(min(width, most) for width in learner.hidden)
