@@ -1,12 +1,13 @@
 """The tables of README and of docs/results, printed from the rows that ``docs/results`` keeps.
 
 A table is a function of a bench's ``Results`` that returns its lines, the heads first, as lists of
-cells. A cell is a text, a number of a row, or None where there is nothing. ``papers`` takes the
-``Results`` of several benches.
+cells. A cell is a text, a number of a row, or None where there is nothing. ``papers`` and
+``fixar_platforms`` take the ``Results`` of several benches.
 """
 
 from functools import partial
 
+from bench.fixar_table_2 import fixar_platforms
 from bench.learner_tables import learner_area, learner_steps
 from bench.markdown import line
 from bench.papers import papers
@@ -234,7 +235,7 @@ TABLES = {
         "fixar": (fixar_iterations, fixar_timestep, fixar_area),
     }.items()
     for function in functions
-} | {"papers": (None, papers)}
+} | {function.__name__: (None, function) for function in (papers, fixar_platforms)}
 
 
 def lines(name, folder=FOLDER):

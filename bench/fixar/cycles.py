@@ -2,9 +2,12 @@
 beside its figures. Those of kernels with more cores come from the formulas with which the measured
 ones agree."""
 
+from dataclasses import replace
+
 from bench import row
 from bench.fixar.card import PRECISIONS, measure, precision_of
-from hw.fixar.config import FixarConfig
+from hw.fixar.config import FixarConfig, FixarKernelConfig
+from hw.fixar.estimate import estimate
 from hw.fixar.pass_clocks import acting_cycles, iteration_cycles
 from hw.fixar.plan import Kind, plan
 
@@ -197,6 +200,11 @@ def _cores_rows():
     result = []
     for cores in range(1, 8):
         learner = config_of("HalfCheetah", cores=cores)
+        blocks = estimate(replace(FixarKernelConfig(), learner=learner)).dsp
+        result.append(
+            row("fixar", _kernel_of(learner), "dsp_estimate", blocks, "cells",
+                source="the kernel's own estimate")
+        )  # fmt: skip
         for precision in ("full", "half"):
             for batch in (64, 448, 512):
                 clocks = iteration_cycles(learner, batch, precision_of(learner, precision))

@@ -34,13 +34,13 @@ __all__ = ["estimate", "parts", "suggest"]
 
 #: Lookup tables and registers of a lane of a core without array, accumulators and transposer, and
 #: of the rest of a core.
-_CORE_LANE, _CORE = dict(lut=964, ff=968), dict(lut=2160, ff=1960)
+_CORE_LANE, _CORE = dict(lut=980, ff=968), dict(lut=2186, ff=2008)
 #: Of a lane of each further word of weights that a core gets in a clock.
 _CORE_WORD = dict(lut=OPERAND_WIDTH, ff=OPERAND_WIDTH)
 #: Of what cores share: a lane's of biases, a core's, and the sums of each of its lanes; a bit's of
 #: beats; intake, TD errors, ACT, ranges, the walk.
 _SHARED_LANE, _SHARED_CORE, _LANE_SUMS = dict(lut=182, ff=194), dict(ff=290), dict(ff=107)
-_SHARED_BIT, _SHARED = dict(lut=10, ff=4), dict(lut=11_400, ff=8030)
+_SHARED_BIT, _SHARED = dict(lut=10, ff=4), dict(lut=11_434, ff=8030)
 #: Registers of the parameters' images, of each bit of a beat.
 _IMAGE_BIT = dict(ff=2)
 #: Of the kernel beside replay memory, commands and shell: a bit's of beats; and the rest, less the
@@ -146,6 +146,7 @@ def suggest(config, fits):
     smaller = {
         "cores": list(range(learner.cores - 1, 0, -1)),
         "side": [side for side in (8, 4) if side < learner.side],
+        "port_words": [words for words in (2, 1) if words < learner.port_words],
         "batch": [learner.batch >> k for k in range(1, 7) if learner.batch >> k >= 8],
         "hidden": [
             tuple(min(width, most) for width in learner.hidden)

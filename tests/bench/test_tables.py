@@ -73,6 +73,25 @@ def test_a_row_that_is_missing(tmp_path):
         tables.lines("gae_array", tmp_path)
 
 
+def test_peak_rates_are_normalized_as_the_paper_does_it():
+    """FIXAR, Table II, prints 12 849.1, 6823.2 and 38 779.8 of the first three."""
+    heads, _, *lines = tables.lines("fixar_platforms")
+    columns = [head.strip(" |") for head in heads.split(" | ")]
+    rows = {name: cells for name, *cells in (each[2:-2].split(" | ") for each in lines)}
+    assert rows["normalized"][:3] == ["12 849", "6823", "38 780"]
+    own = {name: {what: cells[columns.index(name) - 1] for what, cells in rows.items()}
+           for name in ("`a3c`", "`fixar`", "`dqn`, 4-64-2")}  # fmt: skip
+    assert own["`fixar`"]["normalized"] == own["`fixar`"]["IPS, peak"]
+    assert own["`dqn`, 4-64-2"]["network, KB"] == "1.536"
+    clocks = results.Results.of("learner").value(
+        "4-64-2, words 4-8-2, DP=2, fixed, B=512", "iteration_cycles"
+    )
+    assert own["`dqn`, 4-64-2"]["IPS, peak"] == markdown.shown(round(512 * 250e6 / clocks))
+    assert own["`a3c`"]["normalized"] == markdown.shown(
+        round(int(own["`a3c`"]["IPS, peak"]) * 2592 / 514.4)
+    )
+
+
 # -- what is kept
 
 

@@ -130,6 +130,7 @@ def test_defaults_fit(board, sizes):
     "board, values, message",
     [
         ("u50", {"cores": 7, "batch": 1024}, r"uram must be at most 486 .*; .*batch \d+ fits"),
+        ("u50", {"cores": 7, "batch": 512, "port_words": 4}, r"uram must be .*; port_words 2 fits"),
         ("zcu106", {"hidden": (400, 300)}, r"bram36 must be at most .*; .*hidden \d+,\d+"),
         ("zcu106", {"cores": 3}, r"(dsp|lut) must be at most .*; cores 2 fits; side 8 fits"),
         ("ulx3s", {}, r"lut must be at most 58547 on ULX3S-85F"),

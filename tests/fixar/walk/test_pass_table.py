@@ -1,0 +1,49 @@
+"""pass_table: every pass of the plan, with the shifts and the cut of what it reads and writes."""
+
+import numpy as np
+from clocks import Clocks
+from fixar.kernels import KINDS, SMALL
+
+from hw.fixar.plan import Kind, plan
+from hw.fixar.precision import slots
+from hw.fixar.walk.pass_table import PassTable
+
+
+def test_passes(simulate, tmp_path):
+    """Codes of activations are cut, those of errors never; a shift is that of its layer."""
+    config, rng, clocks = SMALL.learner, np.random.default_rng(0), Clocks()
+    counts = dict(zip(("activation", "error"), slots(config), strict=True))
+    for cut in (0, 1, 31, 255):
+        for half_x, half_e in KINDS.values():
+            shifts = {name: rng.permutation(16)[:count].tolist() for name, count in counts.items()}
+            samples, pairs = (int(n) for n in rng.integers(1, 9, 2))
+            steady = dict(half_activations=half_x, half_errors=half_e, activation_cut=cut)
+            steady |= dict(samples=samples, pairs=pairs)
+            for name, numbers in shifts.items():
+                steady |= {f"{name}_shifts__{k}": shift for k, shift in enumerate(numbers)}
+            for number, each in enumerate(plan(config)):
+                clock = clocks.add(number=number, **steady)
+                clocks.expect(clock + PassTable.LATENCY, pass_=expected(each, steady, shifts))
+            for _ in range(PassTable.LATENCY):
+                clocks.add(**steady)
+    clocks.run(simulate, PassTable(config), tmp_path)
+
+
+def expected(each, steady, shifts):
+    """The fields of PASS that depend on batch and precision."""
+    samples, pairs = steady["samples"], steady["pairs"]
+    back = each.kind == Kind.DX
+    own = shifts["error" if back else "activation"]
+    fields = dict(
+        half_x=steady["half_activations"],
+        half_e=steady["half_errors"],
+        words=pairs if steady["half_activations"] else samples,
+        error_words=pairs if steady["half_errors"] else samples,
+        shift=own[each.source_slot],
+        seed_shift=shifts["error"][len(SMALL.learner.hidden)],
+        frame_shift=shifts["activation"][0],
+    )
+    if each.kind == Kind.DW:  # its results are no cells
+        return fields | dict(error_shift=shifts["error"][each.error_slot])
+    cut = 0 if back else steady["activation_cut"]
+    return fields | dict(code_shift=own[each.result_slot], code_cut=cut)
