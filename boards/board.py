@@ -152,21 +152,29 @@ class Board(ConfigBase):
         name = f"{banks[0].name[:-1]}:{banks[-1].name.split('[')[1]}"
         return replace(banks[0], name=name, size=sum(bank.size for bank in banks))
 
-    def assign(self, sizes, *, taken=None):
+    def assign(self, sizes, *, storage=None, taken=None):
         """The tuple of banks, one for each master; the first master is the host's.
 
-        ``sizes`` : for each master the bytes of its largest buffer; 0 if one bank is enough. As
-        long as there are banks, a master has one of its own, since a memory controller serves one
-        master best. If banks join, it has as many as the buffer needs.
+        ``sizes`` : for each master the bytes of its buffers; 0 if one bank is enough. As long as
+        there are banks, a master has one of its own, since a memory controller serves one master
+        best. If banks join, it has as many as the buffers need.
+
+        ``storage`` : position of the first of the masters over which the design's storage is
+        spread. If there are fewer banks than masters, the masters behind the last bank take turns
+        on the banks from that of this one on, which so get equal shares of the storage's traffic.
+        None: they all have the last bank.
 
         ``taken`` : bytes of all the host's buffers, if they are allocated at once. If there is only
         one master, they lie in ``shared``, if they fit. None: buffers grow, and never lie on chip.
         """
         if len(sizes) == 1 and self.shared and taken and taken <= self.shared.size:
             return (self.shared,)
-        assigned, first = [], 0
-        for size in sizes:
-            first = min(first, len(self.banks) - 1)
+        assigned, first, again = [], 0, len(self.banks) - 1
+        for number, size in enumerate(sizes):
+            if first >= len(self.banks):
+                first = again
+            if number == storage:
+                again = first
             count = max(1, -(-size // self.banks[first].size)) if self.joins else 1
             assigned.append(self.join(first, count))
             first += count

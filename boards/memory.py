@@ -38,7 +38,8 @@ def _assigned(design, config, board, storage_bytes=0):
     masters = design.describe(config).masters
     position = next(k for k, each in enumerate(masters) if design.largest in each.arguments)
     count, item_bytes = design.storage(config)
-    sizes = [0] * len(masters)
-    sizes[position] = max(count * item_bytes, storage_bytes)
-    taken = sum(design.buffers(config).values()) or None
-    return board.assign(sizes, taken=taken), position
+    fixed = design.buffers(config)
+    sizes = [sum(fixed.get(name, 0) for name in master.arguments) for master in masters]
+    sizes[position] = max(sizes[position], count * item_bytes, storage_bytes)
+    taken = sum(fixed.values()) or None
+    return board.assign(sizes, storage=position, taken=taken), position

@@ -10,6 +10,7 @@ from functools import cache
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate, together
 from hw.fa3c.commands import buffers_of, commands_of
+from hw.fa3c.config import SLOTS
 from hw.fa3c.layouts import queued_task, updating_task
 from hw.fa3c.masters import estimate as masters
 from hw.fa3c.memory.gradient_queue import GradientQueue
@@ -32,9 +33,16 @@ __all__ = ["estimate", "suggest"]
 def estimate(config):
     """Resources of the whole kernel of a Fa3cConfig."""
     parts = [part for role in config.units for part in _unit(config, role)]
-    around = _around(replace(config, lanes=1, rms_units=1, drain_words=1))
+    around = _around(replace(config, lanes=_least_lanes(config), rms_units=1, drain_words=1))
     image = [TransposedImage.estimate()] if config.transposed_rows else []
     return together([*parts, RowUpdate.estimate(config), *image, *around])
+
+
+def _least_lanes(config):
+    """Lanes of the smallest unit that can execute the network: where a chunk of bytes enters a
+    fully connected layer, so many that fewer chunks than SLOTS are in a row."""
+    first = config.layers[0]
+    return 1 if first.convolution else max(1, 2 * first.per_row // SLOTS)
 
 
 @cache

@@ -16,7 +16,7 @@ from hw.shell.stripes import StripedRead, StripedWrite
 from hw.shell.width_conversion import NarrowRead, NarrowWrite
 from hw.stream.ram import SHALLOW
 
-__all__ = ["AHEAD", "Masters", "estimate", "PORT_READ", "PORT_WRITE"]
+__all__ = ["AHEAD", "Masters", "estimate", "interconnects", "PORT_READ", "PORT_WRITE"]
 
 #: Places for beats in the queue of a port: the depth of a memory of lookup tables, which is enough
 #: for a row a clock from two stripes together.
@@ -109,31 +109,40 @@ def _interconnect(config, master, depths):
     )
 
 
+def interconnects(config):
+    """``{(master, "read" or "write"): InterconnectConfig}`` of a Fa3cConfig."""
+    infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
+    units = len(config.units)
+    # Places in the queues of the ports that read and that write.
+    local = [PORT_READ] * (units + train), [PORT_WRITE] * (1 + infer)
+    depths = {HOST: ([PORT_READ] * (2 + units), [PORT_WRITE] * (1 + infer))}
+    new_theta = [PORT_WRITE] * (1 + (config.transposed_rows > 0))
+    if config.global_masters == 1:
+        depths["global"] = [AHEAD, PORT_READ], [*new_theta, PORT_WRITE]
+    else:
+        depths |= {"theta": ([AHEAD], new_theta), "squares": ([AHEAD], [PORT_WRITE])}
+    depths |= dict.fromkeys(config.local_names, local)
+    return {
+        (master, direction): _interconnect(config, master, ports)
+        for master, both in depths.items()
+        for direction, ports in zip(("read", "write"), both, strict=True)
+    }
+
+
 def estimate(config):
     """Resources, for a Fa3cConfig, of the interconnects between the parts of ``a3c`` and the
     masters, of the width converters and of the stripes. The engines of the masters are not
     counted."""
     infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
     units = len(config.units)
-    # Places in the queues of the ports that read and that write.
-    local = [PORT_READ] * (units + train), [PORT_WRITE] * (1 + infer)
-    depths = dict.fromkeys(config.local_names, local)
-    depths[HOST] = [PORT_READ] * (2 + units), [PORT_WRITE] * (1 + infer)
-    new_theta = [PORT_WRITE] * (1 + (config.transposed_rows > 0))
-    if config.global_masters == 1:
-        depths["global"] = [AHEAD, PORT_READ], [*new_theta, PORT_WRITE]
-    else:
-        depths |= {"theta": ([AHEAD], new_theta), "squares": ([AHEAD], [PORT_WRITE])}
+    of = {"read": shell.read_interconnect, "write": shell.write_interconnect}
+    convert = {"read": shell.upsizer, "write": shell.downsizer}
     parts = []
-    for master, (reads, writes) in depths.items():
-        parts += [
-            shell.read_interconnect(_interconnect(config, master, reads)),
-            shell.write_interconnect(_interconnect(config, master, writes)),
-        ]
-        width, beats = engine_of(config, master).data_width, master == HOST
-        if width != ROW_WIDTH:  # a command's own ports are of beats
-            parts += (len(reads) - beats) * [shell.upsizer(ROW_WIDTH, width)]
-            parts += (len(writes) - beats) * [shell.downsizer(ROW_WIDTH, width)]
+    for (master, direction), joint in interconnects(config).items():
+        parts.append(of[direction](joint))
+        if joint.data_width != ROW_WIDTH:  # a command's own ports are of beats
+            rows = joint.ports - (master == HOST)
+            parts += rows * [convert[direction](ROW_WIDTH, joint.data_width)]
     stripes = InterconnectConfig(
         data_width=ROW_WIDTH,
         ports=config.local_masters,

@@ -128,6 +128,23 @@ def test_assign(name, sizes, expected):
     assert all(bank.size >= size for bank, size in zip(banks, sizes, strict=True))
 
 
+@pytest.mark.parametrize(
+    "name, masters, storage, expected",
+    [
+        # Of ten masters, those of the storage take turns on the banks from its first one on.
+        ("u200", 10, 2, "1 0 2 3 2 3 2 3 2 3"),
+        ("u200", 7, 1, "1 0 2 3 0 2 3"),
+        ("u200", 6, 3, "1 0 2 3 3 3"),
+        ("u200", 4, 1, "1 0 2 3"),
+        # It has no bank of its own.
+        ("u200", 7, 5, "1 0 2 3 3 3 3"),
+    ],
+)
+def test_more_masters_than_banks(name, masters, storage, expected):
+    banks = boards.get(name).assign([0] * masters, storage=storage)
+    assert [bank.name for bank in banks] == [f"DDR[{number}]" for number in expected.split()]
+
+
 def test_memory_of_each_master_alone_is_cut():
     """Block RAM behind two masters is not there twice; a part is whole pages."""
     board = boards.get("ulx3s")

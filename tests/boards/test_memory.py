@@ -8,6 +8,7 @@ from boards.memory import banks
 from host.card import CapacityError, open_card
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.standardize import Standardization
+from hw.fa3c.config import Fa3cConfig
 from sim.card.memory import Bank
 from tests.boards.vendor import described
 
@@ -37,6 +38,36 @@ def test_banks(design, settings, expected):
 def test_boards_without_memory_that_is_shared():
     assert names("gae", "u200", rows=1) == ["DDR[1]"]
     assert names("gae", "u50", rows=1) == ["HBM[0]"]
+
+
+@pytest.mark.parametrize(
+    "board, local_masters, expected",
+    [
+        ("u200", 2, ["DDR[1]", "DDR[0]", "DDR[2]", "DDR[3]", "DDR[3]"]),
+        ("u200", 8, ["DDR[1]", "DDR[0]", "DDR[2]", *["DDR[3]"] * 8]),
+        ("u50", 8, [f"HBM[{number}]" for number in range(11)]),
+        ("zcu106", 4, ["DDR_LOW", *["DDR_HIGH"] * 6]),
+    ],
+)
+def test_theta_and_squares_have_banks_of_their_own(board, local_masters, expected):
+    """Where there are as many: after the host's come theta's and that of its squares."""
+    masters = {"global_masters": 2, "local_masters": local_masters}
+    assert names("a3c", board, **masters) == expected
+
+
+def test_local_masters_share_banks_evenly():
+    """Each has as many bytes, and is read as often."""
+    found = names("a3c", "u200", local_masters=8)
+    assert found == ["DDR[1]", "DDR[0]", *["DDR[2]", "DDR[3]"] * 4]
+
+
+def test_every_master_has_room_for_its_buffers():
+    """Rollouts of so many steps are more than a bank of HBM, on each local master."""
+    description = described("a3c", "u50", steps=32, agents=256, batch=8, local_masters=2)
+    found = banks(description, boards.get("u50"))
+    assert [bank.name for bank in found] == ["HBM[0]", "HBM[1]", "HBM[2:3]", "HBM[4:5]"]
+    config = Fa3cConfig.from_dict(description.config)
+    assert 256 << 20 < config.local_bytes <= found[-1].size
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from fa3c.networks import NETWORKS
 from fa3c.test_kernel import NARROW, WIDE
 from replay.kernels import generate
 
@@ -65,3 +66,12 @@ def test_says_what_would_fit():
     assert re.search(
         r"; lanes 1 fits; units infer,train fits; rms_units 4 fits$", str(caught.value)
     )
+
+
+@pytest.mark.parametrize("name", ["vectors", "wide vectors", "wide hidden", "eight lanes"])
+def test_of_every_network(name):
+    """Bytes that enter a fully connected layer need four lanes or more."""
+    config = NETWORKS[name]
+    found = estimate(config)
+    assert min(found.lut, found.ff, found.bram36, found.dsp) > 0
+    assert found.dsp > 2 * 16 * config.lanes * len(config.units)
