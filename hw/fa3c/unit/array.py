@@ -112,10 +112,11 @@ class PeArray(wiring.Component):
 
     @staticmethod
     def estimate_columns(config):
-        """Resources of what "alt1" adds: a choice for each bit of each PE's next word, and the word
-        of a lane, one of 16 / lanes."""
-        chunks = ROW // config.lanes
-        return Estimate(lut=config.lanes * (ROW_WIDTH + ROW + WIDTH * -(-chunks // 4)))
+        """Resources of what "alt1" adds: for each bit of each PE's next word a choice between the
+        row's and the lane's, which is one of 16 / lanes words: four of them take a lookup table of
+        six inputs. Yosys copies this choice to every PE."""
+        words = -(-ROW // config.lanes // 4)
+        return Estimate(lut=config.lanes * (ROW_WIDTH * words + ROW + WIDTH * words))
 
     def elaborate(self, platform):
         m = Module()
