@@ -9,6 +9,7 @@ from bench.fa3c.area import BARS, TABLE_4, mapped
 from hw.estimate import RESOURCES
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.estimate import compute_unit, estimate, suggest
+from hw.fa3c.unit.array import PeArray
 
 #: FA3C's; the network of MinAtar on one pair of 32 PEs.
 CONFIGS = {
@@ -69,6 +70,13 @@ def test_a_unit_as_yosys_mapped_it(layout):
     assert need.lut == pytest.approx(lut, rel=0.1)
     assert need.ff == pytest.approx(ff, rel=0.1)
     assert need.bram36 == bram36
+
+
+@pytest.mark.parametrize("lanes, lut", [(1, 2172), (2, 1184)])
+def test_columns_as_yosys_mapped_them(lanes, lut):
+    """What an array with the layout "alt1" has more. Taken down once."""
+    config = replace(CONFIGS["minatar"], layout="alt1", lanes=lanes)
+    assert PeArray.estimate_columns(config).lut == pytest.approx(lut, rel=0.02)
 
 
 def test_the_default_kernel_as_yosys_mapped_it():

@@ -114,9 +114,11 @@ class PeArray(wiring.Component):
     def estimate_columns(config):
         """Resources of what "alt1" adds: for each bit of each PE's next word a choice between the
         row's and the lane's, which is one of 16 / lanes words: four of them take a lookup table of
-        six inputs. Yosys copies this choice to every PE."""
-        words = -(-ROW // config.lanes // 4)
-        return Estimate(lut=config.lanes * (ROW_WIDTH * words + ROW + WIDTH * words))
+        six inputs. Yosys copies a choice among 16 words to every PE, those among fewer not."""
+        chunks = ROW // config.lanes
+        words = -(-chunks // 4)
+        each = words if chunks == ROW else 1
+        return Estimate(lut=config.lanes * (ROW_WIDTH * each + ROW + WIDTH * words))
 
     def elaborate(self, platform):
         m = Module()
