@@ -27,15 +27,16 @@ from hw.stream.ram import Ram, style_of
 from hw.stream.transpose import Transpose
 from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["estimate", "suggest"]
+__all__ = ["compute_unit", "estimate", "suggest"]
 
 
 def estimate(config):
     """Resources of the whole kernel of a Fa3cConfig."""
-    parts = [part for role in config.units for part in _unit(config, role)]
+    units = [compute_unit(config, role) for role in config.units]
+    queues = [GradientQueue.estimate(config)] * len(config.units_for("train"))
     around = _around(replace(config, lanes=_least_lanes(config), rms_units=1, drain_words=1))
     image = [TransposedImage.estimate()] if config.transposed_rows else []
-    return together([*parts, RowUpdate.estimate(config), *image, *around])
+    return together([*units, *queues, RowUpdate.estimate(config), *image, *around])
 
 
 def _least_lanes(config):
@@ -51,14 +52,15 @@ def _around(config):
     return [masters(config), *_rounds(config)]
 
 
-def _unit(config, role):
-    """Parts of a compute unit: those with an ``estimate``, then lines, loops and movers."""
+def compute_unit(config, role):
+    """Resources of a compute unit of ``role``, without the queue of its gradients: of parts with an
+    ``estimate``, then of lines, loops and movers."""
     parts = [each.estimate(config) for each in (PeArray, Drain, FeatureBuffer, ParameterBuffer)]
     # Each word from the line buffer to the array passes three registers; addresses in rollouts
     # and snapshots are products.
     rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=5)
     if role == "infer":
-        return [*parts, rest]
+        return together([*parts, rest])
     # The multiplexer between rows from the TLU and rows from memory.
     chosen = Estimate(lut=ROW_WIDTH)
     own = {
@@ -66,7 +68,7 @@ def _unit(config, role):
         "alt1": [PeArray.estimate_columns(config)],
         "alt2": [],
     }
-    return [*parts, rest, *own[config.layout], GradientQueue.estimate(config)]
+    return together([*parts, rest, *own[config.layout]])
 
 
 def _rounds(config):

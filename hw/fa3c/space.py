@@ -1,6 +1,7 @@
 """The configs of ``a3c`` among which a search chooses: units, their PEs, RMSProp (FA3C 5.6).
 
-The layout of parameters stays as it is in the config: FA3C's alternatives are never faster.
+The layout of parameters stays as it is in the config: FA3C's alternatives are never faster. So
+do the local masters: with four pairs of 64 PEs, four of them gain 1.7 %, and would double a search.
 """
 
 from hw.fa3c.period_clocks import period_clocks

@@ -1,12 +1,15 @@
 """The resources that the kernel estimates for itself equal those that yosys maps, and keep their
 limits."""
 
+from dataclasses import replace
+
 import pytest
 
 from bench.fa3c.area import BARS, TABLE_4, mapped
 from hw.estimate import RESOURCES
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.estimate import estimate, suggest
+from hw.fa3c.estimate import compute_unit, estimate, suggest
+from hw.fa3c.unit.array import PeArray
 
 #: FA3C's; the network of MinAtar on one pair of 32 PEs.
 CONFIGS = {
@@ -52,6 +55,36 @@ def test_every_row_of_the_table_has_its_units(units):
     assert found["PEs"]["dsp"] == 2 * 16 * config.lanes * len(config.units)
     # A row of each TLU is in registers; its patches are in lookup tables.
     assert 512 <= found["TLU"]["ff"] / config.units.count("train") < 1024
+
+
+#: layout -> lookup tables, registers and blocks of a unit that trains, of one lane, for MinAtar.
+UNITS = {"tlu": (19248, 16161, 22), "alt1": (19009, 15669, 22)}
+
+
+@pytest.mark.parametrize("layout", UNITS)
+def test_a_unit_as_yosys_mapped_it(layout):
+    """Taken down once."""
+    config = replace(CONFIGS["minatar"], layout=layout, lanes=1, drain_words=1)
+    lut, ff, bram36 = UNITS[layout]
+    need = compute_unit(config, "train")
+    assert need.lut == pytest.approx(lut, rel=0.1)
+    assert need.ff == pytest.approx(ff, rel=0.1)
+    assert need.bram36 == bram36
+
+
+@pytest.mark.parametrize("lanes, lut", [(1, 2172), (2, 1184)])
+def test_columns_as_yosys_mapped_them(lanes, lut):
+    """What an array with the layout "alt1" has more. Taken down once."""
+    config = replace(CONFIGS["minatar"], layout="alt1", lanes=lanes)
+    assert PeArray.estimate_columns(config).lut == pytest.approx(lut, rel=0.02)
+
+
+def test_the_default_kernel_as_yosys_mapped_it():
+    """Taken down once."""
+    need = estimate(Fa3cConfig())
+    assert need.lut == pytest.approx(261_752, rel=0.1)
+    assert need.ff == pytest.approx(267_234, rel=0.1)
+    assert (need.bram36, need.uram, need.dsp) == (75.5, 250, 681)
 
 
 def test_a_smaller_kernel_is_suggested():

@@ -112,10 +112,13 @@ class PeArray(wiring.Component):
 
     @staticmethod
     def estimate_columns(config):
-        """Resources of what "alt1" adds: a choice for each bit of each PE's next word, and the word
-        of a lane, one of 16 / lanes."""
+        """Resources of what "alt1" adds: for each bit of each PE's next word a choice between the
+        row's and the lane's, which is one of 16 / lanes words: four of them take a lookup table of
+        six inputs. Yosys copies a choice among 16 words to every PE, those among fewer not."""
         chunks = ROW // config.lanes
-        return Estimate(lut=config.lanes * (ROW_WIDTH + ROW + WIDTH * -(-chunks // 4)))
+        words = -(-chunks // 4)
+        each = words if chunks == ROW else 1
+        return Estimate(lut=config.lanes * (ROW_WIDTH * each + ROW + WIDTH * words))
 
     def elaborate(self, platform):
         m = Module()
