@@ -55,6 +55,16 @@ def test_as_yosys_mapped_it(config, mapped):
         assert value == pytest.approx(mapped[name], rel=near[name]), name
 
 
+@pytest.mark.parametrize(
+    "kind, lut, ff", [("arrays", 10_326, 288), ("cores", 2612, 2600), ("parameters", 11_209, 5682)]
+)
+def test_a_port_of_four_words_as_yosys_mapped_it(kind, lut, ff):
+    """Of the large kernel, what the modules that differ have more than with one word."""
+    four, one = parts(learner(LARGE, port_words=4))[kind], parts(LARGE)[kind]
+    assert four.lut - one.lut == pytest.approx(lut, rel=0.06)
+    assert four.ff - one.ff == pytest.approx(ff, rel=0.06, abs=0.011 * one.ff)
+
+
 def test_counts_by_hand():
     """Two cores of 256 PEs; 16 optimizers; products of ACT, of TD errors, of the largest weight;
     of the replay memory; records of 12 granules and observations of 5 are no powers of two."""
