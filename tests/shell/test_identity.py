@@ -71,6 +71,11 @@ def backwards(of):
     return lambda layer, weights, biases: pack(layer, np.flip(weights, axis=1), biases)
 
 
+def biases_backwards(of):
+    pack = of.pack
+    return lambda layer, weights, biases: pack(layer, weights, biases[::-1])
+
+
 def planes(config):
     """Results of 64 bytes more."""
     beats = _BEATS.fget(config)
@@ -90,6 +95,10 @@ CHANGES = {
     "order of weights": (
         "dqn",
         [("hw.learner.block.config.BlockShape.pack", backwards(BlockShape))],
+    ),
+    "order of biases": (
+        "dqn",
+        [("hw.learner.block.config.BlockShape.pack", biases_backwards(BlockShape))],
     ),
     "order of sets": (
         "ddpg",
