@@ -18,7 +18,7 @@ from bench.learner.cf22 import (
 from host.card import open_card
 from host.generate import generate
 from host.measure.inputs import adam_steps, random_experiences
-from host.measure.launches import launch_clocks
+from host.measure.launches import LIMIT_S, launch_clocks
 from host.measure.learner import with_random_weights
 from host.runtime.program import aligned
 from hw.learner.commands import LearnOpcode
@@ -69,7 +69,7 @@ def buffer_of(card, learner, rng, capacity=CAPACITY):
     """A ``LearningReplay`` of the kernel with ``learner`` on ``card``: its memory is empty, and its
     weights are random numbers from ``rng``."""
     path = kernel(learner, capacity) / "kernel.json"
-    return with_random_weights(card.load(path), rng, capacity=capacity)
+    return with_random_weights(card.load(path), rng, capacity=capacity, timeout_s=LIMIT_S)
 
 
 def acting_cycles(buffer, counts, rng):
