@@ -98,7 +98,7 @@ def test_every_case_has_a_name_of_its_own():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: cases.name_of(case.learner, 64))
 def test_a_step_by_formula_is_below_its_bar(case):
-    """Measured rows show nearly the same; tests/bench/test_tables.py names the one that does not."""
+    """Measured rows show nearly the same; tests/bench/test_tables.py names one that does not."""
     assert case.bars or case.learner.multipliers == 100
     for batch, bar in case.bars.items():
         assert step_clocks(case.learner, batch).step <= bar
