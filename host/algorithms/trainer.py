@@ -94,8 +94,7 @@ class TrainerPolicy(Policy):
         self._noise = Noise(config)
 
     def make_networks(self, rng):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(rng.integers(1 << 63)))
+        with _seeded(rng):
             self.trainer = self.config.made(self.spec)
         return {name: ModuleState(module) for name, module in modules_of(self.trainer).items()}
 
@@ -159,6 +158,19 @@ class TrainerPolicy(Policy):
         self._noise.load_state_dict(state)
 
 
+@contextmanager
+def _seeded(rng, device="cpu"):
+    """What torch draws in here, on the CPU and on ``device``, follows from the NumPy generator
+    ``rng`` alone; what it draws elsewhere does not follow from this."""
+    device, seed = torch.device(device), int(rng.integers(1 << 63))
+    elsewhere = [] if device.type == "cpu" else [device]
+    with torch.random.fork_rng(elsewhere, device_type=device.type):
+        torch.default_generator.manual_seed(seed)
+        if elsewhere:
+            getattr(torch, device.type).manual_seed(seed)
+        yield
+
+
 def _array(result):
     return result.cpu().numpy() if torch.is_tensor(result) else np.asarray(result)
 
@@ -203,7 +215,7 @@ class TrainerUpdater(Updater):
         tensors["done"] = (tensors["discount"] == 0).float()
         if self.spec.discrete:
             tensors["action"] = tensors["action"][:, 0]
-        with self._seeded(), calling("update_policy", type(self.trainer)):
+        with _seeded(self.rng, self.device), calling("update_policy", type(self.trainer)):
             errors = self._called(tensors)
         if errors is None:
             return None
@@ -214,19 +226,6 @@ class TrainerUpdater(Updater):
                 f"update_policy must return a tensor of {count} TD errors or None, not {shape!r}"
             )
         return self.check_finite("td_errors", errors.reshape(count).float(), clock)
-
-    @contextmanager
-    def _seeded(self):
-        """What torch draws in here, on the CPU and on the run's device, follows from the run's seed
-        alone; what it draws elsewhere does not follow from this."""
-        device, seed = torch.device(self.device), int(self.rng.integers(1 << 63))
-        elsewhere = [] if device.type == "cpu" else [device]
-        kind = {"device_type": device.type} if elsewhere else {}
-        with torch.random.fork_rng(elsewhere, **kind):
-            torch.default_generator.manual_seed(seed)
-            if elsewhere:
-                getattr(torch, device.type).manual_seed(seed)
-            yield
 
     def _called(self, tensors):
         arguments = self._contract.arguments
