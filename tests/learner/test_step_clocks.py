@@ -16,10 +16,10 @@ from host.runtime.learner import LearningReplay
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps
-from hw.learner.config import PARAMETER_SETS
+from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, store_clocks, train_clocks
-from hw.learner.network.loss import Loss
 from hw.learner.samples.sample_reader import SampleReader
+from hw.learner.stages import pace
 from hw.learner.step_clocks import acting_clocks, step_clocks
 from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
 from sim.card.memory import MemoryConfig
@@ -27,6 +27,22 @@ from sim.card.memory import MemoryConfig
 _FIXED = Arithmetic(kind="fixed")
 #: Kernels that other tests compile too.
 QUICK = [config_of(*case) for case in CASES]
+
+
+#: DDPG's critic takes words of the actor in clocks in which the reader, the slowest unit of these,
+#: has to wait. With the last two, more words come at a time than is read ahead.
+HELD_UP = {
+    (9, (4,), 3, "fixed", 2): (238, 459),
+    (12, (6, 6), 3, "float32", 2): (566, 856),
+    (8, (5, 8, 5), 4, "float32", 1): (726, 1236),
+}
+
+
+def held_up(observation, hidden, action, kind, lanes):
+    options = dict(algorithm="ddpg", arithmetic=Arithmetic(kind=kind), batch=64, lanes=lanes)
+    if lanes == 2:
+        options |= dict(optimizer="sgd", multipliers=64)
+    return LearnerConfig(observation=observation, hidden=hidden, action=action, **options)
 
 
 #: Of a board whose memory is block RAM: short queues, and a weight comes after its experience.
@@ -86,7 +102,9 @@ def test_the_memory_of_a_kernel_with_short_queues():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("learner", LEARNERS, ids=case_of)
+@pytest.mark.parametrize(
+    "learner", [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP)], ids=case_of
+)
 def test_clocks_of_all_kernels(learner):
     for (part, metric), (measured, formula) in measure(learner).items():
         assert measured == formula, (part, metric)
@@ -111,14 +129,21 @@ def test_numbers_of_an_experience_and_padding_are_there_at_once(number, steps):
     assert found_by_formula(number) == steps
 
 
+@pytest.mark.parametrize("sizes, steps", HELD_UP.items())
+def test_words_of_another_network_hold_up_what_is_read(sizes, steps):
+    """Clocks that the long test holds to the simulated kernels."""
+    learner = held_up(*sizes)
+    assert pace(learner) == SampleReader.interval_of(learner)
+    assert steps == tuple(step_clocks(learner, batch).step for batch in (4 * learner.lanes, 64))
+
+
 @pytest.mark.parametrize(
     "learner", [each for each in LEARNERS if each.arithmetic.saturates], ids=case_of
 )
 def test_the_slowest_unit_decides_the_pace(learner):
     """Slots and banks are so many that no super-sample waits for another to return."""
     few, many = (step_clocks(learner, learner.lanes * count) for count in (64, 96))
-    units = Loss.estimate(learner).interval, SampleReader.interval_of(learner)
-    assert many.step - few.step == many.td - few.td == 32 * max(learner.interval, *units)
+    assert many.step - few.step == many.td - few.td == 32 * pace(learner)
 
 
 def plain(self, samples, step):

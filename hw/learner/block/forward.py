@@ -94,17 +94,26 @@ class Forward(wiring.Component):
             }
         )
 
+    @staticmethod
+    def _last_latency(config, shape):
+        column = Column.latency_of(config.arithmetic, shape, shape.activation)
+        return shape.blocks - 1 + READ_LATENCY + column
+
+    @classmethod
+    def under_way_of(cls, config, shape):
+        """How many samples may have begun, seen from behind the unit, whose last output has not
+        come: as many as follow each other without a pause, and one that begins."""
+        return cls._last_latency(config, shape) // shape.blocks + 2
+
     @classmethod
     def estimate(cls, config, shape, weight_sources):
         """``BlockEstimate`` of a unit with these arguments."""
         arithmetic, paths = config.arithmetic, len(weight_sources) * config.lanes
-        latency = shape.blocks - shape.output_words + READ_LATENCY
-        latency += Column.latency_of(arithmetic, shape, shape.activation)
-        last = latency + shape.output_words - 1
+        last = cls._last_latency(config, shape)
         number = Shape.cast(arithmetic.shape("activation")).width
         columns, skew = paths * shape.output_word, arithmetic.dot_skew
         output, apart = (shape.output_words - 1).bit_length(), shape.interleave.bit_length() - 1
-        under_way = (last // shape.blocks + 1).bit_length()
+        under_way = (cls.under_way_of(config, shape) - 1).bit_length()
         clips = columns.bit_length() + paths * shape.output_word.bit_length()
         parts = [
             times(columns, Column.estimate(arithmetic, shape, shape.activation)),
@@ -120,7 +129,7 @@ class Forward(wiring.Component):
         ]
         return BlockEstimate(
             interval=Sweep.interval_of(shape),
-            latency=latency,
+            latency=last - (shape.output_words - 1),
             last_latency=last,
             multipliers=paths * shape.multipliers,
             **together(parts).resources,
@@ -178,7 +187,7 @@ class Forward(wiring.Component):
         """Indices of the words that leave, and samples that have not."""
         last = self.shape.output_words - 1
         index, left = Signal(range(last + 1)), Signal()
-        under_way = Signal(range(self.last_latency // self.shape.blocks + 2))
+        under_way = Signal(range(self.under_way_of(self.config, self.shape)))
         m.d.comb += [
             self.o.index.eq(index),
             left.eq(self.o.valid & (index == last)),

@@ -20,10 +20,13 @@ class LossEstimate(Estimate):
     td_latency : clocks from a super-sample's last output to the TD error of its first lane.
     ahead : super-samples for whose results there is room behind the pipeline: so many that the
         pipeline need not wait if its results are taken at once.
+    slots : super-samples for which there is room before the pipeline: 16 that wait, and as many as
+        the last layer may have begun, at least 16.
     """
 
     td_latency: int
     ahead: int
+    slots: int
 
 
 @lru_cache(maxsize=4096)

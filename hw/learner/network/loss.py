@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate, times, together
 from hw.learner.algorithms.registry import algorithm_of
+from hw.learner.block.forward import Forward
 from hw.learner.block.ports import word_layout
 from hw.learner.layouts import scalars_layout
 from hw.learner.network.estimate import LossEstimate
@@ -21,10 +22,9 @@ from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["ON_THEIR_WAY", "Loss"]
+__all__ = ["Loss"]
 
-#: Super-samples that may wait here; how many may be on their way when there is room.
-_SLOTS, ON_THEIR_WAY = 32, 16
+_WAITING = 16  # super-samples that have come, before there is no more room
 
 
 class Loss(wiring.Component):
@@ -38,6 +38,8 @@ class Loss(wiring.Component):
 
     Attributes
     ----------
+    slots : int
+        Super-samples that may be here: 16 that wait, and all that may be on their way.
     interval : int
         Clocks from one super-sample to the next.
     td_latency, latency : int
@@ -49,8 +51,8 @@ class Loss(wiring.Component):
     i : In(word_layout)
         Outputs of a super-sample in words, in order, all groups and lanes side by side.
     room : Out(1)
-        Another super-sample may begin (``docs/flow_control.md``). At most 16 may have begun whose
-        last output has not come.
+        Another super-sample may begin (``docs/flow_control.md``). At most ``slots - 16`` may have
+        begun whose last output has not come.
     scalars : In(stream.Signature(scalars_layout(config)))
         The scalars of each super-sample. They are valid before its first output comes, and are
         taken with its last output.
@@ -88,7 +90,7 @@ class Loss(wiring.Component):
         self._pipeline = self._algorithm.loss(arithmetic)
         figures = self.estimate(config)
         self.interval, self.latency = figures.interval, figures.latency
-        self.td_latency, self._ahead = figures.td_latency, figures.ahead
+        self.td_latency, self._ahead, self.slots = figures.td_latency, figures.ahead, figures.slots
         gradient = arithmetic.shape("gradient")
         words, together = self.shape.output_words, self.shape.output_word
         super().__init__(
@@ -123,15 +125,17 @@ class Loss(wiring.Component):
         pipeline = algorithm_of(config).loss
         td, gradient = pipeline.latencies_of(config.arithmetic)
         # Collected, queued, chosen; then the pipeline, the register of all lanes, and the queue.
-        latency = 3 + (lanes - 1) + gradient + 2
+        slots = _WAITING + max(16, Forward.under_way_of(config.layer_config, config.last_shape))
+        collected = 2 + Queue.latency_of(slots)
+        latency = collected + (lanes - 1) + gradient + 2
         ahead = -(-latency // interval) + 2
-        td_latency = 3 + td + Queue.latency_of(ahead * lanes)
+        td_latency = collected + td + Queue.latency_of(ahead * lanes)
         clocks = dict(interval=interval, latency=latency, td_latency=td_latency)
-        resources = cls._resources(config, ahead).resources
-        return LossEstimate(**clocks, ahead=ahead, **resources)
+        resources = cls._resources(config, ahead, slots).resources
+        return LossEstimate(**clocks, ahead=ahead, slots=slots, **resources)
 
     @staticmethod
-    def _resources(config, ahead):
+    def _resources(config, ahead, slots):
         algorithm, arithmetic, lanes = algorithm_of(config), config.arithmetic, config.lanes
         number, gradient = (
             Shape.cast(arithmetic.shape(kind)).width for kind in ("activation", "gradient")
@@ -143,7 +147,7 @@ class Loss(wiring.Component):
         largest = number if algorithm.discrete else 0
         wide, diverged = (0, 0) if arithmetic.saturates else (32, 33)
         lane = Estimate(lut=5 * number + wide // 2, ff=2 * sample + error + largest)
-        queues = ((lanes * sample, _SLOTS), (ITEM.size * 8, ahead * lanes), (lanes * error, ahead))
+        queues = ((lanes * sample, slots), (ITEM.size * 8, ahead * lanes), (lanes * error, ahead))
         return together(
             [
                 algorithm.loss.estimate(arithmetic),
@@ -200,7 +204,7 @@ class Loss(wiring.Component):
         given = scalars_layout(config).elem_shape.members
         sample = data.StructLayout({**numbers, **given})
         layout = data.ArrayLayout(sample, config.lanes)
-        m.submodules.arrived = arrived = Queue(layout, _SLOTS)
+        m.submodules.arrived = arrived = Queue(layout, self.slots)
         last = Signal()
         kept = Signal(layout, reset_less=True)
         m.d.comb += [
@@ -209,7 +213,7 @@ class Loss(wiring.Component):
             arrived.i.valid.eq(delay(m, last, 1, name="collected", reset=True)),
             arrived.i.payload.eq(kept),
             # Two more are in ``i`` and in ``kept``.
-            self.room.eq(arrived.level <= _SLOTS - ON_THEIR_WAY - 2),
+            self.room.eq(arrived.level <= _WAITING - 2),
         ]
         for lane in range(config.lanes):
             outputs = [[*self.i.value[group][lane]] for group in range(self.groups)]

@@ -30,13 +30,20 @@ def _end(config):
 
 
 def words_a_clock(config):
-    """How many words of an experience the reader reads in a clock: 1, 2 or 4. It is the least of
-    these numbers with which reading a sample takes no longer than the slowest layer, and 4, a whole
-    granule, if even then reading takes longer."""
+    """How many words of an experience the reader reads in a clock: the least of 1, 2 and 4 with
+    which reading a sample takes no longer than the slowest layer, or 4, a whole granule. Reading
+    waits in the clocks of ``_joined``."""
     for count in (1, 2):
-        if _end(config) // count + 1 <= config.interval:
+        if _end(config) // count + 1 + _joined(config) <= config.interval:
             return count
     return WORDS
+
+
+def _joined(config):
+    """Clocks of a sample in which a layer takes a word of another network, DDPG's critic one of the
+    actor's last layer, and so no numbers of an experience."""
+    first = (layers[0] for layers in config.networks.values())
+    return sum(-(-layer.joined // layer.input_word) for layer in first)
 
 
 def _last_fed(config, name):
@@ -50,10 +57,11 @@ class SampleReader(wiring.Component):
     first layers of the networks, as the networks' feeds say, and index, weight, action, reward and
     discount to the loss. A sample here is one experience of each lane.
 
-    The reader reads ``count`` words of every lane a clock, as long as the buffers take them. A
-    sample takes the clocks in which its record is read up to the discount; the first takes one
-    more, to begin. A sample begins when every buffer has a free slot (``docs/flow_control.md``) and
-    fewer than ``scalars_ahead`` samples have scalars that the loss has not taken.
+    The reader reads ``count`` words of every lane a clock, as long as the buffers take them: none
+    does in a clock in which one takes a word of another network. A sample takes the clocks in which
+    its record is read up to the discount; the first takes one more. It begins when every buffer has
+    a free slot (``docs/flow_control.md``) and fewer than ``scalars_ahead`` samples have scalars
+    that the loss has not taken.
 
     Parameters
     ----------
@@ -117,18 +125,28 @@ class SampleReader(wiring.Component):
         )
 
     @staticmethod
-    def interval_of(config, acting=False):
-        """The least number of clocks from one sample to the next: of experiences, or if ``acting``
-        of observations."""
-        last = config.observation - 1 if acting else _end(config)
-        return last // words_a_clock(config) + 1
+    def last_read_of(config, name=None, acting=False):
+        """The number, from 0, of a sample's last read, or of the last that has numbers for the
+        network ``name``. If ``acting``, samples are observations."""
+        last = _last_fed(config, name) if name else _end(config)
+        last = config.observation - 1 if acting else last
+        return last // words_a_clock(config)
+
+    @classmethod
+    def interval_of(cls, config):
+        """Clocks from one experience to the next, at least, where nothing else is slower."""
+        return cls.last_read_of(config) + 1 + _joined(config)
 
     @staticmethod
-    def latency_of(config, name, acting=False):
-        """Clocks from ``begun`` until the last number of the sample is in the feed of the network
-        ``name``, if no buffer waits. If ``acting``, samples are observations."""
-        last = config.observation - 1 if acting else _last_fed(config, name)
-        return last // words_a_clock(config) + 3 + config.arithmetic.quantize_latency
+    def latency_of(config):
+        """Clocks from a read until its numbers are in the feeds of the networks, if none waits. The
+        first read of a sample is in the clock after ``begun``."""
+        return 2 + config.arithmetic.quantize_latency
+
+    @staticmethod
+    def ahead_of(config):
+        """A read waits until the one that is so many before it has left to the networks."""
+        return _AHEAD - _IN_FLIGHT + 1 + config.arithmetic.quantize_latency
 
     @classmethod
     def estimate(cls, config, scalars_ahead):

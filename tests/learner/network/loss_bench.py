@@ -12,7 +12,7 @@ from streams import get_all, put_all, reset
 
 CASE = json.loads(os.environ["CASE"])
 BATCHES = json.loads(Path(CASE["vectors"]).read_text())
-ON_THEIR_WAY = 16
+ON_THEIR_WAY = CASE["on_their_way"]
 
 
 async def send_outputs(dut, samples, rng, gap, delay, seen):

@@ -191,7 +191,7 @@ def vectors(config, batch, arguments):
 
 
 #: Super-samples, share of wild numbers, gaps (outputs, delta, td), clocks that outputs are on
-#: their way. Long ones fill every queue behind a slow reader.
+#: their way, of 16. Long ones fill every queue behind a slow reader.
 BATCHES = [
     (48, 0, (0, 0, 0), 0),
     (10, 0, (0.4, 0, 0), 3),
@@ -202,6 +202,8 @@ BATCHES = [
     (48, 0, (0, 0, 0), 16),
     (40, 0, (0, SOLID, SOLID_TOO), 16),
 ]
+#: A last layer of one block with long adders: more than 16 super-samples are on their way.
+MANY = dict(algorithm="ddpg", lanes=1, hidden=(3,), multipliers=64)
 #: For one output: as many as may be are on their way each time the delta stands still again.
 ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
 
@@ -217,13 +219,14 @@ ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
         later(dict(action=20, lanes=2)),
         later(dict(algorithm="ddpg", lanes=2)),
         dict(algorithm="ddpg", lanes=1, arithmetic=FIXED),
+        MANY,
     ],
     ids=lambda o: "-".join(str(getattr(v, "kind", v)) for v in o.values()),
 )
 def test_matches_twin(simulate, tmp_path, options):
     config = LearnerConfig(**options, batch=256)
     unit = Loss(config)
-    rng = np.random.default_rng(11)
+    rng, on_their_way = np.random.default_rng(11), unit.slots - 16
     batches, diverged, saturations = [], 0, 0
     cases = [*BATCHES, *([ONE_AT_A_TIME] if unit.shape.output_words == 1 else [])]
     for k, (count, wild, _, _) in enumerate(cases):
@@ -246,13 +249,19 @@ def test_matches_twin(simulate, tmp_path, options):
         "learner.network.loss_bench",
         vectors=str(file),
         gaps=[gaps for _, _, gaps, _ in cases],
-        delays=[delay for _, _, _, delay in cases],
+        delays=[delay * on_their_way // 16 for _, _, _, delay in cases],
+        on_their_way=on_their_way,
         latency=unit.latency,
         td_latency=unit.td_latency,
         interval=unit.interval,
         full=unit.shape.output_words < unit.interval,
     )
     assert Loss.estimate(config).interval == unit.interval
+
+
+def test_there_is_room_for_all_that_the_last_layer_may_have_begun():
+    assert Loss(LearnerConfig(**MANY)).slots == 16 + 27
+    assert Loss(LearnerConfig()).slots == 16 + 16, "a layer of many blocks has begun fewer"
 
 
 def test_to_float_is_exact_for_activations():
