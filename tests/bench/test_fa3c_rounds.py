@@ -1,8 +1,11 @@
-"""bench.fa3c.rounds: bytes of a measured period."""
+"""bench.fa3c: bytes of a measured period, and FA3C's Figure 10 as it was measured."""
 
 import pytest
 
-from bench.fa3c.rounds import CLOCK, Measured
+from bench.fa3c.alternatives import AGENTS, CASES, MEASURED
+from bench.fa3c.rounds import CLOCK, Measured, worked_out_ips
+from bench.results import Results
+from hw.fa3c.config import Fa3cConfig
 
 
 def test_bytes_by_direction_and_by_bank():
@@ -10,3 +13,14 @@ def test_bytes_by_direction_and_by_bank():
     found = Measured(agents=1, clocks=int(CLOCK) // 2, moved=moved, statuses=[])
     assert (found.all_bytes("R"), found.all_bytes("W")) == (14, 20)
     assert found.bank_rates() == pytest.approx({"host": 60, "global": 8})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_figure_10_in_verilog_is_that_of_the_formula(case):
+    """Each kernel was simulated with 1, 2 and 4 agents; the others are by formula."""
+    found, config = Results.of("fa3c"), Fa3cConfig(**CASES[case])
+    for agents in AGENTS:
+        name, ips = f"Figure 10: {case}, {agents} agents", worked_out_ips(config, agents)
+        assert found.value(name, "ips", source="worked out") == ips
+        if agents in MEASURED:
+            assert found.value(name, "ips", source="Verilog") == pytest.approx(ips, rel=0.01)
