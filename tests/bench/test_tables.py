@@ -144,6 +144,7 @@ def test_every_row_of_the_learner_says_what_its_kernel_has():
         assert own == " and ".join(layers)
         assert [bar, these, its] == [markdown.shown(value) for value in wanted]
         assert step == markdown.shown(step_clocks(learner, batch).step)
+    assert not known, "every case is measured"
 
 
 def test_digits_in_groups_begin_at_ten_thousand():
