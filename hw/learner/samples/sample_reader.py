@@ -18,7 +18,7 @@ from hw.stream.queue import Queue
 
 __all__ = ["SampleReader", "words_a_clock"]
 
-_AHEAD = 16  # reads between the memory and the buffers
+_DEPTH = 16  # reads between the memory and the buffers
 # Of them, those that may still be on their way when the walk stops: in the memory, in the
 # conversion to fixed point, and in the two clocks until the queue's level tells.
 _IN_FLIGHT = 1 + Quantize.LATENCY + 2
@@ -73,6 +73,8 @@ class SampleReader(wiring.Component):
 
     Attributes
     ----------
+    AHEAD : int
+        Reads in the queue from which on no further one is made.
     count : int
         ``words_a_clock(config)``.
 
@@ -98,6 +100,8 @@ class SampleReader(wiring.Component):
     saturations : Out
         How many numbers of experiences were clipped to activations in this clock.
     """
+
+    AHEAD = _DEPTH - _IN_FLIGHT
 
     def __init__(self, config, depth, scalars_ahead):
         self.config, self.depth, self.scalars_ahead = config, depth, scalars_ahead
@@ -143,11 +147,6 @@ class SampleReader(wiring.Component):
         first read of a sample is in the clock after ``begun``."""
         return 2 + config.arithmetic.quantize_latency
 
-    @staticmethod
-    def ahead_of(config):
-        """A read waits until the one that is so many before it has left to the networks."""
-        return _AHEAD - _IN_FLIGHT + 1 + config.arithmetic.quantize_latency
-
     @classmethod
     def estimate(cls, config, scalars_ahead):
         """Resources of a reader with these arguments."""
@@ -161,7 +160,7 @@ class SampleReader(wiring.Component):
             [
                 times(lanes * count, arithmetic.quantize_estimate("activation")),
                 Queue.estimate(scalars, max(2, scalars_ahead)),
-                Queue.estimate(position + lanes * count * (number + 1), _AHEAD),
+                Queue.estimate(position + lanes * count * (number + 1), _DEPTH),
                 logic,
             ]
         )
@@ -218,7 +217,7 @@ class SampleReader(wiring.Component):
         s1_position = delay(m, position, 1, name="position")
         self._keep_scalars(m, scalars, s1_valid, s1_position)
         level = self._feed(m, s1_valid, s1_position, words)
-        m.d.comb += step.eq(inside & (level < _AHEAD - _IN_FLIGHT))
+        m.d.comb += step.eq(inside & (level < self.AHEAD))
         return m
 
     def _read(self, word):
@@ -249,7 +248,7 @@ class SampleReader(wiring.Component):
         number = data.StructLayout({**number, "saturated": lanes})
         numbers = data.ArrayLayout(number, self.count)
         layout = data.StructLayout({"position": range(size), "numbers": numbers})
-        m.submodules.words = queue = Queue(layout, _AHEAD)
+        m.submodules.words = queue = Queue(layout, _DEPTH)
         latency = config.arithmetic.quantize_latency
         for lane, words in enumerate(self.words):
             for k, number in enumerate(queue.i.p.numbers):

@@ -128,3 +128,25 @@ async def no_further_than_the_loss_allows(dut):
     await play(dut)
     await ClockCycles(dut.clk, 10 * (READS + 10) * AHEAD)
     assert around.begun == min(AHEAD, SAMPLES)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=AHEAD == 2)
+async def reads_that_are_held_up(dut):
+    """Where a network does not take its numbers, samples begin and reads leave in the clocks of
+    ``ReaderClocks``, which leaves out that few samples may be ahead of the loss."""
+    around, held = await start(dut, 0), VECTORS["held"]
+    network, begun, last, clock = held["network"], [], [], 0
+    collect(dut, 0, {name: words for name, words in STREAMS.items() if name != network})
+    ready, valid, payload = (
+        getattr(dut, f"{network}__{name}") for name in ("ready", "valid", "payload")
+    )
+    await play(dut)
+    while len(last) < SAMPLES:
+        await ReadOnly()
+        clock += int(clock > 0 or around.begun + int(dut.begun.value) > 0)
+        begun += [clock] * int(dut.begun.value)
+        moves = int(ready.value) and int(valid.value)
+        last += [clock] * (moves and int(payload.value) & 1)
+        await RisingEdge(dut.clk)
+        ready.value = int(clock + 1 not in held["clocks"])
+    assert (begun, last) == (held["begun"], held["last"])

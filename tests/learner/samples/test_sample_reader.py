@@ -10,6 +10,7 @@ from packed import packed
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from hw.learner.layouts import scalars_layout
+from hw.learner.reader_clocks import ReaderClocks
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.nn.layouts import feed_layout
@@ -103,6 +104,23 @@ def acted(config, raw):
     return {config.acts: words}, int(saturated[:, :, : config.observation].sum())
 
 
+def held_up(config, samples, rng):
+    """Clocks in which the last network takes no numbers, one by one and many in a row; and what
+    they make of a batch, counted from its first ``begun``: the clocks in which samples begin and in
+    which that network gets their last number."""
+    network, held = list(config.graph)[-1], []
+    while len(held) < 60:
+        held.append(held[-1] + 1 if held and rng.random() < 0.8 else len(held) * 3)
+    held = sorted({clock for clock in held if clock > 0})
+    clocks = ReaderClocks(config)
+    clocks.taken.extend(held)
+    begun, last = [], []
+    for _ in range(samples):
+        begun.append(clocks.last)
+        last.append(clocks.read(begun[-1])[SampleReader.last_read_of(config, network)])
+    return dict(network=network, clocks=held, begun=begun, last=last)
+
+
 @pytest.mark.parametrize("name, ahead", crossed(list(CONFIGS), (2, 6)))
 def test_play(simulate, tmp_path, name, ahead):
     config, rng = CONFIGS[name], np.random.default_rng(1)
@@ -121,6 +139,7 @@ def test_play(simulate, tmp_path, name, ahead):
     cases = dict(
         train=dict(streams=streams, memory=raw.reshape(-1).tolist(), clipped=clipped),
         act=dict(streams=actions, memory=seen.reshape(-1).tolist(), clipped=clipped_seen),
+        held=held_up(config, samples, rng),
     )
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(cases))
