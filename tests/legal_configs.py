@@ -43,8 +43,8 @@ def _formats(prefix, most):
 
 
 def _words(networks):
-    """Words of so many networks, or, seldom, None: most words break a rule and are drawn again.
-    Inputs of the first network are outputs of the second."""
+    """Words of so many networks, or, now and then, None: most words break a rule and are drawn
+    again. Inputs of the first network are outputs of the second."""
 
     def one(rng, layers):
         return [rng.choice([1, 1, 1, 2, 3, 4]) for _ in range(layers + 1)]
@@ -82,7 +82,7 @@ _LEARNER = {
 _BLOCKS = _LEARNER | {
     "learner.hidden_activation": _one_of(*ACTIVATIONS),
     "learner.lanes": _one_of(1, 1, 2),
-    "learner.multipliers": _one_of(1, 2, 3, 4),
+    "learner.multipliers": _one_of(1, 2, 3, 4, 32),
     "learner.update_units": _one_of(1, 2, 3, 512),
     "learner.arithmetic.kind": _one_of(*KINDS),
     **_formats("learner.arithmetic.weight", 27),

@@ -2,9 +2,11 @@
 ``estimate`` says, and what the paper's kernel takes."""
 
 from bench import area, row
+from bench.fa3c.alternatives import CASES
+from bench.fa3c.rounds import PAIRS
 from hw.fa3c.config import Fa3cConfig
 
-__all__ = ["BARS", "TABLE_4", "mapped", "rows"]
+__all__ = ["BARS", "OPTIONS", "TABLE_4", "mapped", "options", "rows"]
 
 #: FA3C, Table 4, for a VU9P: LUTs, registers, memory blocks of both kinds together, DSP blocks.
 TABLE_4 = {
@@ -20,6 +22,20 @@ TABLE_4 = {
 }
 #: Limits for the whole kernel.
 BARS = {"lut": 350_000, "ff": 450_000, "bram36": 200, "uram": 300, "dsp": 700}
+
+#: Kernels with other layouts of parameters and with more masters.
+OPTIONS = {
+    name: Fa3cConfig(**settings)
+    for name, settings in {
+        "one pair of 64 PEs, Alt1": CASES["one pair of 64 PEs, Alt1"],
+        "one pair of 64 PEs, Alt2": CASES["one pair of 64 PEs, Alt2"],
+        "2 pairs of 64 PEs, theta and squares apart, 4 local masters": dict(
+            global_masters=2, local_masters=4
+        ),
+        "4 pairs of 64 PEs, theta and squares apart, 8 local masters": PAIRS
+        | dict(units=("infer", "train") * 4, global_masters=2, local_masters=8),
+    }.items()
+}
 
 _TABLE = "FA3C, Table 4"
 _SHELL = f"{_TABLE}, less DDR4 controllers and PCIe DMA"
@@ -54,7 +70,7 @@ def mapped(config):
 
 def rows():
     """The list of result rows of the default kernel's resources: of the whole kernel, then of each
-    row of FA3C's Table 4, beside the paper's."""
+    row of FA3C's Table 4, beside the paper's; and those of ``options``."""
     config = Fa3cConfig()
     case = f"{len(config.units) // 2} pairs x {16 * config.lanes} PEs, Atari network"
     units = mapped(config)
@@ -64,7 +80,15 @@ def rows():
     found += area.judged("fa3c", "a3c", config, case, whole, BARS, _SOURCE)
     for unit in (*TABLE_4, _ROUND):
         found += _compared(f"{case}: {unit}", units[unit], TABLE_4.get(unit), _TABLE)
-    return found
+    return [*found, *(each for case in OPTIONS for each in options(case))]
+
+
+def options(case):
+    """The list of result rows of the kernel ``case`` of ``OPTIONS``: what it takes by its own
+    estimate, beside what yosys maps."""
+    config = OPTIONS[case]
+    whole = area.whole_of(mapped(config))
+    return area.judged("fa3c", "a3c", config, f"{case}: whole kernel", whole, {}, _SOURCE)
 
 
 def _compared(case, cells, paper, reference):

@@ -56,19 +56,25 @@ def compute_unit(config, role):
     """Resources of a compute unit of ``role``, without the queue of its gradients: of parts with an
     ``estimate``, then of lines, loops and movers."""
     parts = [each.estimate(config) for each in (PeArray, Drain, FeatureBuffer, ParameterBuffer)]
+    if config.layout == "alt1":
+        parts.append(PeArray.estimate_columns(config))
     # Each word from the line buffer to the array passes three registers; addresses in rollouts
-    # and snapshots are products.
-    rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=5)
+    # are products, and so are the rows of a task's observations.
+    rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=4 + _of_screens(config))
     if role == "infer":
         return together([*parts, rest])
     # The multiplexer between rows from the TLU and rows from memory.
     chosen = Estimate(lut=ROW_WIDTH)
-    own = {
-        "tlu": [Transpose.estimate(WIDTH, ROW), chosen],
-        "alt1": [PeArray.estimate_columns(config)],
-        "alt2": [],
-    }
-    return together([*parts, rest, *own[config.layout]])
+    transposed = [Transpose.estimate(WIDTH, ROW), chosen] if config.layout == "tlu" else []
+    return together([*parts, rest, *transposed])
+
+
+def _of_screens(config):
+    """DSP blocks of a task's count times the rows of a screen: one if the product has nine bits,
+    zeros at its end left out; yosys makes a smaller one of lookup tables."""
+    rows = config.map_rows[0]
+    odd = rows // (rows & -rows)
+    return int(odd > 1 and config.samples.bit_length() + odd.bit_length() >= 9)
 
 
 def _rounds(config):
@@ -79,10 +85,12 @@ def _rounds(config):
     memories = [(width, config.tasks) for width in lists]
     memories.append((config.steps.bit_length(), config.agents))
     blocks = sum(Ram.estimate(*each, style_of(each[1])).bram36 for each in memories)
+    # Of each unit, the place of a snapshot; and the bytes of a task's observations.
+    dsp = units + _of_screens(config)
     return [
         *shell.parts(config, buffers_of(config), A3C_STATUS).values(),
         shell.dispatcher(commands_of(config.local_masters), config, products=0),
-        Estimate(lut=3700 + 260 * units, ff=1870 + 390 * units, bram36=blocks, dsp=1 + units),
+        Estimate(lut=3700 + 260 * units, ff=1870 + 390 * units, bram36=blocks, dsp=dsp),
     ]
 
 

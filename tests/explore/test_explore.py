@@ -18,7 +18,6 @@ from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.estimate import RESOURCES, Estimate
 from hw.gae.config import GaeConfig
-from hw.learner.algorithms.registry import ALGORITHMS
 from hw.space import Space
 
 ROOT = Path(__file__).parents[2]
@@ -271,11 +270,10 @@ def test_the_usual_network_in_fixed_point():
 
 
 def test_what_was_mapped_is_near_the_estimates():
-    """Of a kernel of each design, as docs/results has them (``python -m bench explore --area``).
-    Those of learners are in ``learner/test_estimate.py``."""
+    """Of a kernel of each design, as docs/results has them (``python -m bench explore --area``)."""
     kept = json.loads((ROOT / "docs/results/explore.json").read_text())
     rows = [row for each in kept for row in each["rows"] if row["metric"].endswith("_estimate")]
-    assert {row["case"].partition(" ")[0] for row in rows} == set(DESIGNS) - set(ALGORITHMS)
+    assert {row["case"].partition(" ")[0] for row in rows} == set(DESIGNS)
     for row in rows:
         share, cells = BARS[row["metric"].removesuffix("_estimate")]
         assert row["value"] == pytest.approx(row["reference_value"], rel=share, abs=cells), row

@@ -68,6 +68,8 @@ LONG = [
 LONG += [("dqn", "chain", "fixed", 2, _OTHER), ("dqn", "small", "float32", 2, _DEEP)]
 LONG += [("dqn", "small", "float32", 1, _DEEP | _FEW)]
 LONG += [("dqn", "small", "float32", 1, _FEW | {"hidden_activation": "leaky_relu"})]
+# More super-samples are on their way to the loss than 16.
+LONG += [("ddpg", "fast", "float32", 1, {"multipliers": 64})]
 
 
 def config_of(algorithm, net, kind, lanes, options):

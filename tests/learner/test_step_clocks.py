@@ -18,7 +18,7 @@ from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps
 from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, store_clocks, train_clocks
-from hw.learner.samples.sample_reader import SampleReader
+from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.learner.stages import pace
 from hw.learner.step_clocks import acting_clocks, step_clocks
 from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
@@ -137,6 +137,14 @@ def test_words_of_another_network_hold_up_what_is_read(sizes, steps):
     assert steps == tuple(step_clocks(learner, batch).step for batch in (4 * learner.lanes, 64))
 
 
+def test_as_many_words_are_read_as_the_layers_need_in_spite_of_that():
+    """With a word a clock, the 24 words of a sample take 25 clocks, one of them for the actor's."""
+    options = dict(words=((2, 16, 1), (4, 7, 2)), arithmetic=Arithmetic(), batch=512, lanes=2)
+    learner = LearnerConfig(algorithm="ddpg", observation=8, action=2, hidden=(64,), **options)
+    assert words_a_clock(learner) == 2
+    assert pace(learner) == learner.interval == 24
+
+
 @pytest.mark.parametrize(
     "learner", [each for each in LEARNERS if each.arithmetic.saturates], ids=case_of
 )
@@ -161,6 +169,7 @@ def plain(self, samples, step):
         dict(hidden=(16,), multipliers=8, lanes=1),
         dict(algorithm="ddpg", hidden=(16, 8), multipliers=8, lanes=4, arithmetic=_FIXED),
         dict(hidden=(8, 8), multipliers=32, lanes=1, action=1),
+        dict(algorithm="ddpg", observation=8, action=4, hidden=(5, 8, 5), multipliers=32, lanes=1),
     ],
 )
 def test_samples_that_repeat_are_not_walked(options, monkeypatch):

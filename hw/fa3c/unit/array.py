@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
-from hw.estimate import Estimate
+from hw.estimate import Estimate, selector
 from hw.fa3c.config import SLOTS
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.pe import PE
@@ -113,12 +113,9 @@ class PeArray(wiring.Component):
     @staticmethod
     def estimate_columns(config):
         """Resources of what "alt1" adds: for each bit of each PE's next word a choice between the
-        row's and the lane's, which is one of 16 / lanes words: four of them take a lookup table of
-        six inputs. Yosys copies a choice among 16 words to every PE, those among fewer not."""
-        chunks = ROW // config.lanes
-        words = -(-chunks // 4)
-        each = words if chunks == ROW else 1
-        return Estimate(lut=config.lanes * (ROW_WIDTH * each + ROW + WIDTH * words))
+        row's and the lane's, which is one of 16 / lanes words."""
+        own = WIDTH * selector(ROW // config.lanes)
+        return Estimate(lut=config.lanes * (ROW_WIDTH + ROW + own))
 
     def elaborate(self, platform):
         m = Module()
@@ -156,9 +153,28 @@ class PeArray(wiring.Component):
         words, load = [self.row.word_select(r, WIDTH) for r in range(ROW)], self.load[lane]
         if self.config.layout != "alt1":
             return [(word, load) for word in words]
-        own = Signal(WIDTH, name=f"own_{lane}")  # the word for a PE of this lane
-        m.d.comb += own.eq(Array(words[lane :: self.config.lanes])[self.chunk])
+        # The word for a PE of this lane.
+        m.submodules[f"own_{lane}"] = own = _Choice(len(words) // self.config.lanes)
+        m.d.comb += [own.words.eq(Cat(words[lane :: self.config.lanes])), own.place.eq(self.chunk)]
         return [
-            (Mux(self.columns, own, word), load & (~self.columns | (self.column == r)))
+            (Mux(self.columns, own.word, word), load & (~self.columns | (self.column == r)))
             for r, word in enumerate(words)
         ]
+
+
+class _Choice(wiring.Component):
+    """One of ``count`` words, ``words[place]``. It is a module so that a mapper, which goes module
+    by module, makes the choice once, and not at each PE that takes the word.
+
+    words : In, place : In
+    word : Out(32)
+    """
+
+    def __init__(self, count):
+        members = {"words": In(data.ArrayLayout(WIDTH, count)), "place": In(range(max(2, count)))}
+        super().__init__({**members, "word": Out(WIDTH)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.word.eq(self.words[self.place])
+        return m

@@ -109,7 +109,8 @@ def held_up(config, samples, rng):
     they make of a batch, counted from its first ``begun``: the clocks in which samples begin and in
     which that network gets their last number."""
     network, held = list(config.graph)[-1], []
-    while len(held) < 60:
+    reads = samples * (SampleReader.last_read_of(config) + 1)
+    while len(held) < reads // 2:
         held.append(held[-1] + 1 if held and rng.random() < 0.8 else len(held) * 3)
     held = sorted({clock for clock in held if clock > 0})
     clocks = ReaderClocks(config)
