@@ -97,9 +97,27 @@ def test_slots_of_kernels_that_have_been_mapped(name, slots):
     assert slots_of(MAPPED[name][0].learner) == slots
 
 
+#: The layers of this kernel take 3 clocks for a sample, and reading one takes 12.
+READ = learner(
+    (20, 3, 2),
+    1,
+    multipliers=64,
+    double=False,
+    optimizer="sgd",
+    arithmetic=Arithmetic(kind="fixed"),
+)
+
+
+def test_where_reading_is_the_slowest():
+    """Clocks that the long test holds to the simulated kernel."""
+    assert a_sample(READ) == pace(READ) == SampleReader.interval_of(READ) == 12
+    assert [step_clocks(READ, batch).step for batch in (4, 64)] == [177, 897]
+
+
 @pytest.mark.long
-def test_clocks_of_a_kernel_that_waited_for_a_slot():
-    for (part, metric), (measured, formula) in measure(TIGHT[0]).items():
+@pytest.mark.parametrize("config", [TIGHT[0], READ], ids=case_of)
+def test_clocks_of_kernels_by_formula(config):
+    for (part, metric), (measured, formula) in measure(config).items():
         assert measured == formula, (part, metric)
 
 
