@@ -23,7 +23,7 @@ class ReaderClocks:
         self.latency, self.ahead = SampleReader.latency_of(config), SampleReader.AHEAD
         self.last = 1  # the clock of the last read, in which the next sample may begin
         # Of the last reads, as many as decide about the next one: where they were, and left.
-        self.read_in, self.left = (deque(maxlen=self.ahead + self.latency) for _ in range(2))
+        self.read_in, self.left = (deque(maxlen=self.ahead + self.latency - 1) for _ in range(2))
         # Clocks in which a layer takes a word of another network, and so nothing of the reader.
         self.taken = deque()
 
