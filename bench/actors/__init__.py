@@ -39,7 +39,7 @@ def rows(area=False, options=None):
 
 
 def _start(name, began, calm):
-    started = round(time.perf_counter() - began, 2) if calm else processes.NOT_QUIET
+    started = round(time.perf_counter() - began, 4) if calm else processes.NOT_QUIET
     return row("actors", name, "start_s", started, "s", source=_SOURCE)
 
 
