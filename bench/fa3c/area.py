@@ -23,12 +23,11 @@ TABLE_4 = {
 #: Limits for the whole kernel.
 BARS = {"lut": 350_000, "ff": 450_000, "bram36": 200, "uram": 300, "dsp": 700}
 
-#: Kernels with other layouts of parameters and with more masters.
+#: A pair with each layout of parameters, and kernels with more masters.
 OPTIONS = {
     name: Fa3cConfig(**settings)
     for name, settings in {
-        "one pair of 64 PEs, Alt1": CASES["one pair of 64 PEs, Alt1"],
-        "one pair of 64 PEs, Alt2": CASES["one pair of 64 PEs, Alt2"],
+        **{name: CASES[name] for name in CASES if name.startswith("one pair")},
         "2 pairs of 64 PEs, theta and squares apart, 4 local masters": dict(
             global_masters=2, local_masters=4
         ),
