@@ -122,6 +122,15 @@ def held_up(config, samples, rng):
     return dict(network=network, clocks=held, begun=begun, last=last)
 
 
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_a_read_in_every_clock(config):
+    """As the bench has it: a sample begins in the clock of the last read of the one before."""
+    clocks, reads = ReaderClocks(config), SampleReader.last_read_of(config) + 1
+    left = [clock for _ in range(3) for clock in clocks.read(clocks.last)]
+    first = 2 + SampleReader.latency_of(config)
+    assert left == list(range(first, first + 3 * reads)) and clocks.last == 1 + 3 * reads
+
+
 @pytest.mark.parametrize("name, ahead", crossed(list(CONFIGS), (2, 6)))
 def test_play(simulate, tmp_path, name, ahead):
     config, rng = CONFIGS[name], np.random.default_rng(1)
