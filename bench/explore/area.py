@@ -1,7 +1,7 @@
 """Estimates of kernels that the search proposes, beside what yosys maps.
 
-No number of an estimate was made from these kernels: they are points on the front, chosen by their
-size alone.
+No number of an estimate was made from these kernels, but that which products of small screens in
+``a3c`` take no DSP blocks: they are points on the front, chosen by their size alone.
 """
 
 import boards

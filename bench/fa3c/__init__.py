@@ -9,7 +9,7 @@ __all__ = ["rows"]
 
 def rows(area=False):
     """The list of all rows of this bench, which takes half an hour on one core. If ``area``, also
-    what yosys maps, which takes another quarter of an hour."""
+    what yosys maps, which takes another half an hour."""
     parts = (passes, rounds, alternatives, sharing, banks, card, platform)
     measured = [each for part in parts for each in part.rows()]
     return [*measured, *(area_rows.rows() if area else [])]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from hw.arith.float32.format import WIDTH
-from hw.estimate import Estimate, together
+from hw.estimate import Estimate, products, together
 from hw.fa3c.commands import buffers_of, commands_of
 from hw.fa3c.config import SLOTS
 from hw.fa3c.layouts import queued_task, updating_task
@@ -74,7 +74,7 @@ def _of_screens(config):
     zeros at its end left out; yosys makes a smaller one of lookup tables."""
     rows = config.map_rows[0]
     odd = rows // (rows & -rows)
-    return int(odd > 1 and config.samples.bit_length() + odd.bit_length() >= 9)
+    return products(rows) * (config.samples.bit_length() + odd.bit_length() >= 9)
 
 
 def _rounds(config):

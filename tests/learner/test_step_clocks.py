@@ -30,7 +30,7 @@ QUICK = [config_of(*case) for case in CASES]
 
 
 #: DDPG's critic takes words of the actor in clocks in which the reader, the slowest unit of these,
-#: has to wait. With the last two, more words come at a time than is read ahead.
+#: has to wait. With the last one, more words come at a time than is read ahead.
 HELD_UP = {
     (9, (4,), 3, "fixed", 2): (238, 459),
     (12, (6, 6), 3, "float32", 2): (566, 856),

@@ -97,7 +97,7 @@ class ActivationBuffer(wiring.Component):
         self.config, self.shape, self.slots = config, shape, slots
         self.groups, self.backward_groups = groups, backward_groups
         self.feed_count, self.chain_groups = feed, tuple(chain)
-        self.chain_words = -(-(shape.joined if feed else shape.inputs) // shape.input_word)
+        self.chain_words = shape.joined_words if feed else -(-shape.inputs // shape.input_word)
         self._own = own
         self._numbers = shape.input_word if feed == 0 else 1  # of a memory
         self._banks, self._rows = self.banks_of(shape, feed)

@@ -69,12 +69,17 @@ class BlockShape(ConfigBase):
 
     @property
     def _words(self):
-        return self.joined_word + -(-self.joined // self.input_word)
+        return self.joined_word + self.joined_words
 
     @property
     def joined_word(self):
         """The input word that begins with the first of the ``joined`` inputs."""
         return -(-(self.inputs - self.joined) // self.input_word)
+
+    @property
+    def joined_words(self):
+        """Input words of the ``joined`` inputs."""
+        return -(-self.joined // self.input_word)
 
     @property
     def input_words(self):

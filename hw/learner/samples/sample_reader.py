@@ -31,19 +31,15 @@ def _end(config):
 
 def words_a_clock(config):
     """How many words of an experience the reader reads in a clock: the least of 1, 2 and 4 with
-    which reading a sample takes no longer than the slowest layer, or 4, a whole granule. Reading
-    waits in the clocks of ``_joined``."""
-    for count in (1, 2):
-        if _end(config) // count + 1 + _joined(config) <= config.interval:
-            return count
-    return WORDS
+    which reading a sample takes no longer than the slowest layer, or 4, a whole granule."""
+    return next((count for count in (1, 2) if _clocks(config, count) <= config.interval), WORDS)
 
 
-def _joined(config):
-    """Clocks of a sample in which a layer takes a word of another network, DDPG's critic one of the
-    actor's last layer, and so no numbers of an experience."""
-    first = (layers[0] for layers in config.networks.values())
-    return sum(-(-layer.joined // layer.input_word) for layer in first)
+def _clocks(config, count):
+    """Clocks of an experience: its reads of ``count`` words, and those in which a layer takes a
+    word of another network, DDPG's critic one of the actor's last layer, and so no numbers."""
+    joined = sum(layers[0].joined_words for layers in config.networks.values())
+    return _end(config) // count + 1 + joined
 
 
 def _last_fed(config, name):
@@ -136,10 +132,10 @@ class SampleReader(wiring.Component):
         last = config.observation - 1 if acting else last
         return last // words_a_clock(config)
 
-    @classmethod
-    def interval_of(cls, config):
+    @staticmethod
+    def interval_of(config):
         """Clocks from one experience to the next, at least, where nothing else is slower."""
-        return cls.last_read_of(config) + 1 + _joined(config)
+        return _clocks(config, words_a_clock(config))
 
     @staticmethod
     def latency_of(config):
