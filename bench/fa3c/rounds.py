@@ -24,6 +24,7 @@ __all__ = [
     "kernel",
     "measure",
     "rows",
+    "worked_out",
     "worked_out_ips",
 ]
 
@@ -174,10 +175,10 @@ def rows():
             row("fa3c", case, "rmsprop_extra_cycles", extra, "cycles", reference="at most",
                 reference_value=3000, source="status: last update after the last gradient row")
         )  # fmt: skip
-    return result + _worked_out()
+    return result + worked_out()
 
 
-def _worked_out():
+def worked_out():
     """Rows computed by ``round_clocks``, which is right to half a percent."""
     result, source = [], "worked out, hw.fa3c.round_clocks, at 180 MHz"
     for case, settings in CASES.items():

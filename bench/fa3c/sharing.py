@@ -8,7 +8,7 @@ from hw.fa3c.config import SLOTS, Fa3cConfig
 from hw.fa3c.period_clocks import period_clocks
 from hw.fa3c.sharing import SHARINGS, schedule_of
 
-__all__ = ["AGENTS", "MEASURED", "rows", "settings_of"]
+__all__ = ["AGENTS", "MEASURED", "rows", "settings_of", "worked_out"]
 
 #: Numbers of agents; the sharing and number that are measured, on the kernel of Figure 10.
 AGENTS, MEASURED = (1, 4, 16), ("ga3c", 4)
@@ -26,23 +26,39 @@ def settings_of(sharing, agents):
 
 
 def rows():
-    """The list of rows of each sharing and number of agents: inferences a second (ips), by formula,
-    and measured where ``MEASURED`` says so; and the steps of a rollout."""
+    """The list of rows of ``worked_out``, and inferences a second as measured with the sharing and
+    the number of agents in ``MEASURED``, beside the formula's."""
+    sharing, agents = MEASURED
+    settings, schedule, ips = _worked_out(sharing, agents)
+    found = measure_different(kernel(**settings), agents, sharing)
+    measured = ips_of(found.agents, found.clocks, schedule.steps)
+    return [
+        *worked_out(),
+        row("fa3c", _case(sharing, schedule, agents), "ips", measured, "1/s",
+            reference=_WORKED_OUT, reference_value=ips, source=_SOURCE),
+    ]  # fmt: skip
+
+
+def worked_out():
+    """The list of rows ips, inferences a second by formula, of each sharing and number of agents;
+    a case names the steps of its rollouts."""
     result = []
     for sharing in SHARINGS:
         for agents in AGENTS:
-            settings = settings_of(sharing, agents)
-            config = Fa3cConfig(**settings)
-            schedule = schedule_of(config, agents, sharing=sharing)
-            clocks = sum(period_clocks(config, schedule))
-            ips = ips_of(schedule.active, clocks, schedule.steps)
-            case = f"{_PAIR}, {sharing}, {agents} agents, {schedule.steps} steps"
+            _, schedule, ips = _worked_out(sharing, agents)
+            case = _case(sharing, schedule, agents)
             result.append(row("fa3c", case, "ips", ips, "1/s", source=_WORKED_OUT))
-            if (sharing, agents) == MEASURED:
-                found = measure_different(kernel(**settings), agents, sharing)
-                measured = ips_of(found.agents, found.clocks, schedule.steps)
-                result.append(
-                    row("fa3c", case, "ips", measured, "1/s", reference=_WORKED_OUT,
-                        reference_value=ips, source=_SOURCE)
-                )  # fmt: skip
     return result
+
+
+def _worked_out(sharing, agents):
+    """``(settings, schedule, inferences a second by formula)``."""
+    settings = settings_of(sharing, agents)
+    config = Fa3cConfig(**settings)
+    schedule = schedule_of(config, agents, sharing=sharing)
+    clocks = sum(period_clocks(config, schedule))
+    return settings, schedule, ips_of(schedule.active, clocks, schedule.steps)
+
+
+def _case(sharing, schedule, agents):
+    return f"{_PAIR}, {sharing}, {agents} agents, {schedule.steps} steps"
