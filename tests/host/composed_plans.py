@@ -2,9 +2,12 @@
 
 from typer.testing import CliRunner
 
+import host.commands.composed as composed
 from host.commands.app import app
 from host.commands.exits import report
 from host.compose.profile import Profile
+
+__all__ = ["DQN", "fast", "invoke", "unmeasured"]
 
 DQN = ["dqn", "--env", "CartPole-v1"]
 
@@ -29,3 +32,21 @@ def fast(plans, card="model", board="u200", launches=400):
         )
         for k, (name, (each, _)) in enumerate(plans.items())
     }  # fmt: skip
+
+
+def unmeasured(monkeypatch):
+    """Nothing is trained, timed or drawn; the list of the plans that were measured."""
+    names = []
+
+    def told(plans, **options):
+        names.extend(plans)
+        assert options["launches"] in (400, 7)
+        return fast(plans, **options)
+
+    alone = {"sample_us": 20.0, "insert_us": 5.0, "update_us": 10.0}
+    monkeypatch.setattr(composed.profile, "measured", told)
+    monkeypatch.setattr(composed.primitives, "memory_us", lambda task, inserts: dict(alone))
+    monkeypatch.setattr(composed.primitives, "learner_us", lambda task, device: 300.0)
+    monkeypatch.setattr(composed.power, "meters", dict)
+    monkeypatch.setattr("host.commands.composed.drawn_plans", lambda task, found: b"picture")
+    return names
