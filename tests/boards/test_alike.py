@@ -9,7 +9,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from boards.alike import Alike
-from boards.area import Module, SynthesisError, count, grouped, modules, total
+from boards.area import FAMILIES, Module, SynthesisError, count, grouped, modules, total
+from boards.mapping import mapping
 from hw.verilog import to_verilog
 
 
@@ -131,6 +132,33 @@ def test_parts_that_were_mapped_are_not_mapped_again(verilog, tmp_path, monkeypa
     monkeypatch.setattr("boards.mapping._KNOWN", "other commands {0}")
     modules(verilog, "top", work=tmp_path)
     assert ran[4:] == ["part0", "part1"], "what other commands have written is not taken"
+
+
+def test_what_other_passes_have_written_is_not_taken(verilog, tmp_path, monkeypatch):
+    """One Verilog is mapped to each family, packed or not, flattened or not, at once or in parts;
+    the second time each finds its own."""
+    monkeypatch.setattr("boards.mapping._PART", 2)
+    ran = []
+
+    def yosys(top, script, folder, progress):
+        ran.append(script)
+        for file in re.findall(r"-o (\S+)", script):
+            (folder / file).write_text(str(len(ran)))
+
+    monkeypatch.setattr("boards.mapping.yosys", yosys)
+    keys = [
+        (passes, tmp_path, print, names)
+        for both in FAMILIES.values()
+        for passes, names in ((both[0], ()), (both[1], ()), (both[1], tuple("abcd")))
+    ]
+
+    def written():
+        folders = (mapping(verilog, "top", *key) for key in keys)
+        return [(folder / "stat0.json").read_text() for folder in folders]
+
+    first, runs = written(), len(ran)
+    assert len(set(first)) == len(keys) == 9 and runs > 9
+    assert written() == first and len(ran) == runs
 
 
 def test_what_drives_nothing_is_not_restored(verilog):

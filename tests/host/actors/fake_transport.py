@@ -1,5 +1,7 @@
 """A transport without processes: answers come when a test says so, on a clock of its own."""
 
+import math
+
 from host.actors.messages import Loss, Lost
 
 __all__ = ["FakeTransport", "Worker"]
@@ -21,10 +23,11 @@ class Worker:
 
 
 class FakeTransport:
-    """Makes Workers; ``now`` is the time, which passes while nobody answers."""
+    """Makes Workers. ``now`` is the time, which passes while nobody answers; an answer is ready
+    ``seconds`` after its call."""
 
     def __init__(self):
-        self.now, self.made = 0.0, []
+        self.now, self.seconds, self.made = 0.0, 0.0, []
 
     def clock(self):
         return self.now
@@ -34,16 +37,17 @@ class FakeTransport:
         return self.made[-1]
 
     def call(self, worker, method, *arguments):
-        return [worker.reply(method, arguments)]
+        answer = worker.reply(method, arguments)
+        return answer, math.inf if answer == "silent" else self.now + self.seconds
 
     def ready(self, tickets, timeout):
-        found = [k for k, ticket in enumerate(tickets) if ticket[0] != "silent"]
-        if not found:
-            self.now += max(timeout, 0.01)
-        return found
+        first = min(at for _, at in tickets)
+        if first > self.now:
+            self.now = min(first, self.now + max(timeout, 0.01))
+        return [k for k, (_, at) in enumerate(tickets) if at <= self.now]
 
     def answer(self, ticket):
-        [answer] = ticket
+        answer, _ = ticket
         if isinstance(answer, Loss):
             raise Lost(answer)
         return answer

@@ -95,6 +95,32 @@ def test_the_limit_counts_from_the_first_of_two():
     assert pool.receive() == [(0, None)] and transport.now < 3.1, "and no longer than that"
 
 
+def test_idle_time_does_not_count():
+    """During an evaluation nobody is asked; the next call has the whole limit."""
+    pool, transport, lines = made(1, strikes={(0, 0): {3: SILENT}})
+    pool.start()
+    transport.seconds = 4.5
+    for turn in range(2):  # idle since the start, then since an answer
+        transport.now += 1000.0
+        pool.call(0, "step", turn)
+        assert pool.receive() == [(0, ("step", turn))] and not lines
+    transport.now += 1000.0
+    called = transport.now
+    pool.call(0, "step")
+    assert pool.receive() == [(0, None)] and 5.0 <= transport.now - called < 6.5
+
+
+def test_idle_time_does_not_raise_the_limit():
+    pool, transport, _ = made(1, limit=None)
+    pool.start()
+    transport.seconds = 2.0
+    for _ in range(3):
+        transport.now += 1000.0
+        pool.call(0, "step")
+        pool.receive()
+    assert pool.limit == 60.0
+
+
 def test_the_limit_follows_the_answers():
     pool, transport, _ = made(1, limit=None)
     pool.start()

@@ -85,3 +85,16 @@ def test_what_no_profile_has_is_unknown():
     assert borrowed(cuda, PLANS, only) is None  # no gradient step on cuda
     whole = {each.name: profile() for each in (tree, card, gpu)}
     assert borrowed(both, PLANS, whole) is None  # a card that learns does all in one launch
+
+
+@pytest.mark.parametrize("rm", ["cpu", "card"])
+def test_a_memory_beside_a_learner_on_the_card_is_another(rm):
+    """The host's side of launches that also learn is not the time of a memory."""
+    other_rm = "cpu" if rm == "card" else "card"
+    learner, other = Plan(other_rm, "cpu", "none"), Plan(rm, "cuda", "none")
+    plan, beside = Plan(rm, "cpu", "none"), Plan(rm, "card", "dqn")
+    plans = [beside, learner, plan, other]
+    profiles = {beside.name: profile(memory=5.0), learner.name: profile()}
+    assert borrowed(plan, plans, profiles) is None
+    profiles[other.name] = profile(memory=30.0)
+    assert borrowed(plan, plans, profiles)["memory"] == 30.0

@@ -11,6 +11,8 @@ from host.compose.plans import Plan
 from host.compose.profile import Profile
 from host.compose.search import compose
 from hw.errors import UsageError
+from hw.learner.config import LearnerConfig
+from hw.learner.parameters.parameter_image import set_bytes
 
 TASK = SimpleNamespace(family="replay", batch=32, words=12)
 SIZES = Sizes(batch=32, inserts=32, words=12)
@@ -96,6 +98,25 @@ def test_a_learner_on_the_card_gets_batches(clocks):
     profiles = PROFILES | {SENT.name: profile(80.0, 500.0, 0.0)}
     [sent] = found([SENT], "cpu", "card", clock=250.0, profiles=profiles).candidates
     assert sent.iteration.launch == pytest.approx(2 + (64 * 52 + 64 * 4) / 10_000)
+
+
+@pytest.mark.parametrize("rm", ["cpu", "card"])
+def test_weights_come_back_every_weights_interval_launches(rm, clocks, monkeypatch):
+    """To a policy on the cpu; a launch bears its share of them."""
+    learner = LearnerConfig(hidden=(8,))
+    kernel = SimpleNamespace(learner=learner)
+    monkeypatch.setattr("host.compose.search.kernel_config", lambda *_: kernel)
+
+    def launch_us(**config):
+        plan = Plan(rm, "card", "dqn", config=SimpleNamespace(**config))
+        profiles = {plan.name: PROFILES[BOTH.name]}
+        [one] = found([plan], "cpu", "card", clock=250.0, profiles=profiles).candidates
+        return one.iteration.launch
+
+    never = launch_us(act="card", weights_interval=1)
+    for interval in (1, 4):
+        weights = (launch_us(act="cpu", weights_interval=interval) - never) * 10_000
+        assert weights == pytest.approx(set_bytes(learner) / interval) and weights > 0
 
 
 def test_efficiency_is_another_choice(clocks):
