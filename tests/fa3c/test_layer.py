@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fa3c.networks import NETWORKS, observations, random_networks, theta
+from fa3c.networks import NETWORKS, network, observations, random_networks, theta
 from fa3c.plan_walk import Walk
 
-from hw.fa3c.config import SLOTS, Fa3cConfig
+from hw.fa3c.config import LINE_ROWS, SLOTS, Fa3cConfig
 from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.rows import ROW, ROW_BYTES
@@ -110,6 +110,17 @@ def test_random_networks(seed):
         count = int(rng.integers(1, config.samples + 1))
         errors = rng.standard_normal((count, config.map_rows[-1] * ROW)).astype(np.float32)
         check(config, theta(config, rng), observations(config, rng, count), errors)
+
+
+@pytest.mark.parametrize("width, joined", [(16, 2), (17, 1)])
+def test_joined_tap_rows_fit_the_line_buffer(width, joined):
+    """A line of ``width`` rows and 4 chunks: two lines fill the buffer, or are more than it has."""
+    first = dict(height=4, width=width, channels=16, convolutions=((1, 4, 1),), hidden=())
+    config, rng = network(**first, lanes=16, binary32=True), np.random.default_rng(3)
+    (plan,) = (each for each in training_passes(config) if each.layer == 0)
+    assert plan.fill.counts[5] == joined * width <= LINE_ROWS
+    errors = rng.standard_normal((2, config.map_rows[-1] * ROW)).astype(np.float32)
+    check(config, theta(config, rng), observations(config, rng, 2), errors)
 
 
 @pytest.mark.long
