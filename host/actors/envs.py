@@ -102,6 +102,8 @@ class ActorEnvs(VectorEnv):
     like : a vector environment of one such environment, from which the spaces are
     """
 
+    own_final_obs = True  # the actor's are (host.collect.border.enclose)
+
     def __init__(self, hosts, group, size, like):
         self._hosts, self._group, self.num_envs = hosts, group, size
         self.metadata, self.spec = like.metadata, like.spec

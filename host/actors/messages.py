@@ -16,7 +16,7 @@ _STEPS, _BYTES = 64, 8 << 20
 KINDS = {
     "killed": "its process was killed",
     "node": "its machine has died",
-    "raised": "its environment raised an error",
+    "raised": "its environment failed",
     "algo": "its algorithm could not be imported",
     "env": "its environment could not be made",
     "hung": "it gave no answer in time",

@@ -4,6 +4,7 @@ An actor that is lost is replaced by a new one with new seeds: one with the old 
 same episodes again.
 """
 
+import re
 import statistics
 import time
 from collections import Counter, deque
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from host.actors.messages import KINDS, Loss, Lost
 from hw.errors import Failure, UsageError
 
-__all__ = ["ActorsFailed", "EnvironmentFailed", "Pool"]
+__all__ = ["ActorsFailed", "Pool", "Raised"]
 
 #: Seconds for the first answer of an actor: at the start of the run, and of one that replaces
 #: another, for which its machine must have space.
@@ -22,6 +23,8 @@ _START_S, _REPLACED_S = 60.0, 30.0
 _LEAST_S, _TIMES = 60.0, 20
 #: So many losses with the same error of an environment end the run.
 _SAME = 3
+#: Numbers of an error's text that tell where it was raised: equal errors differ in them.
+_PLACE = re.compile(r"\b(environment|number|step) \d+(, \d+)*")
 #: Losses of the whole run, for each actor.
 _EACH = 3
 #: Longest wait without a look at the limits and, in Python, at signals.
@@ -29,12 +32,13 @@ _LOOK_S = 1.0
 
 
 class ActorsFailed(Failure):
-    """Too many actors were lost. The run is between two launches then, and can be saved."""
+    """Too many actors were lost, or their environments raise the same error again and again, whose
+    traceback is in ``__cause__`` then, a Raised. The run is between two launches, and can be
+    saved."""
 
 
-class EnvironmentFailed(RuntimeError):
-    """The environments of actors raise the same error again and again: it is a bug of theirs. The
-    run is between two launches then, and can be saved."""
+class Raised(Exception):
+    """An error in another process; its text is the traceback."""
 
 
 @dataclass
@@ -261,9 +265,12 @@ class Pool:
         """The exception that ends the run for this loss; None if the actor is replaced."""
         what = f"actor {place.index} was lost ({_what(loss)})"
         if loss.traceback:
-            self._texts[loss.text] += 1
-            if self._texts[loss.text] >= _SAME or self._fixed:
-                return EnvironmentFailed(f"{what}\n{loss.traceback}")
+            same = _PLACE.sub(r"\1", loss.text)
+            self._texts[same] += 1
+            if self._texts[same] >= _SAME or self._fixed:
+                end = ActorsFailed(what)
+                end.__cause__ = Raised(f"\n{loss.traceback}")
+                return end
         if self._fixed:
             return ActorsFailed(f"{what}, and with actor_order fixed none is replaced")
         if place.losses > self._losses:

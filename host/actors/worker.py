@@ -15,6 +15,7 @@ from host.collect.environment import make_envs
 from host.collect.nstep import NStep
 from host.collect.rollout import RolloutCollector
 from host.collect.spec import Spec
+from hw.errors import RlfabricError
 
 __all__ = ["CollectingWorker", "SteppingWorker", "worker_of"]
 
@@ -58,7 +59,9 @@ class _Worker:
 
     def _lost(self, error, kind="raised"):
         """The Loss by an exception of the environments, which are closed."""
-        text = traceback.format_exception_only(error)[-1].strip()
+        text = str(error)
+        if not isinstance(error, RlfabricError):
+            text = traceback.format_exception_only(error)[-1].strip()
         where = "".join(traceback.format_exception(error))
         with suppress(Exception):  # environments that have failed may fail once more
             self.close()

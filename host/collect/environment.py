@@ -2,7 +2,9 @@
 
 import dataclasses
 import warnings
+from collections.abc import Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -11,11 +13,12 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import FlattenObservation
 from numpy.typing import ArrayLike, NDArray
 
+from host.collect.border import PASSED, enclose, failed, received
 from host.collect.environment_id import find_spec, missing_packages
 from host.collect.minatar import MinAtarEnv, is_minatar
 from host.collect.pixels import AtariEnvs, is_atari
 from host.collect.spec import Spec
-from hw.errors import UsageError
+from hw.errors import RlfabricError, UsageError
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
 
@@ -24,6 +27,7 @@ __all__ += ["has_continuous_actions", "has_images"]
 
 #: largest experience in the replay memory
 _RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
+_FLOAT64, _BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
 
 class FlattenedImages(UserWarning):
@@ -49,7 +53,8 @@ def make_envs(env, count, algorithm, render_mode=None):
         As in gymnasium.
 
     ValueError if the id is unknown, the algorithm does not take the action space, observations are
-    not numbers, an experience is too large to be stored, or a package is not installed.
+    not numbers, an experience is too large to be stored, or a package is not installed;
+    EnvironmentFailed if the environment raises an error when it is made.
     """
     spec = find_spec(env)
     how = {} if render_mode is None else {"render_mode": render_mode}
@@ -75,17 +80,23 @@ def make_envs(env, count, algorithm, render_mode=None):
     except ValueError:
         envs.close()
         raise
+    enclose(envs)
     return envs
 
 
 @contextmanager
 def _installed(env):
-    """ValueError if a package of ``env`` is not installed."""
+    """ValueError if a package of ``env`` is not installed, EnvironmentFailed if it cannot be made
+    for another reason."""
     try:
         yield
     except gymnasium.error.DependencyNotInstalled as error:
         cure = missing_packages(env, error)
         raise UsageError(f"env must have its packages installed, not {env!r} ({cure})") from error
+    except RlfabricError:
+        raise
+    except Exception as error:
+        raise failed(error, f"env {env}", "when it was made") from error
 
 
 def has_continuous_actions(env):
@@ -164,6 +175,10 @@ class Actor:
     episode, and the final observation is in ``final_obs``. In NEXT_STEP, the step's observation is
     the final one, and the next step only resets. In DISABLED, the actor resets the environment.
 
+    Arrays of the environments are copied and checked (``host.collect.border``), so an environment
+    may write all its observations into one array. The environments of a SyncVectorEnv are wrapped
+    in place, each in a Border.
+
     Parameters
     ----------
     envs : gymnasium.vector.VectorEnv
@@ -185,19 +200,31 @@ class Actor:
         self._beside = hasattr(envs, "step_async")
         spec = Spec.of(envs)
         self._applied, self._dtype = spec.applied, np.dtype(spec.dtype)
+        self._rows = (envs.num_envs,)
+        self._shape = (envs.num_envs, *spec.shape)
+        self._own_final_obs = enclose(envs)
         self._resetting = np.zeros(envs.num_envs, bool)
         self._return = np.zeros(envs.num_envs)
         self._length = np.zeros(envs.num_envs, np.int64)
-        obs, _ = envs.reset(seed=seed)
-        self.obs = np.asarray(obs, self._dtype)
-        self._check("observations", self.obs)
+        self.obs = self._reset(seed=seed)
 
     def begin(self, action: ArrayLike) -> None:
         """Begins a step, whose results ``end`` returns; ``action`` is as for ``step``. Environments
         with ``step_async`` run from now on, beside their caller; others run inside ``end``."""
         self._action = np.asarray(action)
+        if self._action.shape[:1] != self._rows:
+            raise UsageError(
+                f"action must have a row for each of {self._rows[0]} environments, not the shape "
+                f"{list(self._action.shape)}"
+            )
+        self._taken = self._applied(self._action)
         if self._beside:
-            self.envs.step_async(self._applied(self._action))
+            try:
+                self.envs.step_async(self._taken)
+            except PASSED:
+                raise
+            except Exception as error:
+                raise failed(error, "envs", "step_async") from error
 
     def step(self, action: ArrayLike) -> tuple[Transitions, list[tuple[float, int]]]:
         """Applies actions to all environments: integers [env_count] counted from 0; or numbers
@@ -210,8 +237,10 @@ class Actor:
             Return and length of each episode that ended with this step, in the order of the
             environments.
 
-        ValueError if an observation or a reward is infinite or NaN: all parameters of an agent that
-        learned from it would become NaN.
+        UsageError for actions that are not in the action space, and for results that are not of the
+        declared shape, or not finite: all parameters of an agent that learned from them would
+        become NaN. EnvironmentFailed, whose ``__cause__`` is the error, if an environment raises
+        one.
         """
         self.begin(action)
         return self.end()
@@ -219,26 +248,33 @@ class Actor:
     def end(self) -> tuple[Transitions, list[tuple[float, int]]]:
         """Returns the results of the step that was begun, as ``step`` does."""
         action = self._action
-        taken = self.envs.step_wait() if self._beside else self.envs.step(self._applied(action))
-        obs, reward, terminated, truncated, info = taken
-        obs = np.asarray(obs, self._dtype)
-        valid, ended = ~self._resetting, np.logical_or(terminated, truncated)
-        next_obs = obs
+        try:
+            taken = self.envs.step_wait() if self._beside else self.envs.step(self._taken)
+            given, reward, terminated, truncated, info = taken
+        except PASSED:
+            raise
+        except Exception as error:
+            raise failed(error, "envs", "step") from error
+        terminated = received(terminated, "terminated", _BOOL, self._rows, self._at, True)
+        truncated = received(truncated, "truncated", _BOOL, self._rows, self._at, True)
+        reward = received(reward, "rewards", _FLOAT64, self._rows, self._at, True)
+        if type(info) is not dict and not isinstance(info, Mapping):
+            raise UsageError(f"envs must give an info that is a dict, not {info!r}")
+        valid, ended = ~self._resetting, terminated | truncated
+        which = ended.nonzero()[0]
+        fresh = self._resetting if self.mode == AutoresetMode.NEXT_STEP else ended
+        seen_at = partial(self._at, fresh=None if self.mode == AutoresetMode.DISABLED else fresh)
+        obs = next_obs = received(given, "observations", self._dtype, self._shape, seen_at)
         if self.mode == AutoresetMode.NEXT_STEP:
             self._resetting = ended
-        elif ended.any():
+        elif which.size:
             next_obs = obs.copy()
             if self.mode == AutoresetMode.SAME_STEP:
-                for i in np.flatnonzero(ended):
-                    next_obs[i] = info["final_obs"][i]
+                cut = truncated & ~terminated
+                for i in which:
+                    next_obs[i] = self._final(info, i, given, obs, cut[i])
             else:
-                fresh, _ = self.envs.reset(options={"reset_mask": ended})
-                obs = obs.copy()
-                obs[ended] = np.asarray(fresh, self._dtype)[ended]
-        self._check("observations", next_obs)
-        self._check("rewards", reward)
-        if ended.any():
-            self._check("observations", obs)
+                obs[which] = self._reset(which, options={"reset_mask": ended})
         restarted = bool(info.get("restarted", False))
         if restarted:
             valid = np.zeros_like(valid)
@@ -248,17 +284,70 @@ class Actor:
         self.obs = obs
         self._return += np.where(valid, reward, 0)
         self._length += valid
-        episodes = [(float(self._return[i]), int(self._length[i])) for i in np.flatnonzero(ended)]
-        self._return[ended] = 0
-        self._length[ended] = 0
+        if not which.size:
+            return transitions, []
+        episodes = [(float(self._return[i]), int(self._length[i])) for i in which]
+        self._return[which] = 0
+        self._length[which] = 0
         return transitions, episodes
 
-    def _check(self, name, values):
-        if values.dtype == np.uint8 or np.isfinite(values).all():
-            return
-        place = tuple(np.argwhere(~np.isfinite(values))[0].tolist())
-        number = f"number {place[1]}, " if len(place) > 1 else ""
-        raise UsageError(
-            f"env must give finite {name}, not {values[place]} (environment {place[0]}, {number}"
-            f"step {self._length[place[0]] + 1} of its episode)"
-        )
+    def _reset(self, which=None, **how):
+        """First observations of new episodes: of the environments ``which``, or of all."""
+        try:
+            obs, _ = self.envs.reset(**how)
+        except PASSED:
+            raise
+        except Exception as error:
+            raise failed(error, "envs", "reset") from error
+        shape, everywhere = self._shape, np.ones(self._rows, bool)
+        if which is not None and np.shape(obs) == shape:
+            # Rows that were not reset have no meaning.
+            obs, shape = np.asarray(obs)[which], (len(which), *shape[1:])
+
+        def place(position):
+            row = position[:1] if which is None else which[list(position[:1])].tolist()
+            return self._at((*row, *position[1:]), everywhere)
+
+        return received(obs, "observations", self._dtype, shape, place)
+
+    def _final(self, info, i, given, obs, cut):
+        """The last observation of environment i's episode in mode SAME_STEP. ``given``: the
+        observations of the step, ``obs``: their copy; ``cut``: whether the episode was truncated
+        and did not terminate.
+
+        Without a Border the environment may have written the next episode's first observation into
+        the array of the last one. That is certain if the array is part of ``given``. It is supposed
+        if both are equal at a time limit, unless observations stand still, or an earlier episode
+        had another last observation.
+        """
+        final = info["final_obs"][i] if "final_obs" in info else None
+
+        def place(position):
+            return self._at((i, *position))
+
+        own = received(final, "observations", self._dtype, self._shape[1:], place)
+        if self._own_final_obs:
+            return own
+        overwritten = all(type(each) is np.ndarray for each in (given, final))
+        overwritten = overwritten and np.shares_memory(given, final)
+        if not overwritten and not np.array_equal(own, obs[i]):
+            self._own_final_obs = True
+        elif overwritten or (cut and not np.array_equal(self.obs[i], obs[i])):
+            raise UsageError(
+                "envs must give final_obs that a reset does not change, not the first observation "
+                f"of the next episode{place(())}: environments that write into one array must "
+                "return copies, or autoreset_mode be NEXT_STEP or DISABLED"
+            )
+        return own
+
+    def _at(self, position, fresh=None):
+        """A text: which environment gave the number at ``position`` of a batch, and when.
+        ``fresh``: bool [env_count], True where a reset gave it."""
+        if not position:
+            return ""
+        env, *number = position
+        number = f"number {', '.join(map(str, number))}, " if number else ""
+        when = f"step {self._length[env] + 1} of its episode"
+        if fresh is not None and fresh[env]:
+            when = "at a reset"
+        return f" (environment {env}, {number}{when})"

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 from gymnasium.vector import SyncVectorEnv
 
+from host.collect.border import Border, received
 from host.collect.environment import make_envs
 from host.collect.spec import Spec
 
@@ -39,8 +40,10 @@ class Copies:
         except BaseException:
             self.close()
             raise
-        spec = Spec.of(self.envs[0])
-        self.applied, self.dtype = spec.applied, np.dtype(spec.dtype)
+        for number, envs in enumerate(self.envs):
+            if isinstance(envs, SyncVectorEnv) and isinstance(envs.envs[0], Border):
+                envs.envs[0].who = f"environment {number} of the evaluation"
+        self.spec = Spec.of(self.envs[0])
 
     def close(self):
         for envs in self.envs:
@@ -66,20 +69,28 @@ class _Game:
 class _Episode:
     """Episode ``number``, with seed ``seed + number``, on one of the Copies."""
 
-    def __init__(self, envs, number, seed, dtype):
-        self.envs, self.number, self._dtype = envs, number, dtype
+    def __init__(self, envs, number, seed, spec):
+        self.envs, self.number = envs, number
+        self._dtype, self._shape = np.dtype(spec.dtype), spec.shape
         # The environment without its vector, which takes as long as the step of a fast environment.
         self._game = envs.envs[0] if isinstance(envs, SyncVectorEnv) else _Game(envs)
         obs, _ = self._game.reset(seed=seed + number)
-        self.obs = np.asarray(obs, dtype)
         self.gained, self.steps, self.ended = 0.0, 0, False
+        self.obs = self._received(obs)
 
     def step(self, action):
         obs, reward, terminated, truncated, _ = self._game.step(action)
-        self.obs = np.asarray(obs, self._dtype)
         self.gained += float(reward)
         self.steps += 1
         self.ended = bool(terminated or truncated)
+        self.obs = self._received(obs)
+
+    def _received(self, obs):
+        return received(obs, "observations", self._dtype, self._shape, self._place)
+
+    def _place(self, position):
+        number = f"number {', '.join(map(str, position))}, " if position else ""
+        return f" (episode {self.number} of the evaluation, {number}step {self.steps})"
 
 
 def evaluate(policy, copies, *, seed, limit=None, stop=()):
@@ -96,14 +107,14 @@ def evaluate(policy, copies, *, seed, limit=None, stop=()):
 
     def begun(envs):
         number = next(numbers, None)
-        return [] if number is None else [_Episode(envs, number, seed, copies.dtype)]
+        return [] if number is None else [_Episode(envs, number, seed, copies.spec)]
 
     playing = [episode for envs in copies.envs for episode in begun(envs)]
     while playing:
         if stop:
             return None
         obs = np.stack([episode.obs for episode in playing])
-        actions = copies.applied(np.asarray(policy.act(obs, greedy=True)))
+        actions = copies.spec.applied(np.asarray(policy.act(obs, greedy=True)))
         following = []
         for episode, action in zip(playing, actions, strict=True):
             episode.step(action)

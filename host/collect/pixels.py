@@ -101,6 +101,8 @@ class AtariEnvs(VectorWrapper):
     ValueError if ale-py is too old or has no ROM of the game.
     """
 
+    own_final_obs = True  # arrays are made anew in each step
+
     def __init__(self, spec, count, *, render_mode=None, threads=1, **changes):
         game = spec.kwargs["game"]
         _check_installed(spec.id, game)

@@ -5,11 +5,16 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from hw.errors import UsageError
+
 __all__ = ["Spec"]
+
+#: Integers up to this magnitude are numbers of float64.
+_EXACT = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class Spec:
     low, high : tuple of float
         The environment's numbers for -1 and 1, one for each component of an action.
     action_dtype : str
-        Type of the numbers of a continuous action in the environment.
+        Type of the numbers of an action in the environment; ``float32`` for discrete actions stands
+        for int64.
     """
 
     shape: tuple[int, ...]
@@ -50,9 +56,12 @@ class Spec:
 
     @classmethod
     def of(cls, envs: VectorEnv) -> "Spec":
-        """The Spec of each environment of a ``gymnasium.vector.VectorEnv``."""
+        """The Spec of each environment of a ``gymnasium.vector.VectorEnv``. UsageError if actions
+        are a Box that cannot be scaled."""
         seen, taken = envs.single_observation_space, envs.single_action_space
         discrete = isinstance(taken, Discrete)
+        if isinstance(taken, Box):
+            _check_scale(taken)
         bytes_ = len(seen.shape) > 1 and seen.dtype in (np.uint8, np.bool_)
         return cls(
             shape=tuple(int(n) for n in seen.shape),
@@ -63,7 +72,7 @@ class Spec:
             start=int(taken.start) if discrete else 0,
             low=() if discrete else tuple(taken.low.tolist()),
             high=() if discrete else tuple(taken.high.tolist()),
-            action_dtype="float32" if discrete else str(taken.dtype),
+            action_dtype="float32" if taken.dtype == np.int64 and discrete else str(taken.dtype),
         )
 
     @classmethod
@@ -76,18 +85,60 @@ class Spec:
         return asdict(self)
 
     def applied(self, actions: NDArray[np.generic]) -> NDArray[np.generic]:
-        """Converts ``actions``, integers counted from 0 or numbers in [-1, 1], to the environment's
-        own actions."""
+        """Converts ``actions`` [rows, ...], integers counted from 0 or numbers in [-1, 1], to
+        actions that its action space contains.
+
+        Integers become ``start + a``. Numbers become ``low + (a + 1) (high - low) / 2``, rounded to
+        the nearest integer for a Box of integers, then clipped to low and high: rounding passes
+        them by one unit in the last place in every sixth Box, and so do numbers out of [-1, 1].
+
+        UsageError for another shape, for integers that stand for no action, and for NaN.
+        """
+        if actions.shape[1:] != self._shape or not actions.ndim:
+            rows = ", ".join(["rows", *map(str, self._shape)])
+            raise UsageError(f"actions must be [{rows}], not {list(actions.shape)}")
         if self.discrete:
-            return actions + self.start
-        low, half = self._ends
-        return low + (actions + 1) * half
+            wrong = (actions < 0) | (actions >= self.action_count)
+            if actions.dtype != np.int64:
+                wrong |= actions % 1 != 0
+        else:
+            low, half, high = self._ends
+            taken = low + (actions + 1) * half
+            if self._taken.kind != "f":
+                taken = np.rint(taken)
+            taken = np.minimum(np.maximum(taken, low), high)
+            wrong = np.isnan(taken)
+        if np.logical_or.reduce(wrong, axis=None):
+            self._refuse(actions, wrong)
+        if self.discrete:
+            taken = (
+                actions if actions.dtype == np.int64 else actions.astype(np.int64)
+            ) + self.start
+        return taken if taken.dtype == self._taken else taken.astype(self._taken)
+
+    def _refuse(self, actions, wrong):
+        row, *component = np.argwhere(wrong)[0].tolist()
+        rule = f"integers in 0..{self.action_count - 1}" if self.discrete else "numbers in [-1, 1]"
+        number = f", component {component[0]}" if component else ""
+        found = actions[(row, *component)]
+        raise UsageError(f"actions must be {rule}, not {found} (row {row}{number})")
 
     @cached_property
-    def _ends(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-        """``low``, and half of the way to ``high``."""
-        low, high = (np.array(ends, self.action_dtype) for ends in (self.low, self.high))
-        return low, (high - low) / 2
+    def _shape(self) -> tuple[int, ...]:
+        """Shape of one action."""
+        return () if self.discrete else (self.action_count,)
+
+    @cached_property
+    def _taken(self) -> np.dtype[np.generic]:
+        """The dtype of the environment's actions."""
+        plain = self.discrete and self.action_dtype == "float32"
+        return np.dtype(np.int64 if plain else self.action_dtype)
+
+    @cached_property
+    def _ends(self) -> tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.generic]]:
+        """``low``, half of the way to ``high``, and ``high``, in the arithmetic of ``applied``."""
+        low, high = (np.array(ends, _arithmetic(self._taken)) for ends in (self.low, self.high))
+        return low, (high - low) / 2, high
 
     @property
     def size(self) -> int:
@@ -110,7 +161,7 @@ class Spec:
         (``hw.learner.records.record_words``).
         """
         number, seen = np.dtype(np.float32), (np.dtype(self.dtype), self.shape)
-        action = (np.dtype(np.uint32), ()) if self.discrete else (number, (self.action_count,))
+        action = (np.dtype(np.uint32) if self.discrete else number, self._shape)
         return {
             "obs": seen,
             "next_obs": seen,
@@ -118,3 +169,27 @@ class Spec:
             "reward": (number, ()),
             "discount": (number, ()),
         }
+
+
+def _arithmetic(dtype):
+    """The dtype in which actions are scaled for a Box of ``dtype``."""
+    return np.result_type(dtype, np.float32) if dtype.kind == "f" else np.dtype(np.float64)
+
+
+def _check_scale(space):
+    """UsageError unless ``Spec.applied`` can reach ``space``, a Box, and stays in it."""
+    dtype = space.dtype
+    if len(space.shape) != 1:
+        scaled, rule = False, "of one dimension"
+    elif dtype.kind == "f" and dtype.itemsize <= 8:
+        kind = _arithmetic(dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            span = space.high.astype(kind) - space.low.astype(kind)
+        scaled, rule = np.isfinite(span).all(), f"of a finite high - low in {kind}"
+    elif dtype.kind in "biu":
+        ends = [int(end) for end in (*space.low.flat, *space.high.flat)]
+        scaled, rule = all(abs(end) <= _EXACT for end in ends), "of integers within -2^53..2^53"
+    else:
+        scaled, rule = False, "of float16, float32, float64 or integers"
+    if not scaled:
+        raise UsageError(f"env must have actions in a Box {rule}, not {space}")

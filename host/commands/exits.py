@@ -1,7 +1,8 @@
 """Exit codes of the command line, and how an error is reported.
 
 An error that rlfabric raises on purpose (``hw.errors``), or a failure of the machine, is reported
-in one line. Any other error is a bug, of rlfabric or of an environment, and has a traceback.
+in one line; so is an error of an environment (``host.collect.border.EnvironmentFailed``). Any other
+error is a bug of rlfabric, and has a traceback.
 """
 
 import os
@@ -19,9 +20,6 @@ WRONG_VERSION, UNWRITABLE, INTERRUPTED = 6, 7, 130
 
 #: environment variable: if it is set, every error has a traceback; `rlfabric -v` sets it
 TRACEBACK = "RLFABRIC_TRACEBACK"
-
-#: package that calls the user's environments: errors that pass through it are their bugs
-_ENVIRONMENTS = "gymnasium.vector"
 
 
 def _code(error):
@@ -42,7 +40,7 @@ def _code(error):
     code = next((code for kind, code in codes if isinstance(error, kind)), None)
     if code is not None:
         return code
-    machine = isinstance(error, OSError) and not _passed(error, _ENVIRONMENTS)
+    machine = isinstance(error, OSError)
     # Cards call drivers, whose errors are failures of the machine.
     machine |= isinstance(error, RuntimeError) and _passed(error, card.__name__)
     return FAILED if machine else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from host import checkpoint
-from host.actors.pool import ActorsFailed, EnvironmentFailed
+from host.actors.pool import ActorsFailed
 from host.interrupt import INTERRUPTED, stop_requests
 from host.train.actor_log import ActorLog
 from host.train.build import build
@@ -185,7 +185,7 @@ class _Run:
             except BaseException as error:
                 # There is no checkpoint in the middle of an iteration, where the states of card and
                 # host do not belong together, and none at a second signal.
-                whole = self._whole or isinstance(error, (ActorsFailed, EnvironmentFailed))
+                whole = self._whole or isinstance(error, ActorsFailed)
                 keep = whole and isinstance(error, Exception)
                 self.records.leave(error, self._state if keep else None)
                 raise

@@ -12,7 +12,7 @@ from host import checkpoint
 from host.algorithms.policy_file import load_policy, save_policy
 from host.train.folder import BEST, CHECKPOINT, LAST
 from host.train.log import plot_returns, write_summary
-from hw.errors import MissingTool
+from hw.errors import MissingTool, RlfabricError
 
 __all__ = ["Records"]
 
@@ -115,7 +115,8 @@ class Records:
     def leave(self, error, state):
         """Called after a failure, the exception ``error``: writes the present policy to last.npz
         and, unless ``state`` is None, a checkpoint of ``state()``. Adds notes to ``error`` that say
-        where these files are, or why they could not be written."""
+        where these files are, or why they could not be written; to the message of an RlfabricError,
+        which is one line."""
         try:
             self._write_policy(self.last, None)
             _note(error, f"the policy as it was is in {self.last}")
@@ -162,5 +163,9 @@ class Records:
 
 
 def _note(error, text):
-    """``error.add_note(text)`` of Python 3.11, on every Python."""
+    """``error.add_note(text)`` of Python 3.11, on every Python. An RlfabricError gets the text in
+    its message instead: Python would print notes after the line that names the cause."""
+    if isinstance(error, RlfabricError):
+        error.args = (f"{error}; {text}", *error.args[1:])
+        return
     error.__notes__ = [*getattr(error, "__notes__", ()), text]

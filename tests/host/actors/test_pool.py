@@ -3,7 +3,7 @@
 import pytest
 
 from host.actors.messages import Loss
-from host.actors.pool import ActorsFailed, EnvironmentFailed, Pool
+from host.actors.pool import ActorsFailed, Pool, Raised
 from hw.errors import Failure, UsageError
 from tests.host.actors.fake_transport import FakeTransport, Worker
 
@@ -162,17 +162,25 @@ def test_too_many_in_all():
 
 
 def test_the_same_error_again():
-    """Of an environment, wherever it is raised; its traceback is the run's."""
-    raised = Loss("raised", "ValueError: no", "Traceback\nValueError: no")
-    strikes = {(i, generation): {1: raised} for generation in range(9) for i in range(2)}
+    """Of an environment, wherever it is raised: in another step of another one too. Its traceback
+    is the run's, on request."""
+
+    def raised(place):
+        text = f"environment {place} raised ValueError: no (step {place} of its episode)"
+        return Loss("raised", text, "Traceback\nValueError: no")
+
+    places = [(i, generation) for generation in range(9) for i in range(2)]
+    strikes = {place: {1: raised(number)} for number, place in enumerate(places)}
     pool, _, _ = made(strikes=strikes)
     pool.start()
     for index in (0, 1):
         pool.call(index, "step")
         assert received(pool, 1) == [(index, None)]
     pool.call(0, "step")
-    with pytest.raises(EnvironmentFailed, match="(?s)raised an error: ValueError: no.*Traceback"):
+    with pytest.raises(ActorsFailed, match=r"^actor 0 was lost \(its .*ValueError: no.*\)$") as it:
         received(pool, 1)
+    assert "\n" not in str(it.value) and isinstance(it.value.__cause__, Raised)
+    assert str(it.value.__cause__) == "\nTraceback\nValueError: no"
 
 
 def test_different_errors_do_not_add_up():
@@ -198,8 +206,9 @@ def test_fixed_order_replaces_none():
     pool, _, _ = made(strikes={(0, 0): {1: raised}}, fixed=True)
     pool.start()
     pool.call(0, "step")
-    with pytest.raises(EnvironmentFailed, match="Traceback"):
+    with pytest.raises(ActorsFailed, match=r"ValueError: no\)$") as it:
         pool.receive()
+    assert str(it.value.__cause__) == "\nTraceback"
 
 
 def test_no_place_for_a_new_one():

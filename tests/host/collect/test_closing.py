@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from host.algorithms.registry import find
+from host.collect.border import EnvironmentFailed
 from host.collect.environment import has_continuous_actions, has_images, make_envs
 from host.collect.evaluation import Copies
 from host.train.config import OnPolicyConfig
@@ -73,6 +74,6 @@ def test_copies(made, monkeypatch):
     assert all(env.closed for env in made)
     made.clear()
     monkeypatch.setattr(Closing, "most", 2)
-    with pytest.raises(LookupError, match="^no more of them$"):
+    with pytest.raises(EnvironmentFailed, match="raised LookupError: no more of them"):
         Copies(NAME, 5, DQN)
     assert len(made) == 2 and all(env.closed for env in made)

@@ -1,11 +1,14 @@
 """host.commands.exits: an error of use or of the machine is a line, a bug is a traceback."""
 
+from contextlib import closing
+
 import gymnasium
 import numpy as np
 import pytest
 
+from host.algorithms.registry import find
 from host.card import CapacityError
-from host.collect.environment import Actor
+from host.collect.environment import Actor, make_envs
 from host.commands.exits import TRACEBACK, report
 from host.runtime.a3c import NotFinite
 from hw.errors import Failure, MissingTool, UsageError
@@ -121,14 +124,24 @@ class Faulty(gymnasium.Env):
 
 @pytest.mark.parametrize("place", ["make", "reset", "step"])
 @pytest.mark.parametrize("error", [ValueError("x must be y"), OSError("no file"), RuntimeError()])
-def test_what_an_environment_raises_is_a_bug(reported, place, error):
-    def call():
-        make = [lambda: Faulty(place, error)]
-        mode = gymnasium.vector.AutoresetMode.SAME_STEP
-        Actor(gymnasium.vector.SyncVectorEnv(make, autoreset_mode=mode), seed=0).step(np.zeros(1))
+def test_what_an_environment_raises(reported, monkeypatch, place, error):
+    """One line, with the place in the user's file; on request its traceback."""
+    name = "rlfabric-tests/Faulty-v0"
+    gymnasium.register(name, entry_point=lambda: Faulty(place, error), disable_env_checker=True)
 
-    code, err = reported(call)
-    assert code == 1 and err.startswith("Traceback") and "in maybe" in err
+    def call():
+        with closing(make_envs(name, 1, find("dqn"))) as envs:
+            Actor(envs, seed=0).step(np.zeros(1, np.int64))
+
+    try:
+        code, err = reported(call)
+        assert code == 1 and len(err.splitlines()) == 1
+        assert "raised" in err and type(error).__name__ in err and "test_exits.py line" in err
+        monkeypatch.setenv(TRACEBACK, "1")
+        code, err = reported(call)
+        assert code == 1 and err.startswith("Traceback") and "in maybe" in err
+    finally:
+        del gymnasium.registry[name]
 
 
 def test_a_traceback_on_request_keeps_the_code(reported, monkeypatch):

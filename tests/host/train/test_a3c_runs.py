@@ -218,8 +218,8 @@ def test_a_kernel_that_breaks_ends_the_run(tmp_path, monkeypatch):
         strike(patched, 90, lambda s: break_down(s.learner.executor, patched))
         with pytest.raises(Broken, match="take up the last checkpoint") as caught:
             go(config, tmp_path)
-    notes = "; ".join(caught.value.__notes__)
-    assert "the policy as it was is in" in notes and "--resume goes on from step" in notes
+    said = str(caught.value)
+    assert "the policy as it was is in" in said and "--resume goes on from step" in said
     result, _ = go(config, tmp_path, resume=True)
     assert result.exit_code == 0 and result.summary["steps"] >= 800
 
