@@ -21,8 +21,8 @@ __all__ += ["failed", "received"]
 #: Errors that pass the border as they are: messages of rlfabric, and missing packages.
 PASSED = (RlfabricError, DependencyNotInstalled)
 
-_MOST = sys.float_info.max
-_NUMBERS = frozenset([float, int, bool, *(np.dtype(code).type for code in "?bhilqBHILQefd")])
+_INF, _MOST = float("inf"), sys.float_info.max
+_NUMBERS = frozenset([float, bool, *(np.dtype(code).type for code in "?bhilqBHILQefd")])
 _FLAGS = frozenset([bool, np.bool_])
 #: Spaces whose observations are one array.
 _ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
@@ -158,7 +158,11 @@ class Border(gymnasium.Wrapper):
             obs = obs.copy()
         else:
             obs = self._own(obs)
-        if type(reward) not in _NUMBERS or not -_MOST <= reward <= _MOST:
+        if type(reward) is int:
+            plain = -_MOST <= reward <= _MOST  # a NumPy number cannot be compared with _MOST
+        else:
+            plain = type(reward) in _NUMBERS and -_INF < reward < _INF
+        if not plain:
             reward = received(reward, "rewards", _FLOAT64, (), self.place, True)[()]
         if type(terminated) not in _FLAGS:
             terminated = self._flag(terminated, "terminated")
