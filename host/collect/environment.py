@@ -272,7 +272,7 @@ class Actor:
             if self.mode == AutoresetMode.SAME_STEP:
                 cut = truncated & ~terminated
                 for i in which:
-                    next_obs[i] = self._final(info, i, given, obs, cut[i])
+                    next_obs[i] = self._final(info, i, obs, cut[i])
             else:
                 obs[which] = self._reset(which, options={"reset_mask": ended})
         restarted = bool(info.get("restarted", False))
@@ -310,15 +310,13 @@ class Actor:
 
         return received(obs, "observations", self._dtype, shape, place)
 
-    def _final(self, info, i, given, obs, cut):
-        """The last observation of environment i's episode in mode SAME_STEP. ``given``: the
-        observations of the step, ``obs``: their copy; ``cut``: whether the episode was truncated
-        and did not terminate.
+    def _final(self, info, i, obs, cut):
+        """The last observation of environment i's episode in mode SAME_STEP. ``obs``: the
+        observations of the step; ``cut``: whether the episode was truncated and did not terminate.
 
         Without a Border the environment may have written the next episode's first observation into
-        the array of the last one. That is certain if the array is part of ``given``. It is supposed
-        if both are equal at a time limit, unless observations stand still, or an earlier episode
-        had another last observation.
+        the array of the last one. That is supposed if both are equal at a time limit, unless
+        observations stand still, or an earlier episode had another last observation.
         """
         final = info["final_obs"][i] if "final_obs" in info else None
 
@@ -328,11 +326,9 @@ class Actor:
         own = received(final, "observations", self._dtype, self._shape[1:], place)
         if self._own_final_obs:
             return own
-        overwritten = all(type(each) is np.ndarray for each in (given, final))
-        overwritten = overwritten and np.shares_memory(given, final)
-        if not overwritten and not np.array_equal(own, obs[i]):
+        if not np.array_equal(own, obs[i]):
             self._own_final_obs = True
-        elif overwritten or (cut and not np.array_equal(self.obs[i], obs[i])):
+        elif cut and not np.array_equal(self.obs[i], own):
             raise UsageError(
                 "envs must give final_obs that a reset does not change, not the first observation "
                 f"of the next episode{place(())}: environments that write into one array must "

@@ -22,7 +22,7 @@ FAILS = {
 
 
 class Habit(gymnasium.Env):
-    """Observes three whole numbers; ends by a limit of 7 steps, and seldom earlier. A habit that
+    """Observes three whole numbers; ends by a limit of 7 steps, or by itself after 6. A habit that
     fails does so in step 5, or at the second reset.
 
     ``obs`` is a class attribute: "shared" is one array for all environments of a process.
@@ -62,7 +62,7 @@ class Habit(gymnasium.Env):
                 self.habit, reward
             )
         endless = self.habit == "endless"
-        terminated = bool(self.x[1] > 40) and not endless
+        terminated = self.time == 6 and bool(self.x[1] % 3 == 0) and not endless
         return obs, reward, terminated, self.time == 7 and not endless, {}
 
     def _seen(self):
