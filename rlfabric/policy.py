@@ -1,6 +1,6 @@
 """Trained policies: read, asked for actions, evaluated."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
@@ -50,9 +50,13 @@ class Policy:
     def __init__(self, acting: _Acts, algorithm: str, env: str, score: float | None) -> None:
         self._acting, self.algorithm, self.env, self.score = acting, algorithm, env, score
 
+    def __repr__(self) -> str:
+        named = f"algorithm={self.algorithm!r}, env={self.env!r}, score={self.score}"
+        return f"{type(self).__name__}({named})"
+
     def predict(
         self,
-        observation: ArrayLike,
+        observation: ArrayLike | Mapping[str, object] | tuple[object, ...],
         state: None = None,
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
@@ -62,9 +66,13 @@ class Policy:
 
         Parameters
         ----------
-        observation : array
-            One observation, as the environment of ``rlfabric.training.make_envs`` gives it, or [n,
-            ...] of them.
+        observation : array, number, dict or tuple
+            One observation as the environment gives it, of any space that training takes; or n of
+            them, as a vector environment gives them: arrays [n, ...], a dict or tuple of these. If
+            training flattened the observations, vectors [size] and [n, size] of
+            ``gymnasium.spaces.flatten`` are taken, too; but an array of the shape and type of what
+            the environment gives is that. So n integers are n observations of a Discrete, even if
+            it has n values.
         state, episode_start
             Ignored; stable-baselines3 has them for recurrent policies.
         deterministic : bool
@@ -77,19 +85,11 @@ class Policy:
         actions; else [n, ...]
         state : None
 
-        UsageError for another shape, and for a number that is not finite.
+        UsageError for another shape, for an integer that the space does not have, and for a number
+        that is not finite. A policy that an older rlfabric has written takes vectors only.
         """
-        spec, seen = self._acting.spec, np.asarray(observation)
-        one = seen.shape == spec.shape
-        rows = seen[None] if one else seen
-        if not rows.ndim or rows.shape[1:] != spec.shape:
-            shape = list(spec.shape)
-            raise UsageError(
-                f"observation must have the shape {shape}, or [n, {', '.join(map(str, shape))}], "
-                f"not {list(seen.shape)}"
-            )
-        if not np.isfinite(rows).all():
-            raise UsageError("observation must be finite, not infinite or NaN")
+        spec = self._acting.spec
+        rows, one = spec.rows(observation)
         if not spec.discrete and not spec.low:
             raise UsageError("policy must be of this release of rlfabric, not older: it has no low")
         chosen = self._acting.act(rows, greedy=deterministic, steps=_TRAINED)

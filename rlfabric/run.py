@@ -20,7 +20,7 @@ from rlfabric.policy import Policy, load_policy
 __all__ = ["Run", "train"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """The result of ``train``: a training that has ended.
 
@@ -35,6 +35,10 @@ class Run:
 
     folder: Path
     summary: Mapping[str, object]
+
+    def __repr__(self) -> str:
+        told = f"steps={self.steps}, mean_return={self.mean_return}, solved={self.solved}"
+        return f"{type(self).__name__}({str(self.folder)!r}, {told})"
 
     @property
     def policy(self) -> Policy:

@@ -51,6 +51,10 @@ def test_a_run_says_what_it_was():
     run = train(out="said", seed=3, kernel={"fanout": 4})
     assert run.summary["kernel"]["config"]["replay"]["fanout"] == 4
     assert (run.summary["seed"], run.solved, run.interrupted) == (3, False, False)
+    told = f"steps=416, mean_return={run.mean_return}, solved=False"
+    assert repr(run) == f"Run({str(run.folder)!r}, {told})"
+    told = f"env='CartPole-v1', score={run.policy.score}"
+    assert repr(run.policy) == f"Policy(algorithm='dqn', {told})"
     assert run.progress[-1]["steps"] == 416
     assert run.policy.algorithm == "dqn" and run.policy.env == "CartPole-v1"
     found = rlfabric.evaluate(run.policy, episodes=3, seed=5)

@@ -64,13 +64,15 @@ def load_policy(path, imports=()):
     try:
         algorithm = find(config["algo"])
         agent, spec = algorithm.config.from_dict(config["agent"]), Spec.from_dict(config["spec"])
-        parameters, env = state["parameters"], config["env"]
+        parameters, env, score = state["parameters"], config["env"], state["score"]
         if not isinstance(env, str):
             raise TypeError(f"env must be a text, not {env!r}")
+        if score is not None and type(score) not in (int, float):
+            raise TypeError(f"score must be a number, not {score!r}")
         first = _FirstWeights(sum(array.size for array in parameters.values()))
         policy = algorithm.policy(agent, spec, weights=first)
         policy.load_parameters(parameters)
-        return policy, {"algo": config["algo"], "env": env, "score": state["score"]}
+        return policy, {"algo": config["algo"], "env": env, "score": score}
     except checkpoint.WRONG as error:
         raise checkpoint.CheckpointError(
             f"{path} must be of this release of rlfabric, not another's "

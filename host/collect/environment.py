@@ -10,13 +10,13 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.wrappers import FlattenObservation
 from numpy.typing import ArrayLike, NDArray
 
 from host.collect.border import PASSED, enclose, failed, received
 from host.collect.environment_id import find_spec, missing_packages
 from host.collect.minatar import MinAtarEnv, is_minatar
 from host.collect.pixels import AtariEnvs, is_atari
+from host.collect.spaces import Flattened, flattened, is_flattened, is_image
 from host.collect.spec import Spec
 from hw.errors import RlfabricError, UsageError
 from hw.replay.commands import MAX_GRANULES
@@ -37,9 +37,9 @@ class FlattenedImages(UserWarning):
 def make_envs(env, count, algorithm, render_mode=None):
     """A vector environment of ``count`` copies of ``env``, in autoreset mode SAME_STEP.
 
-    Observations that are no one-dimensional Box are flattened, unless ``algorithm`` takes images
-    and they are a Box; if they are images, there is a warning (FlattenedImages). If the algorithm
-    takes images, games of ALE are ``AtariEnvs``.
+    Observations are flattened by ``host.collect.spaces.is_flattened``; if they are images of bytes,
+    there is a warning (FlattenedImages). If the algorithm takes images, games of ALE are
+    ``AtariEnvs``.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def make_envs(env, count, algorithm, render_mode=None):
     render_mode : str, optional
         As in gymnasium.
 
-    ValueError if the id is unknown, the algorithm does not take the action space, observations are
-    not numbers, an experience is too large to be stored, or a package is not installed;
-    EnvironmentFailed if the environment raises an error when it is made.
+    ValueError if the id is unknown, the algorithm does not take the action space, observations
+    cannot be flattened or have no number, an experience is too large to be stored, or a package is
+    not installed; EnvironmentFailed if the environment raises an error when it is made.
     """
     spec = find_spec(env)
     how = {} if render_mode is None else {"render_mode": render_mode}
@@ -62,11 +62,11 @@ def make_envs(env, count, algorithm, render_mode=None):
     def make():
         one = gymnasium.make(spec, disable_env_checker=True, **how)
         one = MinAtarEnv(one) if is_minatar(spec) else one
-        space = one.observation_space
-        if isinstance(space, Box) and (len(space.shape) == 1 or algorithm.images):
-            return one
-        _warn_of_images(env, space)
-        return FlattenObservation(one)
+        try:
+            return _seen(env, one, algorithm)
+        except UsageError:
+            one.close()
+            raise
 
     with _installed(env):
         if algorithm.images and is_atari(spec):
@@ -116,12 +116,28 @@ def has_images(env, algorithm):
         return Spec.of(envs).dtype == "uint8"
 
 
-def _is_image(space):
-    return isinstance(space, Box) and len(space.shape) == 3 and space.dtype == np.uint8
+def _seen(env, one, algorithm):
+    """The environment ``one``, called ``env``, with observations that ``algorithm`` takes."""
+    space = one.observation_space
+    if is_flattened(space, algorithm.images):
+        _warn_of_images(env, space)
+        try:
+            one = Flattened(one)
+        except UsageError as error:
+            raise UsageError(
+                f"env must have observations that can be flattened, not those of {env!r} ({error})"
+            ) from error
+    if not np.prod(one.observation_space.shape):
+        raise UsageError(f"env must have observations of numbers, not without any as {env!r}")
+    return one
+
+
+def _has_bytes(space):
+    return is_image(space) and space.dtype == np.uint8
 
 
 def _warn_of_images(env, space):
-    if _is_image(space):
+    if _has_bytes(space):
         # Python shows a warning of the same text and line once, so once for all copies.
         warnings.warn(
             f"env {env} gives images of {space.shape}: they are flattened to "
@@ -136,9 +152,9 @@ def _check_record(env, algorithm, envs):
     spec = Spec.of(envs)
     size = sum(kind.itemsize * int(np.prod(shape)) for kind, shape in spec.fields.values())
     if size > _RECORD_BYTES:
-        flat = envs.envs[0] if isinstance(envs, SyncVectorEnv) else None
-        space = flat.env.observation_space if isinstance(flat, FlattenObservation) else None
-        what = f"images of {space.shape}, flattened to" if _is_image(space) else "observations of"
+        wrapper = flattened(envs)
+        space = None if wrapper is None else wrapper.env.observation_space
+        what = f"images of {space.shape}, flattened to" if _has_bytes(space) else "observations of"
         raise UsageError(
             f"env must have experiences of at most {_RECORD_BYTES} bytes for {algorithm.name}, not "
             f"{size}: each has two of the {what} {spec.size} numbers of {env!r}"

@@ -1,7 +1,8 @@
 """Observations and actions of an environment, as the rest of the host needs to know them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +10,8 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from host.collect.spaces import Described, Misshapen, Numbers, flattened, is_image, read_space
+from hw.config import check_range
 from hw.errors import UsageError
 
 __all__ = ["Spec"]
@@ -42,6 +45,9 @@ class Spec:
     action_dtype : str
         Type of the numbers of an action in the environment; ``float32`` for discrete actions stands
         for int64.
+    space : Numbers, Choices, Parts or None
+        The environment's own observations, if they are flattened (``host.collect.spaces``); None if
+        they are as the environment gives them. Two Specs are equal whatever their spaces are.
     """
 
     shape: tuple[int, ...]
@@ -53,16 +59,18 @@ class Spec:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     action_dtype: str = "float32"
+    space: Described | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, envs: VectorEnv) -> "Spec":
-        """The Spec of each environment of a ``gymnasium.vector.VectorEnv``. UsageError if actions
-        are a Box that cannot be scaled."""
+        """The Spec of each environment of a ``gymnasium.vector.VectorEnv``. UsageError if
+        observations are not arrays, or actions are a Box that cannot be scaled."""
         seen, taken = envs.single_observation_space, envs.single_action_space
-        discrete = isinstance(taken, Discrete)
+        if seen.shape is None:
+            raise UsageError(f"envs must have arrays as observations (a Box), not {seen}")
+        discrete, bytes_, wrapper = isinstance(taken, Discrete), is_image(seen), flattened(envs)
         if isinstance(taken, Box):
             _check_scale(taken)
-        bytes_ = len(seen.shape) > 1 and seen.dtype in (np.uint8, np.bool_)
         return cls(
             shape=tuple(int(n) for n in seen.shape),
             dtype="uint8" if bytes_ else "float32",
@@ -73,16 +81,66 @@ class Spec:
             low=() if discrete else tuple(taken.low.tolist()),
             high=() if discrete else tuple(taken.high.tolist()),
             action_dtype="float32" if taken.dtype == np.int64 and discrete else str(taken.dtype),
+            space=None if wrapper is None else wrapper.space,
         )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object]) -> "Spec":
-        """Inverse of ``to_dict``."""
+        """Inverse of ``to_dict``, for ``values`` that went through JSON. UsageError for a value
+        that no Spec has; TypeError for a missing or unknown one."""
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        return cls(**{**values, **lists})
+        if values.get("space") is not None:
+            lists["space"] = read_space(values["space"])
+        found = cls(**{**values, **lists})
+        found._check()
+        return found
+
+    def _check(self):
+        Numbers("Box", self.shape, self.dtype)  # checks them
+        ends = self.low + self.high
+        rules = {
+            "shape": min(self.shape, default=1) > 0,
+            "dtype": self.dtype in ("float32", "uint8"),
+            "discrete": isinstance(self.discrete, bool),
+            "low": all(type(number) in (int, float) for number in ends),
+            "high": len(self.low) == len(self.high) in (0, self.action_count),
+            "action_dtype": isinstance(self.action_dtype, str)
+            and np.dtype(self.action_dtype).kind in "biuf",
+            "space": self.space is None or self.shape == (self.space.size,),
+        }
+        for name, right in rules.items():
+            if not right:
+                raise UsageError(f"{name} must be one of a policy, not {getattr(self, name)!r}")
+        check_range("action_count", self.action_count, 1, 1 << 32)
+        check_range("exponent", self.exponent, -64, 64)
+        check_range("start", self.start, -(1 << 62), 1 << 62)
 
     def to_dict(self) -> dict[str, object]:
-        return asdict(self)
+        """The fields as a dict, without ``space`` if it is None."""
+        values = asdict(self)
+        if self.space is None:
+            del values["space"]
+        return values
+
+    def rows(self, observation: object) -> tuple[NDArray[np.generic], bool]:
+        """One observation or n of them, as the environment or its vector environment gives them, as
+        an array [n, *shape] of ``dtype``; and whether it was one.
+
+        Where observations are flattened, vectors are taken, too, unless they have the shape and
+        type of what the environment gives: n integers are n observations of a Discrete. UsageError
+        for an observation that the environment cannot give, or has a number that is not finite.
+        """
+        vectors = Numbers("Box", self.shape, self.dtype)
+        if self.space is None:
+            return vectors.rows(observation, "observation")
+        try:
+            found, one = self.space.rows(observation, "observation")
+        except Misshapen as wrong:
+            with suppress(Misshapen):
+                return vectors.rows(observation, "observation")
+            raise wrong
+        found, _ = vectors.rows(found.reshape(len(found), *self.shape), "observation")
+        return found, one
 
     def applied(self, actions: NDArray[np.generic]) -> NDArray[np.generic]:
         """Converts ``actions`` [rows, ...], integers counted from 0 or numbers in [-1, 1], to

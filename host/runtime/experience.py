@@ -16,7 +16,8 @@ from hw.replay.commands import MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Given, Opc
 from hw.replay.records import GRANULE_BYTES, ITEM
 
 __all__ = ["Batch", "Entering", "Experiences", "Fields", "checked_items", "entering", "finite"]
-__all__ += ["in_runs", "put_items", "put_records", "raw_priorities", "record_dtype", "to_records"]
+__all__ += ["in_runs", "put_items", "put_records", "raw_priorities", "record_dtype", "same_words"]
+__all__ += ["to_records"]
 
 
 #: What NumPy makes a dtype of numbers or bools of.
@@ -92,6 +93,17 @@ def _field(name, value):
         if not isinstance(side, (int, np.integer)) or isinstance(side, bool) or side < 1:
             raise UsageError(f"{name} must have a shape of positive integers, not {shape!r}")
     return dtype, tuple(map(int, sides))
+
+
+def same_words(one, other):
+    """Whether records of two dtypes are the same words in memory: their fields have equal names,
+    places and types of numbers, and as many numbers, whatever shape these have."""
+
+    def words(dtype):
+        places = [(name, *dtype.fields[name][:2]) for name in dtype.names]
+        return dtype.itemsize, [(name, kind.base, kind.itemsize, at) for name, kind, at in places]
+
+    return words(one) == words(other)
 
 
 def to_records(experiences, dtype):

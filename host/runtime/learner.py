@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from host.card.kernel import Kernel
 from host.runtime.acting import Acting
-from host.runtime.experience import Experiences, Fields, in_runs, put_records, record_dtype
+from host.runtime.experience import Experiences, Fields, in_runs, put_records
 from host.runtime.hyperparameters import (
     Diverged,
     check_optimizer,
@@ -24,6 +24,7 @@ from host.runtime.learner_checks import (
     check_actions,
     check_batch,
     check_drawn,
+    checked_fields,
     learner_fields,
     warn_of_clipped,
 )
@@ -52,7 +53,8 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
     kernel : host.card.Kernel
         A loaded kernel ``dqn`` or ``ddpg``.
     fields : dict, optional
-        Must equal ``learner_fields(kernel)``, the default; else ValueError.
+        Must be those of ``learner_fields(kernel)``, the default; else ValueError. Observations may
+        have any shape of as many numbers, in which batches then have them.
     capacity, alpha, epsilon, seed, stratified, timeout_s, takeover
         As ``PrioritizedReplayBuffer``, whose methods all work here too. ``seed`` is for the draws;
         the networks' parameters must be given by ``initialize`` or ``load``.
@@ -69,10 +71,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
     def __init__(
         self, kernel: Kernel, fields: Fields | None = None, **options: int | float | bool
     ) -> None:
-        own = learner_fields(kernel)
-        if fields is not None and record_dtype(fields) != record_dtype(own):
-            raise UsageError(f"fields must be the learner's ({own}), not {fields}")
-        super().__init__(kernel, own, **options)
+        super().__init__(kernel, checked_fields(kernel, fields), **options)
         self.learner = self.config.learner
         self.saturations, self._warned = np.zeros(3, np.int64), False
 

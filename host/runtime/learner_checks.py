@@ -5,14 +5,14 @@ import warnings
 import numpy as np
 
 from host.card.kernel import Kernel
-from host.runtime.experience import Fields
+from host.runtime.experience import Fields, record_dtype, same_words
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.learner.records import LIMIT
 from hw.replay.commands import MAX_COUNT, MAX_TRANSFER
 
-__all__ = ["check_actions", "check_batch", "check_drawn", "check_experiences", "checked_inserts"]
-__all__ += ["learner_fields", "warn_of_clipped", "wrong_number"]
+__all__ = ["check_actions", "check_batch", "check_drawn", "check_experiences", "checked_fields"]
+__all__ += ["checked_inserts", "learner_fields", "warn_of_clipped", "wrong_number"]
 
 
 def learner_fields(kernel: Kernel) -> Fields:
@@ -22,6 +22,17 @@ def learner_fields(kernel: Kernel) -> Fields:
     ddpg and fixar; reward; and discount, gamma**n, or 0 if the episode terminated.
     """
     return DESIGNS[kernel.description.name].config_type.from_dict(kernel.description.config).fields
+
+
+def checked_fields(kernel: Kernel, fields: Fields | None) -> Fields:
+    """``fields`` of an experience, or, if they are None, the learner's. ValueError unless they have
+    the same words in memory: an observation may have any shape of as many numbers."""
+    own = learner_fields(kernel)
+    if fields is None:
+        return own
+    if not same_words(record_dtype(fields), record_dtype(own)):
+        raise UsageError(f"fields must be the learner's ({own}), not {fields}")
+    return fields
 
 
 def check_actions(learner, actions):

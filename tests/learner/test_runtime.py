@@ -167,5 +167,34 @@ def test_fields_are_the_learners():
             "discount": ("<f4", ()),
         }
         LearningReplay(kernel, fields, capacity=40)
-        with pytest.raises(ValueError, match="^fields must be the learner's .*, not"):
-            LearningReplay(kernel, {**fields, "action": ("<f4", (1,))}, capacity=40)
+        for wrong in (
+            {**fields, "action": ("<f4", (1,))},
+            {**fields, "obs": ("<f4", (3, 2))},
+            {**fields, "obs": ("<i4", (3,))},
+            {**fields, "reward": ("<f8", ())},
+            dict(reversed(fields.items())),
+            {**fields, "more": ("<f4", ())},
+        ):
+            with pytest.raises(ValueError, match="^fields must be the learner's .*, not"):
+                LearningReplay(kernel, wrong, capacity=40)
+
+
+def test_observations_may_have_another_shape():
+    """What is drawn has it; the learner has learned the same."""
+    stored = []
+    for shape in ((3,), (1, 3, 1)):
+        with opened(DQN) as kernel:
+            fields = learner_fields(kernel)
+            fields |= dict.fromkeys(("obs", "next_obs"), ("<f4", shape))
+            buffer = LearningReplay(kernel, fields, capacity=50)
+            rows = experiences(DQN, 50)
+            rows |= {name: rows[name].reshape(-1, *shape) for name in ("obs", "next_obs")}
+            buffer.initialize(weights(DQN))
+            buffer.add(**rows)
+            buffer.learn(adam(3, 0.01), batch_size=16)
+            batch = buffer.sample(8)
+            assert batch["obs"].shape == (8, *shape)
+            learned = buffer.store(["online"])["q"]
+            arrays = [batch["obs"], *(part for layer in learned for part in layer["online"])]
+            stored.append([array.tobytes() for array in arrays])
+    assert stored[0] == stored[1]

@@ -4,17 +4,24 @@ import io
 import json
 import resource
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+import rlfabric
 from host import checkpoint
 from host.algorithms.policy_file import load_policy, save_policy
 from host.algorithms.registry import ALGORITHMS
 from host.checkpoint import CheckpointError
+from host.collect.spaces import describe
 from host.collect.spec import Spec
 from tests.host import agents
+from tests.test_architecture import ROOT
+
+#: DQN on FrozenLake-v1, whose observation is one of 16 states; written before files had spaces.
+OLDER = ROOT / "tests/reference/policies/frozen_lake.npz"
 
 
 def trained(algo, **config):
@@ -105,6 +112,58 @@ def test_an_older_releases_is_none(path):
         load_policy(path)
 
 
+def test_a_file_without_its_space_takes_vectors():
+    """As it did. It stays the same file: what has no space is written without one."""
+    policy = rlfabric.load_policy(OLDER)
+    assert repr(policy) == "Policy(algorithm='dqn', env='FrozenLake-v1', score=0.0)"
+    expected = [0, 3, 3, 3, 3, 2, 0, 3, 0, 1, 3, 3, 2, 3, 3, 2]
+    assert policy.predict(np.eye(16))[0].tolist() == expected
+    assert [int(policy.predict(row)[0]) for row in np.eye(16, dtype=int)] == expected
+    with pytest.raises(ValueError, match=r"^observation must have the shape \[16\], or \[n, 16\]"):
+        policy.predict(5)
+    config, _ = checkpoint.load(OLDER, "policy")
+    assert Spec.from_dict(config["spec"]).to_dict().keys() == config["spec"].keys()
+
+
+def test_a_file_with_its_space_is_that_and_an_entry(path):
+    """The spec's ``space``; states are then what is taken."""
+    acting, info = load_policy(OLDER)
+    acting.spec = replace(acting.spec, space=describe(Discrete(16)))
+    save_policy(path, acting, **info)
+    (config, state), (older, same) = (checkpoint.load(each, "policy") for each in (path, OLDER))
+    assert config["spec"].pop("space") == {
+        "kind": "Discrete",
+        "shape": [],
+        "dtype": "int64",
+        "counts": [16],
+        "starts": [0],
+    }
+    assert config == older and state.keys() == same.keys()
+    policy, old = map(rlfabric.load_policy, (path, OLDER))
+    expected = old.predict(np.eye(16))[0].tolist()
+    assert [policy.predict(state)[0] for state in range(16)] == expected
+    assert policy.predict(np.arange(16))[0].tolist() == expected
+    assert policy.predict(np.eye(16))[0].tolist() == expected
+
+
+def test_a_huge_space_takes_no_memory(path):
+    policy = trained("dqn")
+    for space in (
+        {"kind": "Box", "shape": [1 << 40], "dtype": "float32"},
+        {"kind": "Discrete", "shape": [], "dtype": "int64", "counts": [1 << 40], "starts": [0]},
+        {"kind": "Tuple", "parts": [{"kind": "MultiBinary", "shape": [9] * 99, "dtype": "int8"}]},
+    ):
+        saved(path, policy, "dqn")
+        config, state = checkpoint.load(path, "policy")
+        config["spec"]["space"] = space
+        checkpoint.save(path, "policy", config, state)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(CheckpointError, match="best.npz must be of this release .*space must"):
+            load_policy(path)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert grown < 100 << 10, f"{grown} KiB"
+
+
 def nested(depth):
     """The text of a policy whose state is lists in lists."""
     tree = {"format": "rlfabric-checkpoint-1", "kind": "policy", "config": {}, "state": 0}
@@ -161,6 +220,14 @@ def test_weights_are_counted_together(path, hidden):
         load_policy(path)
 
 
+def deep(count):
+    """A description of so many spaces in one another, which has no numbers."""
+    found = {"kind": "Tuple", "parts": []}
+    for _ in range(count):
+        found = {"kind": "Tuple", "parts": [found]}
+    return found
+
+
 BAD = {
     "env": dict(env=["Some-v0"]),
     "algo": dict(algo="a3c"),
@@ -168,6 +235,9 @@ BAD = {
     "value": dict(agent={"hidden": [16, 16], "gamma": 2}),
     "shape": dict(agent={"hidden": [16, 17]}),
     "spec": dict(spec={"shape": [3], "dtype": "float32", "discrete": True}),
+    "type": dict(spec=agents.DISCRETE.to_dict() | {"dtype": "O"}),
+    "space": dict(spec=agents.DISCRETE.to_dict() | {"space": {"kind": "Graph"}}),
+    "deep": dict(spec=agents.DISCRETE.to_dict() | {"space": deep(300)}),
 }
 
 
@@ -178,6 +248,15 @@ def test_another_releases_is_none(path, name):
     config, state = checkpoint.load(path, "policy")
     checkpoint.save(path, "policy", config | BAD[name], state)
     with pytest.raises(CheckpointError, match="best.npz must be of this release of rlfabric, not"):
+        load_policy(path)
+
+
+@pytest.mark.parametrize("score", ["12", [1.0], True])
+def test_a_score_is_a_number(path, score):
+    saved(path, trained("dqn"), "dqn")
+    config, state = checkpoint.load(path, "policy")
+    checkpoint.save(path, "policy", config, state | {"score": score})
+    with pytest.raises(CheckpointError, match="score must be a number, not"):
         load_policy(path)
 
 

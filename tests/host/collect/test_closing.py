@@ -67,6 +67,13 @@ def test_environments_that_an_algorithm_refuses(made):
     assert len(made) == 3 and all(env.closed for env in made)
 
 
+def test_observations_that_cannot_be_flattened(made, monkeypatch):
+    monkeypatch.setattr(Closing, "observation_space", gymnasium.spaces.Text(3))
+    with pytest.raises(ValueError, match="^env must have observations that can be flattened"):
+        make_envs(NAME, 3, DQN)
+    assert len(made) == 1 and made[0].closed
+
+
 def test_copies(made, monkeypatch):
     """All of them; and those that were made, where one more cannot be."""
     with closing(Copies(NAME, 5, DQN)):
