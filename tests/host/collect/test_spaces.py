@@ -22,7 +22,7 @@ from gymnasium.spaces import (
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
-from host.collect.spaces import describe, is_flattened, is_image, read_space
+from host.collect.spaces import Flattened, describe, is_flattened, is_image, read_space
 from host.collect.spec import Spec
 
 
@@ -116,6 +116,7 @@ REFUSED = {
     "shape": (GRID, grid(wind=(0, 0, 0)), r"must have the shape \[2\], or \[n, 2\], not \[3\]"),
     "uneven": (GRID, grid(wind=[[0, 1], [0]]), "must be an array of numbers, not list"),
     "one and two": (GRID, grid(wind=np.zeros((2, 2))), "one observation or equally many in all"),
+    "one and a list of one": (GRID, grid(wind=[[0, 0]]), r"not \[None, 1, None\]"),
     "two and three": (
         Dict(a=Discrete(2), b=Discrete(2)),
         dict(a=np.zeros(2, int), b=np.zeros(3, int)),
@@ -130,6 +131,13 @@ REFUSED = {
     "half a byte": (Dict(a=Box(0, 255, (1,), np.uint8)), dict(a=[0.5]), "of uint8, not 0.5"),
     "a plane": (Box(-1, 1, (2, 2)), np.zeros((2, 3)), r"shape \[2, 2\], or \[n, 2, 2\], not"),
 }
+
+
+def test_keys_may_have_any_order():
+    given = grid(at=2, wind=(0.5, -1), more=(1, 0))
+    expected = flatten(GRID, given).tolist()
+    for each in (given, dict(reversed(given.items()))):
+        assert spec(GRID).rows(each)[0].tolist() == [expected]
 
 
 @pytest.mark.parametrize("space, observation, words", REFUSED.values(), ids=REFUSED)
@@ -273,6 +281,13 @@ def test_what_is_flattened():
 
 class Named(gymnasium.Env):
     observation_space, action_space = Dict(a=Discrete(2)), Discrete(2)
+
+
+def test_the_space_is_found_within_other_wrappers():
+    def make():
+        return gymnasium.wrappers.TimeLimit(Flattened(Named()), 5)
+
+    assert Spec.of(SyncVectorEnv([make])).space == describe(Named.observation_space)
 
 
 def test_vector_environments_of_ones_own_must_have_arrays():

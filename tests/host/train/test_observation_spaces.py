@@ -21,6 +21,8 @@ from gymnasium.spaces import (
 import rlfabric
 from host import checkpoint
 
+pytestmark = pytest.mark.filterwarnings("ignore::host.collect.environment.FlattenedImages")
+
 SPACES = {
     "number": Box(-1, 1, ()),
     "vector": Box(-1, 1, (4,), np.float64),
