@@ -106,12 +106,12 @@ class Numbers(_Leaf):
         numbers that are not finite, or that ``dtype`` cannot hold.
         """
         values, one = self._array(observation, name)
-        if not np.isfinite(values).all():
-            raise UsageError(f"{name} must be finite, not infinite or NaN")
         with np.errstate(over="ignore", invalid="ignore"):
             found = values.astype(self.dtype)
         right = np.isfinite(found) if found.dtype.kind == "f" else found == values
         if not right.all():
+            if not np.isfinite(values).all():
+                raise UsageError(f"{name} must be finite, not infinite or NaN")
             raise UsageError(f"{name} must be numbers of {self.dtype}, not {values[~right][0]}")
         return found, one
 

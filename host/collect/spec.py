@@ -96,7 +96,7 @@ class Spec:
         return found
 
     def _check(self):
-        Numbers("Box", self.shape, self.dtype)  # checks them
+        _ = self._seen  # checks shape and dtype
         ends = self.low + self.high
         rules = {
             "shape": min(self.shape, default=1) > 0,
@@ -130,7 +130,7 @@ class Spec:
         type of what the environment gives: n integers are n observations of a Discrete. UsageError
         for an observation that the environment cannot give, or has a number that is not finite.
         """
-        vectors = Numbers("Box", self.shape, self.dtype)
+        vectors = self._seen
         if self.space is None:
             return vectors.rows(observation, "observation")
         try:
@@ -141,6 +141,10 @@ class Spec:
             raise wrong
         found, _ = vectors.rows(found.reshape(len(found), *self.shape), "observation")
         return found, one
+
+    @cached_property
+    def _seen(self) -> Numbers:
+        return Numbers("Box", self.shape, self.dtype)
 
     def applied(self, actions: NDArray[np.generic]) -> NDArray[np.generic]:
         """Converts ``actions`` [rows, ...], integers counted from 0 or numbers in [-1, 1], to
