@@ -49,7 +49,7 @@ class FakeReplay:
         weights = (fill * self.priorities[indexes] / total[-1]) ** -beta
         batch = {name: array[indexes] for name, array in self.arrays.items()}
         batch["weights"] = (weights / weights.max()).astype(np.float32)
-        batch["indexes"] = indexes.astype(np.uint32)
+        batch["indexes"] = indexes.astype(np.int64)
         return batch
 
     def update_priorities(self, indexes, td_errors):

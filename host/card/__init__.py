@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from types import ModuleType
 
-from host.card.buffer import Buffer
+from host.card.buffer import Buffer, OnCard
 from host.card.kernel import CapacityError, CardError, CardTimeout, HashMismatch, Kernel
 from host.card.xrt import pyxrt
 from hw.errors import UsageError
@@ -74,7 +74,7 @@ def open_card(name: str, **options: object) -> "Card":
     return Card(name, api, partial(api.device, int(index or 0)), built=True)
 
 
-class Card:
+class Card(OnCard):
     """A card, on which one kernel at a time is loaded; a context manager, which closes the card.
 
     name : str, as ``open_card`` takes it
@@ -83,6 +83,8 @@ class Card:
     built : True if the card loads ``<kernel>.xclbin`` beside the kernel description; False if it
         loads the description itself
     """
+
+    _INSTEAD = "be opened where it is used (open_card)"
 
     def __init__(
         self,

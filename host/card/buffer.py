@@ -1,6 +1,7 @@
 """Memory that host and kernel share."""
 
 from types import ModuleType
+from typing import NoReturn, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -8,7 +9,19 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from hw.errors import UsageError
 from hw.shell.program import PAGE_BYTES
 
-__all__ = ["Buffer"]
+__all__ = ["Buffer", "OnCard"]
+
+
+class OnCard:
+    """A base class of objects that hold a card: to copy or pickle one is a UsageError, whose line
+    says what to do instead."""
+
+    _INSTEAD = "be carried by state_dict and load_state_dict"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise UsageError(
+            f"{type(self).__name__} must {self._INSTEAD}, not be copied or pickled: it holds a card"
+        )
 
 
 class _Memory:
@@ -20,7 +33,7 @@ class _Memory:
         self.__array_interface__ = np.frombuffer(self._map, np.uint8).__array_interface__
 
 
-class Buffer:
+class Buffer(OnCard):
     """A buffer of bytes that host and kernel share, with a copy on each side; ``Kernel.buffer``
     makes it.
 
@@ -36,6 +49,8 @@ class Buffer:
 
     ValueError from every method if a part is not inside of the buffer.
     """
+
+    _INSTEAD = "be carried by its bytes (read, write)"
 
     def __init__(self, api: ModuleType, bo: object, size: int, room: int, group: int) -> None:
         self.bo, self.size, self.room, self.group = bo, size, room, group

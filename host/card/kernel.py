@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from host.card.buffer import Buffer
+from host.card.buffer import Buffer, OnCard
 from host.card.claims import Claims
 from host.card.xrt import ADVICE
 from hw.errors import Failure, UsageError
@@ -83,7 +83,7 @@ class Flight:
             raise GivenUp("launch must end by itself, not be given up")
 
 
-class Kernel:
+class Kernel(OnCard):
     """A loaded kernel, as ``Card.load`` returns it: makes its buffers and launches it.
 
     Members
@@ -99,6 +99,8 @@ class Kernel:
     flight : Flight
         The context manager around every launch.
     """
+
+    _INSTEAD = "be loaded where it is used (Card.load)"
 
     def __init__(
         self, card: "Card", description: KernelDescription, handle: object, banks: dict[int, object]

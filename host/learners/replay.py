@@ -60,7 +60,9 @@ class ReplayLearner(MemoryLearner):
         yield self.updater.inferred(policy or self.policy)
 
     def state_dict(self):
-        errors = None if self._errors is None else list(self._errors)
+        errors = self._errors
+        if errors is not None:
+            errors = [errors[0].astype(np.uint32), errors[1]]  # as files have had them
         return super().state_dict() | {"errors": errors, "updater": self.updater.state_dict()}
 
     def load_state_dict(self, state):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from host.runtime.experience import Entering, Fields
 from host.runtime.memory import ReplayMemory
+from host.runtime.values import held
 from hw.errors import UsageError
 from hw.replay.config import ReplayConfig
 
@@ -79,12 +80,16 @@ class RowMemory(ReplayMemory):
     def insert(self, records: NDArray[np.void], given: Entering | None = None) -> None:
         """Stores ``records`` [n] over the oldest ones. ``given``, an ``Entering``, has their
         priorities; None: the largest so far. Of more than ``capacity`` the last are stored."""
-        begin = max(0, len(records) - self.capacity)
-        given = given and given.part(begin, len(records))
-        rows = np.ascontiguousarray(records[begin:]).view(np.uint8).reshape(-1, self.dtype.itemsize)
+        if len(records) > self.capacity:
+            begin = len(records) - self.capacity
+            given = given and given.part(begin, len(records))
+            records = records[begin:]
+        raw = np.frombuffer(np.ascontiguousarray(records), np.uint8)
+        rows = raw.reshape(-1, self.dtype.itemsize)
         first = min(len(rows), self.capacity - self.position)
         self._rows[self.position : self.position + first] = rows[:first]
-        self._rows[: len(rows) - first] = rows[first:]
+        if first < len(rows):
+            self._rows[: len(rows) - first] = rows[first:]
         self._enter(self.position, len(rows), given)
         self.position = (self.position + len(rows)) % self.capacity
         self._fill = min(self._fill + len(rows), self.capacity)
@@ -142,7 +147,8 @@ class RowMemory(ReplayMemory):
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Replaces everything by a saved state. ValueError unless the state is of a memory of the
         same kind, capacity, fields and options."""
-        experiences = self._check_state(state)
+        experiences, priorities = self._check_state(state)
+        random = held("random", state["random"], np.uint64)
         fill, position = len(experiences), int(state["position"])
         if fill > self.capacity or not 0 <= position < self.capacity:
             raise UsageError(
@@ -152,11 +158,7 @@ class RowMemory(ReplayMemory):
         self.clear()
         self._rows[:fill] = experiences
         self.position, self._fill = position, fill
-        self._load_drawing(
-            np.asarray(state["random"], np.uint64),
-            int(state["maximum"]),
-            np.asarray(state["priorities"], np.uint32),
-        )
+        self._load_drawing(random, int(state["maximum"]), priorities)
 
     @property
     def _identity(self):

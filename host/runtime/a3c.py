@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from host.card.buffer import OnCard
 from host.card.kernel import Kernel
 from host.runtime.a3c_image import from_image, parameter_shapes, to_image
 from host.runtime.a3c_tasks import Infer, Round, Sync, Train
@@ -61,7 +62,7 @@ class NotFinite(RlfabricError, FloatingPointError):
     """Training has diverged: a number of theta or g on the card is infinite or NaN."""
 
 
-class ActorCritic:
+class ActorCritic(OnCard):
     """The network of kernel ``a3c`` on a card: its parameters theta, and g, the decayed means of
     the squared gradients.
 

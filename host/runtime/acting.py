@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from host.runtime.parameters import set_bits
 from host.runtime.program import aligned
+from host.runtime.values import array_of, held
 from hw.errors import UsageError
 from hw.learner.commands import LearnOpcode
 from hw.learner.records import action_granules, observation_granules
@@ -24,7 +25,7 @@ class Acting:
 
         All n observations are one launch, with a command for each batch of at most the learner's
         batch; if n is 0, nothing is launched. Nothing that the card stores changes. ValueError for
-        another shape, for a number that is not finite in binary32, and before ``initialize`` or
+        another shape, for a number that float32 does not hold, and before ``initialize`` or
         ``load``; then nothing was launched.
         """
         return self._act(observations)
@@ -32,17 +33,12 @@ class Acting:
     def _act(self, observations, **options):
         """``options`` : fields of the first ACT; each command after it has a seed larger by one."""
         learner = self.learner
-        given = np.asarray(observations)
+        given = array_of("observations", observations)
         if given.ndim != 2 or given.shape[1] != learner.observation:
             raise UsageError(
                 f"observations must be [n, {learner.observation}], not {list(given.shape)}"
             )
-        with np.errstate(over="ignore"):
-            seen = given.astype(np.float32)
-        wrong = ~np.isfinite(seen).all(axis=1)
-        if wrong.any():
-            bad = int(np.argmax(wrong))
-            raise UsageError(f"observations must be finite, not {given[bad]} at position {bad}")
+        seen = held("observations", given, np.float32)
         self._check_loaded(("online",))
         if not len(seen):
             return np.zeros((0, learner.action), np.float32)

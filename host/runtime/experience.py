@@ -4,6 +4,7 @@ Actors may compute priorities of their experiences (CF'22 2.1.1; cpprb's ``add(p
 Without a priority an experience enters with the largest priority so far.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from host.runtime.program import aligned
+from host.runtime.values import all_true, array_of, cast, check_finite, held, place_in, put
 from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Given, Opcode
 from hw.replay.records import GRANULE_BYTES, ITEM
 
-__all__ = ["Batch", "Entering", "Experiences", "Fields", "checked_items", "entering", "finite"]
+__all__ = ["Batch", "Entering", "Experiences", "Fields", "checked_items", "entering"]
 __all__ += ["in_runs", "put_items", "put_records", "raw_priorities", "record_dtype", "same_words"]
 __all__ += ["to_records"]
 
@@ -35,6 +37,7 @@ _TAKEN = {
     "td_errors": "an option of add",
     "weights": "which a batch has",
     "indexes": "which a batch has",
+    "self": "which add cannot be given by name",
 }
 
 
@@ -42,8 +45,8 @@ def record_dtype(fields: Fields) -> np.dtype[np.void]:
     """Structured dtype of an experience: the fields in order, padded at the end to whole granules.
 
     ``fields``: ``{name: (dtype, shape)}``, of numbers or bools. ValueError if there is no field, if
-    a value is not such a pair, if a field is called priorities, td_errors, weights or indexes, and
-    if the fields are larger than a record may be.
+    a value is not such a pair, if a field is called priorities, td_errors, weights, indexes or
+    self, and if the fields are larger than a record may be.
     """
     if not isinstance(fields, dict):
         raise UsageError(f"fields must be a dict of name: (dtype, shape), not {fields!r}")
@@ -106,52 +109,91 @@ def same_words(one, other):
     return words(one) == words(other)
 
 
+class _Parts(NamedTuple):
+    """The fields of a record dtype: ``names`` as keys, ``dtypes`` and ``shapes``, one for each;
+    ``floats``, position -> name of floats; ``words``, whether all are numbers of 32 bits."""
+
+    names: dict[str, None]
+    dtypes: list[np.dtype]
+    shapes: list[tuple]
+    floats: dict[int, str]
+    words: bool
+
+
+@functools.lru_cache(maxsize=16)
+def _parts(dtype):
+    dtypes = [dtype[name].base for name in dtype.names]
+    floats = {k: name for k, name in enumerate(dtype.names) if dtypes[k].kind in "fc"}
+    words = all(own.itemsize == 4 and own.kind in "fiu" and own.isnative for own in dtypes)
+    shapes = [dtype[name].shape for name in dtype.names]
+    return _Parts(dict.fromkeys(dtype.names), dtypes, shapes, floats, words and bool(floats))
+
+
 def to_records(experiences, dtype):
     """The experiences as records, a structured array [n] of ``dtype``.
 
     ``experiences`` is a dict with an array [n, ...] for each field of ``dtype``, or, for one
     experience, with an array [...] for each field; n is then 1. Records [n] of ``dtype`` are
-    returned as they are. ValueError for a field that is missing, unknown or misshapen, and for
-    records of another dtype.
+    returned as they are. UsageError for a field that is missing, unknown or misshapen, for a number
+    that a field's type does not hold (``host.runtime.values``), and for records of another dtype.
     """
+    parts = _parts(dtype)
     if isinstance(experiences, np.ndarray):
         if experiences.dtype != dtype or experiences.ndim != 1:
             raise UsageError(
                 f"experiences must be records [n] of {dtype}, "
                 f"not {list(experiences.shape)} of {experiences.dtype}"
             )
-        return experiences
-    for name in experiences:
-        if name not in dtype.names:
-            raise UsageError(f"{name} must be one of {', '.join(dtype.names)}, not unknown")
-    for name in dtype.names:
-        if name not in experiences:
-            raise UsageError(f"{name} must be given, not missing")
-    arrays = [(name, np.asarray(experiences[name]), dtype[name].shape) for name in dtype.names]
-    if all(values.shape == one for _, values, one in arrays):
-        records = np.zeros(1, dtype)
-        for name, values, _ in arrays:
-            records[name][0] = values
+        records = np.ascontiguousarray(experiences)
+        _check_floats(parts, records)
         return records
-    first = arrays[0][1]
-    records = np.zeros(len(first) if first.ndim else 0, dtype)
-    for name, values, one in arrays:
-        if values.shape != (len(records), *one):
-            raise UsageError(
-                f"{name} must have shape {(len(records), *one)}, not {values.shape}: every field "
-                f"has a first axis of n experiences, or, of one alone, none has"
-            )
-        records[name] = values
+    names, dtypes, shapes, *_ = parts
+    if experiences.keys() != names.keys():
+        for name in experiences:
+            if name not in names:
+                raise UsageError(f"{name} must be one of {', '.join(names)}, not unknown")
+        missing = next(name for name in names if name not in experiences)
+        raise UsageError(f"{missing} must be given, not missing")
+    arrays = [array_of(name, experiences[name]) for name in names]
+    found = [values.shape for values in arrays]
+    records = np.zeros(1 if found == shapes else (found[0] or (0,))[0], dtype)
+    if found != shapes and found != (wanted := [(len(records), *shape) for shape in shapes]):
+        name, one, own = next(x for x in zip(names, found, wanted, strict=True) if x[1] != x[2])
+        raise UsageError(
+            f"{name} must have shape {own}, not {one}: every field has a first axis of n "
+            "experiences, or, of one alone, none has"
+        )
+    if [values.dtype for values in arrays] == dtypes:
+        for name, values in zip(names, arrays, strict=True):
+            records[name] = values
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            for name, values, own in zip(names, arrays, dtypes, strict=True):
+                if values.dtype == own or values.dtype.kind == own.kind == "f":
+                    records[name] = values
+                else:
+                    put(name, records[name], values)
+    _check_floats(parts, records, arrays)
     return records
 
 
-def checked_items(fill, name, indexes, values, dtype):
-    """``(indexes, values)`` as arrays of uint32 and of ``dtype``.
+def _check_floats(parts, records, arrays=None):
+    """UsageError if a float of ``records`` is infinite or NaN; ``arrays`` has all fields as they
+    were before they were cast, if they were."""
+    if parts.words:
+        if all_true(np.isfinite(np.frombuffer(records, np.float32))):
+            return  # in one pass over all words; if an integer looks like a NaN, the floats follow
+    for position, name in parts.floats.items():
+        check_finite(name, records[name], arrays[position] if arrays else records[name])
 
-    ValueError unless both are one-dimensional and of one length, and the indexes are integers in
+
+def checked_items(fill, name, indexes, values):
+    """``(indexes, values)`` as arrays, indexes of uint32 as the card has them.
+
+    UsageError unless both are one-dimensional and of one length, and the indexes are integers in
     0..fill-1. ``name`` is what the error's text calls ``values``.
     """
-    indexes, values = np.asarray(indexes), np.asarray(values)
+    indexes, values = array_of("indexes", indexes), array_of(name, values)
     if not indexes.size:  # an empty list has no integers to show
         indexes = indexes.astype(np.uint32)
     if indexes.ndim != 1 or not np.issubdtype(indexes.dtype, np.integer):
@@ -165,7 +207,7 @@ def checked_items(fill, name, indexes, values, dtype):
             f"indexes must be in 0..{fill - 1} (what is stored), "
             f"not {int(indexes.min())}..{int(indexes.max())}"
         )
-    return indexes.astype(np.uint32), np.ascontiguousarray(values, dtype)
+    return indexes.astype(np.uint32), values
 
 
 def put_items(program, operands, offset, opcode, indexes, values, **command):
@@ -211,26 +253,17 @@ def put_records(program, operands, offset, records, entering=None):
             offset += operands[-1][1].nbytes
 
 
-def finite(name, values):
-    """``values`` as a float32 array. ValueError if one is infinite or NaN; its text calls the
-    values ``name``, and has the position of the first such value."""
-    values = np.asarray(values, np.float32)
-    if not np.isfinite(values).all():
-        bad = int(np.argmin(np.isfinite(values)))
-        raise UsageError(f"{name} must be finite, not {values[bad]} at position {bad}")
-    return values
-
-
 def raw_priorities(replay, values):
     """The array ``values`` rounded half up to the priority format of ``replay``, a ReplayConfig:
-    uint32. ValueError for a value that is negative, not finite or above the format's largest
+    uint32. UsageError for a value that is negative, not finite or above the format's largest
     number."""
     highest = replay.priority_limit / (1 << replay.priority_fraction)
+    values = cast("priorities", values, np.float64)
     right = np.isfinite(values) & (values >= 0) & (values <= highest)
-    if not right.all():
-        bad = int(np.argmin(right))
+    if not all_true(right):
+        place, at = place_in(values.shape, right)
         raise UsageError(
-            f"priorities must be finite and in 0..{highest:g}, not {values[bad]} at position {bad}"
+            f"priorities must be finite and in 0..{highest:g}, not {values[place]}{at}"
         )
     raw = np.floor(values * (1 << replay.priority_fraction) + 0.5)
     return np.minimum(raw, replay.priority_limit).astype(np.uint32)
@@ -260,25 +293,22 @@ class Entering(NamedTuple):
 
 
 def entering(count, replay, *, priorities, td_errors, **power):
-    """The ``Entering`` of ``count`` experiences, from ``priorities`` or from ``td_errors``; None if
-    both are None.
+    """The ``Entering`` of ``count`` experiences, from ``priorities`` or from ``td_errors``, one of
+    which is None.
 
     ``replay`` is the ReplayConfig, ``power`` alpha and epsilon as the card counts them. ValueError
     if both lists are given, if a list has not ``count`` numbers, and for a number that is not
     finite, or a priority that the card's format does not hold.
     """
-    if priorities is None and td_errors is None:
-        return None
     if priorities is not None and td_errors is not None:
         raise UsageError("priorities must not be given together with td_errors")
     name, given = ("td_errors", td_errors) if priorities is None else ("priorities", priorities)
-    given = np.asarray(given, np.float64)
+    given = array_of(name, given)
     if count == 1 and given.shape == ():  # of one experience, which has no axis either
         given = given[None]
     if given.shape != (count,):
         raise UsageError(f"{name} must have shape ({count},), not {given.shape}")
     if priorities is None:
-        return Entering(
-            finite(name, given).view(np.uint32), {"given": Given.TD_ERRORS.value, **power}
-        )
+        bits = np.ascontiguousarray(held(name, given, np.float32)).view(np.uint32)
+        return Entering(bits, {"given": Given.TD_ERRORS.value, **power})
     return Entering(raw_priorities(replay, given), {"given": Given.PRIORITIES.value})

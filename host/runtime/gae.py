@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from host.card.buffer import OnCard
 from host.card.kernel import Kernel
 from host.runtime.estimates import Estimates, TrajectoryEstimates
 from host.runtime.program import Launcher
 from host.runtime.slots import check_fit, flags, numbers, pack, place, records
 from host.runtime.standardize import Running, Standardization, codes_of, exponent_of, words
+from host.runtime.values import array_of
 from hw.errors import Failure, UsageError
 from hw.gae.commands import Opcode
 from hw.gae.records import MOMENTS
@@ -25,7 +27,7 @@ __all__ = ["AdvantageEstimator", "Estimates"]
 _PEAK_MARGIN = 1.5  # over the largest result so far, for results that are codes
 
 
-class AdvantageEstimator:
+class AdvantageEstimator(OnCard):
     """Estimates advantages on a card. Several estimators may use a kernel, as it keeps no state.
 
     Parameters
@@ -91,12 +93,13 @@ class AdvantageEstimator:
         fit the stack, and gamma or gae_lambda outside of [0, 1]. In these cases ``running`` stays
         as it was.
         """
-        if np.ndim(rewards) != 2 or not np.size(rewards):
+        rewards = array_of("rewards", rewards)
+        if rewards.ndim != 2 or not rewards.size:
             raise UsageError(
-                f"rewards must be of shape [steps, environments], not {list(np.shape(rewards))}"
+                f"rewards must be of shape [steps, environments], not {list(rewards.shape)}"
             )
         rewards, values, bootstraps = (
-            numbers(name, x, np.shape(rewards))
+            numbers(name, x, rewards.shape)
             for name, x in (("rewards", rewards), ("values", values), ("bootstraps", bootstraps))
         )
         terminated, truncated = (
@@ -127,15 +130,19 @@ class AdvantageEstimator:
         Returns ``TrajectoryEstimates``. ValueError as for ``estimate``, and without a step."""
         if not trajectories:
             raise UsageError("trajectories must be at least one, not none")
-        for rewards, values, _ in trajectories:
-            numbers("values", values, (len(rewards),))
         rewards, values = (
-            numbers(name, np.concatenate([np.asarray(t[k]) for t in trajectories]))
+            [array_of(name, t[k]) for t in trajectories]
             for k, name in enumerate(("rewards", "values"))
+        )
+        lengths = [len(each) for each in rewards]
+        for each, length in zip(values, lengths, strict=True):
+            numbers("values", each, (length,))
+        rewards, values = (
+            numbers(name, np.concatenate(parts))
+            for name, parts in (("rewards", rewards), ("values", values))
         )
         ends = [bootstrap is None for *_, bootstrap in trajectories]
         bootstraps = numbers("bootstraps", [b for *_, b in trajectories if b is not None])
-        lengths = [len(t[0]) for t in trajectories]
         if min(lengths) == 0:
             raise UsageError("trajectories must have at least one step each, not 0")
         placement = pack(lengths, ends, self.config.gae.rows)

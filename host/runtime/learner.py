@@ -32,6 +32,7 @@ from host.runtime.parameters import from_image, set_bits, to_image, zero_moments
 from host.runtime.program import CommandError, aligned
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.runtime.sent_batches import received_errors, sent_batches
+from host.runtime.values import held
 from hw.errors import UsageError
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
@@ -219,7 +220,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         state without an optimizer's name is of the optimizer that computes in binary32."""
         state = {"optimizer": Optimizer.NAME, **state}
         self._check_identity(state)
-        image = np.asarray(state["parameters"], np.uint32)
+        image = held("parameters", state["parameters"], np.uint32)
         size = self._put_store([], 0, PARAMETER_SETS) // 4
         if image.shape != (size,):
             raise UsageError(f"parameters must be {size} numbers, not {list(image.shape)}")
@@ -231,7 +232,7 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
     def records_of(self, experiences: Experiences) -> NDArray[np.void]:
         records = super().records_of(experiences)
         if self.dtype["action"].kind == "u":
-            check_actions(self.learner, np.atleast_1d(experiences["action"]))
+            check_actions(self.learner, records["action"])
         return records
 
     def checked_steps(

@@ -15,12 +15,12 @@ from host.runtime.experience import (
     Fields,
     checked_items,
     entering,
-    finite,
     raw_priorities,
     record_dtype,
     to_records,
 )
 from host.runtime.learner_checks import checked_inserts
+from host.runtime.values import held
 from hw.arith.power import SCALE_FORMAT
 from hw.errors import UsageError
 from hw.replay.config import FRACTION_WIDTH, ReplayConfig
@@ -132,22 +132,24 @@ class ReplayMemory:
         Returns
         -------
         The batch, or None without ``sample``; for a list of pairs a list of batches, drawn one
-        after the other. A batch is a dict with each field [batch_size, ...], ``indexes`` (uint32)
+        after the other. A batch is a dict with each field [batch_size, ...], ``indexes`` (int64)
         and ``weights`` (float32): ``(N P(i))**-beta``, with N experiences stored, divided by the
         largest of the *batch*. (cpprb divides by the largest of the memory.)
 
         ValueError for a wrong argument; nothing was changed then.
         """
         if update is not None:
-            indexes, errors = checked_items(len(self), "td_errors", *update, np.float32)
-            update = indexes, finite("td_errors", errors)
+            indexes, errors = checked_items(len(self), "td_errors", *update)
+            update = indexes, np.ascontiguousarray(held("td_errors", errors, np.float32))
         fill, records, given = len(self), None, None
         if experiences is not None:
             records = self.records_of(experiences)
             count = len(records)
             given = self.entering(count, priorities, td_errors)
-            fill, begin = min(fill + count, self.capacity), max(0, count - self.capacity)
-            records, given = records[begin:], given and given.part(begin, count)
+            fill = min(fill + count, self.capacity)
+            if count > self.capacity:
+                begin = count - self.capacity
+                records, given = records[begin:], given and given.part(begin, count)
         elif priorities is not None or td_errors is not None:
             raise UsageError("experiences must be given with priorities or td_errors, not missing")
         several = isinstance(sample, list)
@@ -181,7 +183,7 @@ class ReplayMemory:
     def set_priorities(self, indexes: ArrayLike, priorities: ArrayLike) -> None:
         """Sets the priorities p of the experiences at ``indexes``, without alpha and epsilon; they
         must be finite, and in 0..the largest of the card's format, to which they are rounded."""
-        indexes, values = checked_items(len(self), "priorities", indexes, priorities, np.float64)
+        indexes, values = checked_items(len(self), "priorities", indexes, priorities)
         self._set(indexes, raw_priorities(self._replay, values))
 
     def get_stored_size(self) -> int:
@@ -208,7 +210,9 @@ class ReplayMemory:
     def entering(
         self, count: int, priorities: ArrayLike | None, td_errors: ArrayLike | None
     ) -> Entering | None:
-        """As ``host.runtime.experience.entering``, in this memory's format."""
+        """As ``host.runtime.experience.entering``, in this memory's format; None if both are."""
+        if priorities is None and td_errors is None:
+            return None
         return entering(
             count, self._replay, priorities=priorities, td_errors=td_errors, **self._power
         )
@@ -255,7 +259,7 @@ class ReplayMemory:
         """The batch of ``step``, from records and from weights that are not divided yet."""
         batch = {name: np.ascontiguousarray(records[name]) for name in records.dtype.names}
         batch["weights"] = weights / weights.max()
-        batch["indexes"] = indexes.astype(np.uint32)
+        batch["indexes"] = indexes.astype(np.int64)
         return batch
 
     @property
@@ -269,17 +273,19 @@ class ReplayMemory:
             "stratified": bool(self.stratified),
         }
 
-    def _check_state(self, state: Mapping[str, object]) -> NDArray[np.uint8]:
-        """The experiences of a saved state, uint8 [fill, itemsize]. ValueError if the state is of
-        another memory, or does not have as many priorities."""
+    def _check_state(
+        self, state: Mapping[str, object]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        """The experiences, uint8 [fill, itemsize], and raw priorities, uint32 [fill], of a saved
+        state. ValueError if the state is of another memory, or does not have as many priorities."""
         self._check_identity(state)
-        experiences = np.asarray(state["experiences"], np.uint8)
-        if len(state["priorities"]) != len(experiences):
-            count = len(state["priorities"])
+        experiences = held("experiences", state["experiences"], np.uint8)
+        priorities = held("priorities", state["priorities"], np.uint32)
+        if len(priorities) != len(experiences):
             raise UsageError(
-                f"priorities must be one an experience ({len(experiences)}), not {count}"
+                f"priorities must be one an experience ({len(experiences)}), not {len(priorities)}"
             )
-        return experiences
+        return experiences, priorities
 
     def _check_identity(self, state):
         for name, own in self._identity.items():

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 
+from host.card.buffer import OnCard
 from host.runtime.encode import Encoder
 from hw.designs import DESIGNS
 from hw.errors import Failure
@@ -52,7 +53,7 @@ def _left_behind(code, doc):
     return f": {found[0].strip()}" if code == ShellError.AXI and found else ""
 
 
-class Launcher:
+class Launcher(OnCard):
     """Runs programs on a kernel; it has the buffers that every kernel needs: program, operands,
     results and status.
 
@@ -82,6 +83,8 @@ class Launcher:
     launches : int
         Launches that have ended, also with a CommandError.
     """
+
+    _INSTEAD = "be made where it is used"
 
     def __init__(self, kernel, *, pointers=None, design=None, timeout_s=600.0, claim=None):
         self.kernel, self.pointers, self.timeout_s = kernel, dict(pointers or {}), timeout_s

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from host.runtime.experience import finite, in_runs
+from host.runtime.experience import in_runs
 from host.runtime.learner_checks import check_experiences
 from host.runtime.program import aligned
+from host.runtime.values import held
 from hw.errors import UsageError
 from hw.replay.records import HEADER, ITEM
 
@@ -27,7 +28,7 @@ def sent_batches(learner, records, weights, count, batch_size):
         raise UsageError(
             f"experiences must be {total} ({count} batches of {batch_size}), not {len(records)}"
         )
-    weights = finite("weights", np.ones(total) if weights is None else weights)
+    weights = held("weights", np.ones(total) if weights is None else weights, np.float32)
     if weights.shape != (total,):
         raise UsageError(f"weights must have shape ({total},), not {weights.shape}")
     if np.signbit(weights).any():  # of -0, too

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from host.runtime.values import array_of, held
 from hw.errors import UsageError
 from hw.gae.records import Kind
 
@@ -119,23 +120,18 @@ def records(config, placement, rewards, values):
 
 
 def numbers(name, values, shape=None):
-    """``values`` as a float32 array. ValueError unless it has ``shape``, by default any number of
-    values in one dimension, and all are finite. The error's text calls the values ``name``."""
-    with np.errstate(over="ignore"):
-        array = np.asarray(values, np.float32)
+    """``values`` as a float32 array. UsageError unless it has ``shape``, by default any number of
+    values in one dimension, and float32 holds all. The error's text calls the values ``name``."""
+    array = array_of(name, values)
     shape = (array.size,) if shape is None else shape
     if array.shape != tuple(shape):
         raise UsageError(f"{name} must be of shape {list(shape)}, not {list(array.shape)}")
-    wrong = ~np.isfinite(array)
-    if wrong.any():
-        place_of = tuple(int(x) for x in np.argwhere(wrong)[0])
-        raise UsageError(f"{name} must be finite, not {array[place_of]} at {list(place_of)}")
-    return array
+    return held(name, array, np.float32)
 
 
 def flags(name, values, shape):
     """``values`` as an array of bool; ValueError unless dtype and shape are bool and ``shape``."""
-    array = np.asarray(values)
+    array = array_of(name, values)
     if array.shape != shape or array.dtype != bool:
         raise UsageError(
             f"{name} must be bool of shape {list(shape)}, not {array.dtype} {list(array.shape)}"

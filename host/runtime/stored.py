@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from host.card.buffer import OnCard
 from host.runtime.experience import put_items
 from host.runtime.memory import ReplayMemory
 from hw.replay.commands import MAX_COUNT, Opcode
@@ -16,7 +17,7 @@ __all__ = ["Stored"]
 _PART_BYTES = 1 << 24
 
 
-class Stored(ReplayMemory):
+class Stored(OnCard, ReplayMemory):
     """A base class of ``host.runtime.replay.PrioritizedReplayBuffer``: methods that read or replace
     all that is stored."""
 
@@ -70,7 +71,7 @@ class Stored(ReplayMemory):
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Replaces everything by a saved state. ValueError unless the state is of a buffer with the
         same kernel config, capacity, fields, alpha, epsilon and ``stratified``."""
-        experiences = self._check_state(state)
+        experiences, priorities = self._check_state(state)
         fill = len(experiences)
         self.launcher.kernel.claims.confirm(self.launcher.claim)
         storage = np.zeros((fill, self._stride), np.uint8)
@@ -87,7 +88,7 @@ class Stored(ReplayMemory):
                 ),
             ]
         )
-        self._set(np.arange(fill, dtype=np.uint32), np.asarray(state["priorities"], np.uint32))
+        self._set(np.arange(fill, dtype=np.uint32), priorities)
 
     def _set(self, indexes, raw):
         program, operands = [], []

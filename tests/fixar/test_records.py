@@ -147,11 +147,11 @@ def test_what_a_refused_insert_leaves():
     "name, at, value, message",
     [
         ("action", (3, 1), 1.5, r"action must be in -1\.\.1, not 1\.5 at position 3"),
-        ("action", (0, 0), np.nan, r"action must be in -1\.\.1, not nan at position 0"),
+        ("action", (0, 0), np.nan, r"action must be finite, not nan at \[0, 0\]"),
         ("discount", 5, 1.5, r"discount must be in 0\.\.1, not 1\.5 at position 5"),
         ("discount", 5, -0.5, r"discount must be in 0\.\.1, not -0\.5 at position 5"),
         ("discount", 5, -0.0, r"discount must be in 0\.\.1, not -0\.0 at position 5"),
-        ("obs", (2, 2), np.inf, r"obs must be finite, not inf at position 2"),
+        ("obs", (2, 2), np.inf, r"obs must be finite, not inf at \[2, 2\]"),
         ("reward", 1, np.nan, r"reward must be finite, not nan at position 1"),
     ],
 )

@@ -31,7 +31,7 @@ def test_draws_are_uniform(count, size):
         for name, values in memory.get_all_transitions().items():
             np.testing.assert_array_equal(batch[name], values[batch["indexes"]])
         assert batch["weights"].dtype == np.float32 and (batch["weights"] == 1).all()
-        assert batch["indexes"].dtype == np.uint32
+        assert batch["indexes"].dtype == np.int64
     counts = np.bincount(np.concatenate(drawn), minlength=fill)
     assert len(counts) == fill and uniform(counts)
     assert any(len(set(each)) < size for each in drawn)

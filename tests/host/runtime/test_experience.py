@@ -62,7 +62,7 @@ def test_records_are_a_list_of_the_fields_type():
 
 
 def test_items_of_none_are_fine():
-    indexes, values = checked_items(5, "priorities", [], [], np.float64)
+    indexes, values = checked_items(5, "priorities", [], [])
     assert indexes.dtype == np.uint32 and len(indexes) == len(values) == 0
 
 
@@ -71,8 +71,8 @@ def test_items_are_of_what_is_stored(given):
     with pytest.raises(
         ValueError, match=rf"^indexes must be in 0..4 .what is stored., not {given}"
     ):
-        checked_items(5, "priorities", [given], [1.0], np.float64)
-    assert checked_items(5, "priorities", [4], [1.0], np.float64)[0].tolist() == [4]
+        checked_items(5, "priorities", [given], [1.0])
+    assert checked_items(5, "priorities", [4], [1.0])[0].tolist() == [4]
 
 
 def test_long_lists_are_several_commands():

@@ -49,9 +49,12 @@ class ReplayManager:
             count = nodes
         self._tree = np.zeros(sum(sizes), np.uint64)
         self._offsets = np.cumsum([0, *sizes[:-1]])
-        self.priorities = self._tree[: config.capacity]
         self.total = self.maximum = self._stratum = 0
         self.seed([0, 0, 0, 0])
+
+    @property
+    def priorities(self):
+        return self._tree[: self.config.capacity]  # of a copy, too
 
     def clear(self):
         """Sets all priorities, ``total`` and ``maximum`` to 0. The generator's state stays."""

@@ -1,0 +1,132 @@
+"""A caller's values as NumPy arrays of the type that stores them: nothing is cast in silence.
+
+A type holds a number if storing does not change it, where rounding a float to another float is no
+change: an integer field holds 3.0, a float32 field holds 0.1 and does not hold 1e300. Integers are
+exact or refused, as they may be identifiers: float32 does not hold 2**24 + 1. NaN and infinity are
+refused in float fields, because no learner can train on them.
+"""
+
+import sys
+
+import numpy as np
+
+from hw.errors import UsageError
+
+__all__ = ["all_true", "array_of", "cast", "check_finite", "held", "place_in", "put"]
+
+#: Kinds of dtypes that are numbers, or bools.
+_REAL, _COMPLEX = "biuf", "biufc"
+
+
+def array_of(name, values):
+    """``values`` as an array. A tensor of torch, also in a list, is detached and copied to the CPU;
+    a float type that NumPy lacks, such as bfloat16, becomes float32. UsageError, which calls the
+    values ``name``, if they are not an array."""
+    if type(values) is np.ndarray:
+        return values
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)  # None: torch was not imported
+    try:
+        return np.asarray(_without_tensors(values, tensor) if tensor else values)
+    except (RuntimeError, TypeError, ValueError) as error:  # in the words of torch or NumPy
+        [reason, *_] = str(error).splitlines()
+        raise UsageError(
+            f"{name} must be an array of numbers, not {type(values).__name__}: {reason}"
+        ) from None
+
+
+def _without_tensors(values, tensor):
+    if isinstance(values, tensor):
+        short = values.is_floating_point() and values.element_size() < 4
+        return (values.float() if short else values).numpy(force=True)
+    nested = isinstance(values, (list, tuple)) and len(values) > 0
+    if nested and isinstance(values[0], (list, tuple, tensor)):
+        return [_without_tensors(value, tensor) for value in values]
+    return values
+
+
+def held(name, values, dtype):
+    """``values`` as an array of ``dtype``; itself if it is one already. UsageError for a number
+    that the dtype does not hold, with its place in ``values``, and for NaN and infinity."""
+    given = array_of(name, values)
+    found = cast(name, given, dtype)
+    if found.dtype.kind in "fc":
+        check_finite(name, found, given)
+    return found
+
+
+def cast(name, given, dtype):
+    """As ``held`` for the array ``given``, but floats may be, or become, infinite or NaN."""
+    if given.dtype == dtype:
+        return given
+    if given.dtype.kind == np.dtype(dtype).kind and np.can_cast(given.dtype, dtype):
+        return given.astype(dtype)
+    found = np.empty(given.shape, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        put(name, found, given)
+    return found
+
+
+def put(name, into, given):
+    """Writes the array ``given`` to the array ``into``. UsageError for a number that the dtype of
+    ``into`` does not hold, except that a float may be, or become, infinite or NaN."""
+    to, of = into.dtype.kind, given.dtype.kind
+    if of not in (_COMPLEX if to == "c" else _REAL) and given.size:
+        raise _refused(name, into.dtype, given, _real(given))
+    into[...] = given
+    if to in "fc" and of in "fc" or given.size == 1 and into.item() == given.item():
+        return
+    if to in "fc":  # as floats, 2**53 + 1 would equal 2**53
+        right = into.real.astype(given.dtype) == given
+    else:
+        right = into == given
+    if not all_true(right):
+        raise _refused(name, into.dtype, given, right)
+
+
+def _real(given):
+    """Where an array of another kind than numbers has numbers: elements of an array of objects."""
+    if given.dtype.kind != "O":
+        return np.zeros(given.shape, bool)
+    return np.array([np.asarray(value).dtype.kind in _REAL for value in given.flat])
+
+
+def check_finite(name, found, given):
+    """UsageError if a number of ``found`` is infinite or NaN; ``given`` has it as it was before it
+    was cast."""
+    right = np.isfinite(found)
+    if not all_true(right):
+        raise _refused(name, found.dtype, given, right)
+
+
+def all_true(bools):
+    """Whether an array of bools is True everywhere: ``all``, several times as fast for few."""
+    return 0 not in bools.tobytes()
+
+
+def place_in(shape, bools):
+    """``(place, text)`` of the first False in ``bools``, which has as many elements as an array of
+    ``shape``: the index of the element, and the end of an error's line that says where it is."""
+    place = tuple(map(int, np.unravel_index(np.argmin(bools), shape)))
+    if len(place) < 2:
+        return place, "".join(f" at position {index}" for index in place)
+    return place, f" at {list(place)}"
+
+
+def _refused(name, dtype, given, right):
+    """The UsageError for the first number of ``given`` where ``right`` is False."""
+    place, at = place_in(given.shape, right)
+    kind = given.dtype.kind
+    if kind not in (_COMPLEX if dtype.kind == "c" else _REAL):
+        value = given.item(place)
+        return UsageError(f"{name} must be {_rule(dtype)}, not {value!r} of {given.dtype}{at}")
+    value = given[place]
+    infinite = dtype.kind in "fc" and kind in "fc" and not np.isfinite(value)
+    return UsageError(f"{name} must be {'finite' if infinite else _rule(dtype)}, not {value}{at}")
+
+
+def _rule(dtype):
+    if dtype.kind == "b":
+        return "True or False"
+    if dtype.kind in "iu":
+        return f"an integer in {np.iinfo(dtype).min}..{np.iinfo(dtype).max}"
+    return f"a number that {dtype} holds"

@@ -1,0 +1,315 @@
+"""host.runtime.values by the replay memories: what a field's type does not hold is refused with
+field, place and value, and nothing has changed; tensors; indexes; copies."""
+
+import copy
+import pickle
+import re
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+import torch
+from replay.kernels import WIDE, opened
+
+from host.memory.ring import RingMemory
+from host.memory.tree import TreeMemory
+from host.runtime.experience import record_dtype
+from host.runtime.replay import PrioritizedReplayBuffer
+from hw.errors import UsageError
+from rlfabric import AdvantageEstimator
+from tests.host.replay_buffers import equal
+
+DTYPES = "?", "u1", "i1", "i2", "u4", "i4", "i8", "u8", "f2", "f4", "f8", "c8", ">f4"
+FIELDS = {f"{dtype}": (dtype, (2,)) for dtype in DTYPES} | {"x": (np.float32, ())}
+WORDS = {"u": (np.uint32, ()), "y": (np.float32, (2,))}
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.fixture(scope="module", params=["tree", "ring", "card"])
+def make(request):
+    """Makes a memory of one kind for fields; a later one takes the kernel over."""
+    with ExitStack() as stack:
+        if request.param == "card":
+            kernel = stack.enter_context(opened("model", WIDE))
+            own = dict(capacity=32, takeover=True)
+            yield lambda fields, **options: PrioritizedReplayBuffer(kernel, fields, **own | options)
+        else:
+            kind = {"tree": TreeMemory, "ring": RingMemory}[request.param]
+            yield lambda fields, **options: kind(fields, **{"capacity": 32} | options)
+
+
+@pytest.fixture
+def memory(make):
+    memory = make(FIELDS)
+    memory.add(**experiences(4))
+    return memory
+
+
+def experiences(count):
+    return {name: np.ones((count, *shape), dtype) for name, (dtype, shape) in FIELDS.items()}
+
+
+REFUSED = [
+    *(("?", value, "True or False") for value in (2, -1, 0.5, NAN, 1e300)),
+    *(("u1", value, "an integer in 0..255") for value in (300, 256, -1, 0.9, NAN, INF, 1e300)),
+    ("u1", np.int8(-1), "an integer in 0..255"),
+    ("i1", np.uint8(255), "an integer in -128..127"),
+    ("i2", 40000, "an integer in -32768..32767"),
+    ("i2", np.uint16(65535), "an integer in -32768..32767"),
+    ("u4", -1, "an integer in 0..4294967295"),
+    ("u4", np.float32(2.0**32), "an integer in 0..4294967295"),
+    ("i4", 2**31, "an integer in -2147483648..2147483647"),
+    ("i8", np.uint64(2**64 - 1), "an integer in -9223372036854775808..9223372036854775807"),
+    ("u8", np.int64(-1), "an integer in 0..18446744073709551615"),
+    ("f2", 70000.0, "a number that float16 holds"),
+    ("f2", 2049, "a number that float16 holds"),
+    ("f2", 70001, "a number that float16 holds"),
+    ("f4", 1e300, "a number that float32 holds"),
+    ("f4", -3.5e38, "a number that float32 holds"),
+    ("f4", 2**24 + 1, "a number that float32 holds"),
+    ("f8", 2**53 + 1, "a number that float64 holds"),
+    (">f4", 1e300, "a number that >f4 holds"),
+    ("c8", 2**24 + 1, "a number that complex64 holds"),
+    ("c8", 1e300 * 1j, "a number that complex64 holds"),
+    *((name, np.dtype(name).type(value), "finite") for name in ("f2", "f4", "f8", "c8")
+      for value in (NAN, INF, -INF)),
+    *(("f4", value, "finite") for value in (NAN, -INF)),
+    (">f4", NAN, "finite"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("one", [False, True], ids=["many", "one"])
+@pytest.mark.parametrize("name, value, rule", REFUSED, ids=lambda x: str(x).replace(" ", "_"))
+def test_what_a_type_does_not_hold(memory, name, value, rule, one):
+    """One wrong value, with an update before it and a draw after it in the same step."""
+    before = memory.state_dict()
+    given = experiences(1 if one else 3)
+    given[name] = np.ones(given[name].shape, np.asarray(value).dtype)
+    given[name][0 if one else 2, 1] = value
+    place = "at position 1" if one else "at [2, 1]"
+    if one:
+        given = {name: values[0] for name, values in given.items()}
+    words = f"{name} must be {rule}, not {np.asarray(value)[()]} {place}"
+    with pytest.raises(UsageError, match=f"^{re.escape(words)}$"):
+        memory.step(given, ([0], [3.0]), (2, 0.5))
+    equal(memory.state_dict(), before)
+
+
+@pytest.mark.parametrize(
+    "values, words",
+    [
+        (np.full((2, 2), 1 + 2j), "not (1+2j) of complex128 at [0, 0]"),
+        (np.ones((2, 2), complex), "not (1+0j) of complex128 at [0, 0]"),
+        ([[1, 2], [3, None]], "not None of object at [1, 1]"),
+        ([[1, 2], ["a", 4]], "not '1' of <U21 at [0, 0]"),
+        (np.array([[1, 2], [3, 4]], object), "not 1 of object at [0, 0]"),
+        ([[1, 2], [3, 2**70]], f"not {2**70} of object at [1, 1]"),
+        (np.zeros((2, 2), "M8[s]"), "not datetime.datetime(1970, 1, 1, 0, 0) of datetime64[s] at"),
+    ],
+)
+@pytest.mark.parametrize("name", ["u1", "f4"])
+def test_what_is_no_number(memory, name, values, words):
+    before = memory.state_dict()
+    with pytest.raises(UsageError, match=rf"^{name} must be .* {re.escape(words)}"):
+        memory.add(**experiences(2) | {name: values})
+    with pytest.raises(UsageError, match=rf"^{name} must be an array of numbers, not list: "):
+        memory.add(**experiences(2) | {name: [[1, 2], [3]]})
+    equal(memory.state_dict(), before)
+
+
+@pytest.mark.parametrize(
+    "name, values",
+    [
+        ("?", [[0, 1.0], [True, 0]]), ("u1", [[3.0, 255.0], [0, 1]]), ("u1", np.eye(2, dtype=bool)),
+        ("i2", np.full((2, 2), -32768.0)), ("i4", np.full((2, 2), 2**31 - 1)),
+        ("u8", np.full((2, 2), 2**63, np.uint64)), ("i8", np.full((2, 2), -(2.0**63))),
+        ("f2", [[2048, 65504], [-1, 0]]), ("f4", [[2**24, 2**25], [-(2**30), True]]),
+        ("f4", [[0.1, 1e-300], [3.4e38, 2]]), ("f8", np.full((2, 2), 2**53)),
+        ("c8", [[1, 0.1], [2**24, 1j]]), (">f4", np.float32([[1, 2], [3, 4]])),
+    ],
+)  # fmt: skip
+def test_what_a_type_holds(make, name, values):
+    """In batches and alone; a float is rounded."""
+    memory = make({name: FIELDS[name]})
+    with np.errstate(all="raise", under="ignore"):
+        memory.add(**{name: values})
+        for each in values:
+            memory.add(**{name: each})
+    wanted = np.asarray(values).astype(name)
+    np.testing.assert_array_equal(memory.get_all_transitions()[name], [*wanted, *wanted])
+
+
+def test_records_are_read_for_nan(make):
+    """Records and fields of 32 bits are read in one pass, in which an integer may look like a NaN
+    and padding may be anything; strides are another way."""
+    memory, dtype = make(WORDS), record_dtype(WORDS)
+    records = np.frombuffer(b"\xff" * dtype.itemsize * 6, dtype).copy()
+    records["y"] = 1
+    memory.step(records)
+    memory.step(records[::2])
+    memory.add(u=np.full(3, 2**32 - 1), y=np.ones((3, 2)))
+    assert len(memory) == 12 and (memory.get_all_transitions()["u"] == 2**32 - 1).all()
+    for value in (NAN, INF, -INF):
+        records["y"][4, 1] = value
+        for given, place in ((records, 4), (records[::2], 2)):
+            with pytest.raises(UsageError, match=rf"^y .* finite, not {value} at \[{place}, 1\]$"):
+                memory.step(given)
+    assert len(memory) == 12
+
+
+PRIORITIES = [
+    ([1, "a"], "not '1' of <U21 at position 0"),
+    ([1, None], "not None of object at position 1"),
+    ([1j, 1], "not 1j of complex128 at position 0"),
+    ([1, NAN], "not nan at position 1"),
+]
+
+
+@pytest.mark.parametrize("values, words", PRIORITIES)
+@pytest.mark.parametrize("name", ["td_errors", "priorities"])
+def test_lists_of_numbers(memory, name, values, words):
+    before = memory.state_dict()
+    put = {"td_errors": memory.update_priorities, "priorities": memory.set_priorities}[name]
+    for call in (
+        lambda: put([0, 1], values),
+        lambda: memory.add(**experiences(2), **{name: values}),
+    ):
+        with pytest.raises(UsageError, match=rf"^{name} must be .*{re.escape(words)}$"):
+            call()
+    equal(memory.state_dict(), before)
+
+
+class _Far(torch.Tensor):
+    """A stand-in for a tensor of another device, which NumPy cannot read."""
+
+    def numpy(self, *, force=False):
+        if not force:
+            raise TypeError("can't convert a tensor of another device to numpy")
+        return super().numpy(force=True)
+
+    def __array__(self, *_, **__):
+        raise TypeError("can't convert a tensor of another device to numpy")
+
+
+TENSORS = {
+    "bfloat16": lambda x: x.bfloat16(), "float16": lambda x: x.half(),
+    "float8": lambda x: x.to(torch.float8_e4m3fn), "float64": lambda x: x.double(),
+    "gradient": lambda x: x.clone().requires_grad_(), "far": lambda x: x.as_subclass(_Far),
+    "list": lambda x: [each.clone().requires_grad_() for each in x],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_tensors_are_arrays(make, kind):
+    """Of any float type and device, with a gradient: as the arrays of the same numbers."""
+    fields = {"x": (np.float32, (2,)), "z": (np.float64, ()), "a": (np.int64, ())}
+    plain = {"x": torch.arange(12.0).reshape(6, 2), "z": torch.arange(6.0) / 4}
+    of, states = TENSORS[kind], []
+    for change in (lambda x: x.numpy(), of):
+        memory = make(fields)
+        one = {name: change(values) for name, values in plain.items()}
+        memory.add(**one, a=torch.arange(6), td_errors=change(torch.arange(6.0) / 4))
+        memory.update_priorities(torch.tensor([1, 2]), change(torch.tensor([2.0, 0.5])))
+        memory.set_priorities(torch.tensor([3]).as_subclass(_Far), change(torch.tensor([1.5])))
+        states.append(memory.state_dict())
+    equal(*states)
+
+
+def test_a_tensor_of_float64_keeps_its_digits(make):
+    memory = make({"z": (np.float64, ())})
+    memory.add(z=torch.full((2,), 0.1, dtype=torch.float64, requires_grad=True))
+    assert memory.get_all_transitions()["z"].tolist() == [0.1, 0.1]
+    with pytest.raises(UsageError, match="^z must be an array of numbers, not Tensor: "):
+        memory.add(z=torch.zeros(2, device="meta"))
+
+
+def test_indexes_are_int64(make):
+    memory = make({"x": (np.float32, ())})
+    memory.add(x=np.arange(8))
+    for batch in (memory.sample(4), *memory.step(sample=[(3, 0.5), (2, 0.0)])):
+        assert batch["indexes"].dtype == np.int64 and torch.as_tensor(batch["indexes"]).ndim
+        assert (batch["indexes"] * 0 - 1 == -1).all()
+        memory.update_priorities(torch.as_tensor(batch["indexes"]), batch["x"])
+
+
+@pytest.mark.parametrize("name", ["self", "weights", "indexes", "priorities", "td_errors"])
+def test_names_that_a_field_may_not_have(make, name):
+    with pytest.raises(UsageError, match=f"^fields must not be called {name}, "):
+        make({"x": (np.float32, ()), name: (np.float32, ())})
+
+
+@pytest.mark.parametrize("name", ["experiences", "priorities"])
+def test_states_are_not_cast_either(memory, name):
+    state = memory.state_dict()
+    wrong = state[name].astype(np.int64)
+    wrong[-1:] = -1
+    with pytest.raises(UsageError, match=f"^{name} must be an integer in 0.*, not -1 at "):
+        memory.load_state_dict({**state, name: wrong})
+    equal(memory.state_dict(), state)
+
+
+COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+
+
+@pytest.mark.parametrize("kind", [TreeMemory, RingMemory])
+@pytest.mark.parametrize("copied", COPIES[1:], ids=["deepcopy", "pickle"])
+def test_copies_go_on_alike_and_apart(kind, copied):
+    memory = kind({"x": (np.float32, ())}, 16, seed=3)
+    memory.add(x=np.arange(8))
+    memory.update_priorities([1, 2], [3.0, 4.0])
+    memory.sample(4)
+    other, third = copied(memory), copied(memory)
+    for each in (memory, other):
+        each.update_priorities([5, 6], [9.0, 0.0])
+        each.add(x=np.arange(12))
+        each.set_priorities([7], [100.0])
+    equal(memory.state_dict(), other.state_dict())
+    for _ in range(3):
+        equal(memory.sample(8), other.sample(8))
+    assert (
+        len(third) == 8
+        and third.priorities().tolist() != memory.priorities()[:8].tolist()
+        or (kind is RingMemory)
+    )
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_what_holds_a_card_says_what_carries_it(copied):
+    with opened("model", WIDE) as kernel:
+        buffer = PrioritizedReplayBuffer(kernel, {"x": (np.float32, ())}, capacity=4)
+        with AdvantageEstimator(1, 2) as estimator:
+            for held, words in (
+                (buffer, "be carried by state_dict"),
+                ({"buffer": [buffer]}, "be carried by state_dict"),
+                (estimator, "be carried by state_dict"),
+                (buffer.launcher, "be made where"),
+                (kernel, "be loaded where"),
+                (kernel.card, "be opened where"),
+            ):
+                if copied is copy.copy and isinstance(held, dict):
+                    continue
+                with pytest.raises(UsageError, match=rf"^\w+ must {words}.*, not be copied or"):
+                    copied(held)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "gradient", "far", "list"])
+def test_an_estimator_takes_tensors(kind):
+    rewards, no = torch.tensor([[1.0, 0.5], [0.25, 2.0]]), torch.zeros(2, 2, dtype=torch.bool)
+    far = TENSORS["far"]
+    with AdvantageEstimator(2, 2) as estimator:
+        wanted = estimator.estimate(*(x.numpy() for x in (rewards, -rewards, no, no, rewards)))
+        change = TENSORS[kind]
+        found = estimator.estimate(
+            change(rewards), change(-rewards), far(no), far(no), change(rewards)
+        )
+        np.testing.assert_array_equal(found.advantages, wanted.advantages)
+        each = [(rewards[:, 0].numpy(), rewards[:, 1].numpy(), 0.5)]
+        alike = [(change(rewards[:, 0]), change(rewards[:, 1]), 0.5)]
+        one, two = (estimator.estimate_trajectories(x).advantages[0] for x in (each, alike))
+        np.testing.assert_array_equal(one, two)
+        with pytest.raises(
+            UsageError, match=r"^values must be .*float32 holds, not 1e\+300 at \[1"
+        ):
+            estimator.estimate(rewards, [[0, 0], [1e300, 0]], no, no, rewards)
+        with pytest.raises(UsageError, match=r"^rewards must be .* of complex128 at \[0, 0\]"):
+            estimator.estimate(np.ones((2, 2), complex), rewards, no, no, rewards)
