@@ -1,32 +1,36 @@
 """Folders of build outputs that are made once: by one process at a time, complete, and checked at
 each use.
 
-A folder is filled under another name and then renamed. A file of digests in it shows damage by a
-full disk or a loss of power; a damaged folder is made again. Code in a folder is run, and anybody
-who can write the folder can write the digests too. So a folder with a file that others may write is
-made again, and a folder of another user is refused.
+A folder is filled under another name and then renamed. A file in it has the digests of all others
+and the seal of the user who made it: an HMAC with the user's key (``sim.key``). A folder that is
+damaged, or that another user or somebody's archive brought, is made again. What is run is loaded
+from the bytes that were checked (``contents``), so that the permissions of the folder do not
+matter: some drives have none.
 """
 
 import hashlib
+import hmac
 import json
-import os
+import secrets
 import shutil
+import stat
 import sys
 import tempfile
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from hw.errors import Failure, RlfabricError, UsageError
 from sim.disk import naming
+from sim.key import user_key
 from sim.lock import Held, locked
 
-__all__ = ["DIGESTS", "Unwritable", "is_whole", "kept", "own", "protect", "say"]
+__all__ = ["DIGESTS", "Unwritable", "contents", "is_whole", "kept", "lasting", "say", "seal"]
 
-#: in each folder: file -> SHA-256
+#: in each folder: ``files``, file -> SHA-256, and their ``seal``
 DIGESTS = ".sha256.json"
 #: of folders that are being filled, or that a killed process has left
 _PARTIAL = ".partial"
-#: whose files are run
-_USERS = (os.getuid(), 0)
 #: Longer than any build that somebody waits for.
 _LIMIT_S = 3600.0
 
@@ -40,16 +44,40 @@ def say(text):
     print(f"rlfabric: {text}", file=sys.stderr, flush=True)
 
 
+@cache
+def _key():
+    """``(key, lasting)``: the user's key, or one of this process where there is no place for the
+    user's, which one line says."""
+    try:
+        return user_key(), True
+    except UsageError as error:
+        say(f"nothing that is compiled is kept after this process: {error}")
+        return secrets.token_bytes(), False
+
+
+def lasting():
+    """Whether there is a key of the user, so that what is compiled is kept between processes."""
+    return _key()[1]
+
+
+def seal(name, data):
+    """The bytes of the HMAC of ``data``, which are kept by the ``name``, with the user's key."""
+    return hmac.digest(_key()[0], name.encode() + b"\0" + data, "sha256")
+
+
 def kept(folder, make, *, limit_s=_LIMIT_S):
     """Returns the path ``folder``, which is made first if it is missing or damaged.
 
     To make it, ``make(work)`` is called with a temporary folder, and puts the contents into
     ``work / "out"``, which then becomes ``folder``. If another process is making it, waits for at
-    most ``limit_s`` seconds, and says for which process. Raises Unwritable if the folder cannot be
-    written, Failure after ``limit_s``, and UsageError if another user has made it.
+    most ``limit_s`` seconds, and says for which process. Where there is no place for the user's
+    key, the folder is another one, which lasts as long as this process. Raises Unwritable if the
+    folder cannot be written, and Failure after ``limit_s``.
     """
     folder = Path(folder)
-    if _is_usable(folder):
+    if not lasting():
+        folder = Path(_private().name, *folder.absolute().parts[1:])
+    if is_whole(folder):
         return folder
 
     def waiting(holder):
@@ -59,7 +87,7 @@ def kept(folder, make, *, limit_s=_LIMIT_S):
     try:
         _prepare(lock)
         with locked(lock, limit_s=limit_s, waiting=waiting):
-            if not _is_usable(folder):
+            if not is_whole(folder):
                 _fill(folder, make)
     except Held as held:
         raise Failure(
@@ -68,15 +96,28 @@ def kept(folder, make, *, limit_s=_LIMIT_S):
     return folder
 
 
+@cache
+def _private():
+    """A folder of this process, which only this user can enter."""
+    return tempfile.TemporaryDirectory(prefix="rlfabric-", ignore_cleanup_errors=True)
+
+
 def _prepare(lock):
     """Make the folder of ``lock``; Unwritable unless files can be made in it."""
-    try:
+    with _writing(lock.parent):
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("a"):
             pass
+
+
+@contextmanager
+def _writing(folder):
+    """An OSError in the block raises ``Unwritable``, which names ``folder``."""
+    try:
+        yield
     except OSError as error:
         raise Unwritable(
-            f"{lock.parent} must be a folder that can be written, for what is built, not refused "
+            f"{folder} must be a folder that can be written, for what is built, not refused "
             f"({error.strerror}); RLFABRIC_BUILD names another"
         ) from error
 
@@ -85,8 +126,7 @@ def _fill(folder, make):
     for litter in folder.parent.glob(f".{folder.name}.*{_PARTIAL}"):
         shutil.rmtree(litter, ignore_errors=True)
     if folder.exists():
-        why = "others may write it" if is_whole(folder) else "it is damaged"
-        say(f"{folder} is made again, for {why}")
+        say(f"{folder} is made again, for it is damaged or not of this user")
     # The name says whose it is, so that the next maker finds what a killed one has left.
     work = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=_PARTIAL))
     try:
@@ -94,59 +134,65 @@ def _fill(folder, make):
         out.mkdir()
         with naming(folder):
             make(work)
-            (out / DIGESTS).write_text(json.dumps(_digests(out), indent=1))
-            for path in _paths(out):
-                protect(path)
-        if folder.exists():
-            folder.rename(work / "damaged")
-        out.rename(folder)
+            files = _digests(out)
+            sealed = {"files": files, "seal": _seal(folder, files)}
+            (out / DIGESTS).write_text(json.dumps(sealed, indent=1))
+        with _writing(folder.parent):
+            if folder.exists():
+                folder.rename(work / "damaged")
+            out.rename(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def protect(path):
-    """Takes the permission to write ``path`` from everybody but this user, whatever the umask
-    is."""
-    path.chmod(path.stat().st_mode & ~0o022)
-
-
-def own(path):
-    """Whether ``path`` belongs to this user or root, and nobody else may write it."""
-    found = path.stat()
-    return found.st_uid in _USERS and not found.st_mode & 0o022
-
-
-def _paths(folder):
-    return [folder, *folder.rglob("*")]
-
-
-def _is_usable(folder):
-    """Whether ``folder`` is there, is complete, and only this user can write it."""
-    try:
-        paths = _paths(folder) if folder.exists() else []
-        if any(path.stat().st_uid not in _USERS for path in paths):
-            raise UsageError(
-                f"{folder} must be of this user or root, not of another, for its code is run; "
-                "RLFABRIC_BUILD names another folder for what is built"
-            )
-        return bool(paths) and all(map(own, paths)) and is_whole(folder)
-    except OSError:  # another process makes it again
-        return False
+def _seal(folder, files):
+    return seal(folder.name, json.dumps(files, sort_keys=True).encode()).hex()
 
 
 def _digests(folder):
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): _digest(path) for path in files}
+    """Digests of all files in ``folder`` but DIGESTS; ValueError if there is anything that is
+    neither a file nor a folder, such as a link."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        mode, name = path.lstat().st_mode, str(path.relative_to(folder))
+        if stat.S_ISREG(mode):
+            found[name] = _digest(path.read_bytes())
+        elif not stat.S_ISDIR(mode):
+            raise UsageError(f"{path} must be a file or a folder, not a link or a device")
+    found.pop(DIGESTS, None)
+    return found
 
 
-def _digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def _sealed(folder):
+    """``{file: digest}`` that ``kept`` has written for ``folder``; None without this user's
+    seal."""
+    try:
+        found = json.loads((folder / DIGESTS).read_bytes())
+        files, sealed = found["files"], bytes.fromhex(found["seal"])
+        wanted = bytes.fromhex(_seal(folder, files))
+        return files if hmac.compare_digest(sealed, wanted) else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def is_whole(folder):
-    """Whether every file that ``kept`` has put into ``folder`` is still there, unchanged."""
+    """Whether ``folder`` has the files that ``kept`` has put there for this user, unchanged, and no
+    others."""
     try:
-        wanted = json.loads((folder / DIGESTS).read_text())
-        return all(_digest(folder / name) == digest for name, digest in wanted.items())
-    except (OSError, ValueError):
+        files = _sealed(folder)
+        return files is not None and _digests(folder) == files
+    except (OSError, ValueError):  # among them: another process makes it again
         return False
+
+
+def contents(path):
+    """The bytes of the file ``path`` in a folder of ``kept``, as they were made: to be run from
+    there, whoever replaces the file meanwhile. Failure if they have changed since."""
+    data, files = path.read_bytes(), _sealed(path.parent) or {}
+    if files.get(path.name) != _digest(data):
+        raise Failure(f"{path} must be as it was built, not changed meanwhile; try again")
+    return data

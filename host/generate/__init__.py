@@ -18,7 +18,7 @@ from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
-from sim.cache import Unwritable, kept, say
+from sim.cache import Unwritable, kept, say, seal
 from sim.card.memory import Bank
 
 __all__ = [
@@ -199,8 +199,8 @@ def describe(name, board, out, **values):
 def keep(name, board, out, *, verilog, called=None, others="", **values):
     """Makes a kernel for a run: as ``generate``, but in a folder that no other kernel uses.
 
-    The folder is ``out/<board>/<name>/`` and a name made of the config's hash and the files'
-    contents. It is written once, as a whole; if it is there already, nothing is written. If
+    The folder is ``out/<board>/<name>/`` and a name made of the user, the config's hash and the
+    files' contents. It is written once, as a whole; if it is there already, nothing is written. If
     ``verilog`` is False, it has ``kernel.json`` alone, which is all that card ``model`` loads.
     ``called`` and ``others`` are as in ``override``.
 
@@ -219,7 +219,7 @@ def keep(name, board, out, *, verilog, called=None, others="", **values):
         whose = identity(name, found, description)
         files = _files(design, found, config, whose)
         files[MANIFEST] = manifest(whose, _encoded(files)).decode()
-    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:8]
+    digest = seal(name, json.dumps(files, sort_keys=True).encode()).hex()[:8]
     place = Path(out) / found.name / name / f"{description.config_hash:016x}-{digest}"
 
     def make(work):

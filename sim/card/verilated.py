@@ -7,6 +7,7 @@ from enum import IntEnum
 from hw.errors import UsageError
 from sim.card.build import build
 from sim.card.memory import CHANNELS, WRITE_ORDERS
+from sim.verilate import loaded
 
 __all__ = ["Outcome", "VerilatedKernel"]
 
@@ -73,7 +74,7 @@ def _faults(faults, masters):
 
 
 def _load(path):
-    library, handle = ctypes.CDLL(str(path)), ctypes.c_void_p
+    library, handle = loaded(path), ctypes.c_void_p
     for name, result, *arguments in (
         ("open", handle, ctypes.POINTER(_Settings), ctypes.c_char_p),
         ("close", None, handle),

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In
 
 from hw.errors import UsageError
 from hw.verilog import to_verilog
-from sim.verilate import shared_library
+from sim.verilate import loaded, shared_library
 
 __all__ = ["StreamUnit"]
 
@@ -53,7 +53,7 @@ class StreamUnit:
                 ),
             },
         )
-        self._library = ctypes.CDLL(str(library))
+        self._library = loaded(library)
         for function, result, *arguments in (
             ("open", ctypes.c_void_p),
             ("close", None, ctypes.c_void_p),

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from sim.verilate import shared_library
+from sim.verilate import loaded, shared_library
 
 __all__ = ["VerilatedSystem"]
 
@@ -37,7 +37,7 @@ class VerilatedSystem:
 
     def __init__(self, verilog, *, divisor, name="system"):
         source = (files(__package__) / "harness.cpp").read_text()
-        self._library = ctypes.CDLL(str(shared_library(name, verilog, {"harness.cpp": source})))
+        self._library = loaded(shared_library(name, verilog, {"harness.cpp": source}))
         for function, result, *arguments in (
             ("open", ctypes.c_void_p, ctypes.c_uint32),
             ("close", None, ctypes.c_void_p),

@@ -1,15 +1,19 @@
 """sim.cache and sim.lock: one maker at a time, who is named; whole folders alone; no litter."""
 
+import hashlib
+import hmac
+import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
 
 import pytest
 
-from hw.errors import UsageError
+from hw.errors import Failure
 from sim import cache
-from sim.cache import DIGESTS, Unwritable, is_whole, kept
+from sim.cache import DIGESTS, Unwritable, contents, is_whole, kept
 from sim.lock import Held, locked
 
 HOLDER = """
@@ -109,28 +113,98 @@ def test_j_a_damaged_folder_is_made_again(tmp_path, damage, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"kernel", ".kernel.lock"}
 
 
-@pytest.mark.parametrize("name", ["", "sub", "sub/file", DIGESTS])
-def test_what_others_may_write_is_made_again(tmp_path, name, capsys):
-    """host 25: digests tell nothing where whoever writes the code can write them too."""
-    before = os.umask(0o002)  # as on systems where each user has a group
-    try:
-        folder = kept(tmp_path / "kernel", writes("whole"))
-    finally:
-        os.umask(before)
-    assert kept(folder, refuse) == folder
-    (folder / name).chmod(0o775)
+def swapped(folder):
+    other = kept(folder.with_name("other"), writes("other"))
+    (folder / "sub" / "file").unlink()
+    for name in ("sub/file", DIGESTS):
+        (other / name).replace(folder / name)
+    shutil.rmtree(other)
+
+
+def resealed(folder):
+    """Whoever knows the format but not the key."""
+    (folder / "sub" / "file").write_text("evil")
+    digests = {"sub/file": hashlib.sha256(b"evil").hexdigest()}
+    text = json.dumps(digests, sort_keys=True).encode()
+    seal = hmac.digest(bytes(32), b"kernel\0" + text, "sha256").hex()
+    (folder / DIGESTS).write_text(json.dumps({"files": digests, "seal": seal}))
+
+
+FOREIGN = {
+    "another file": lambda folder: (folder / "evil.o").write_text("evil"),
+    "a link": lambda folder: (folder / "evil.o").symlink_to(folder / "sub" / "file"),
+    "a linked folder": lambda folder: (folder / "evil").symlink_to(folder / "sub"),
+    "a pipe": lambda folder: os.mkfifo(folder / "evil.o"),
+    "the seal of another folder": swapped,
+    "a seal with another key": resealed,
+    "no seal": lambda folder: (folder / DIGESTS).write_text('{"sub/file": ""}'),
+    "an empty seal": lambda folder: (folder / DIGESTS).write_text('{"files": {}, "seal": ""}'),
+    "a list": lambda folder: (folder / DIGESTS).write_text("[]"),
+    "no files": lambda folder: (folder / DIGESTS).write_text('{"files": 1, "seal": ""}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FOREIGN)
+def test_what_this_user_has_not_made_is_made_again(tmp_path, change, capsys):
+    """host S1: files of an archive belong to the user who unpacks it."""
+    folder = kept(tmp_path / "kernel", writes("whole"))
+    FOREIGN[change](folder)
+    assert not is_whole(folder)
+    kept(folder, writes("again"))
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {"sub/file", DIGESTS} and (folder / "sub" / "file").read_text() == "again"
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "made again, for it is damaged or not of this user" in said
+
+
+def test_another_key_is_another_user(tmp_path, monkeypatch):
+    folder = kept(tmp_path / "kernel", writes("whole"))
+    monkeypatch.setattr(cache, "_key", lambda: (b"other" * 8, True))
     kept(folder, writes("again"))
     assert (folder / "sub" / "file").read_text() == "again"
-    assert "kernel is made again, for others may write it" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert not is_whole(folder)
 
 
-def test_what_is_of_another_user_is_refused(tmp_path, monkeypatch):
+def test_permissions_do_not_matter(tmp_path):
+    """public F13: a drive of Windows shows 0777, whatever chmod does; all was made at each run."""
     folder = kept(tmp_path / "kernel", writes("whole"))
-    own = os.stat(folder).st_uid
-    monkeypatch.setattr(cache, "_USERS", (own + 1, own + 2))
-    with pytest.raises(UsageError, match="kernel must be of this user or root, not of another"):
-        kept(folder, refuse)
-    assert (folder / "sub" / "file").read_text() == "whole"
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o777)
+    assert kept(folder, refuse) == folder
+
+
+def test_what_is_run_is_what_was_checked(tmp_path):
+    folder = kept(tmp_path / "kernel", lambda work: (work / "out" / "file").write_text("whole"))
+    assert contents(folder / "file") == b"whole"
+    (folder / "file").write_text("whoke")
+    with pytest.raises(Failure, match="file must be as it was built, not changed meanwhile"):
+        contents(folder / "file")
+    (folder / "new").write_text("whole")
+    with pytest.raises(Failure, match="new must be as it was built"):
+        contents(folder / "new")
+
+
+def test_without_a_place_for_the_key_nothing_is_kept(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RLFABRIC_KEY", str(tmp_path / "file" / "key"))
+    foreign = tmp_path / "kernel"
+    writes_to = foreign / "sub" / "file"
+    writes_to.parent.mkdir(parents=True)
+    writes_to.write_text("foreign")
+    for uncached in (cache._key, cache._private):
+        uncached.cache_clear()
+    try:
+        folder = kept(foreign, writes("own"))
+        assert (folder / "sub" / "file").read_text() == "own" and writes_to.read_text() == "foreign"
+        assert folder.stat().st_uid == os.getuid() and not folder.is_relative_to(tmp_path)
+        assert kept(foreign, refuse) == folder and not cache.lasting()
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1 and said.endswith("RLFABRIC_KEY names another\n")
+        cache._private().cleanup()
+    finally:
+        for uncached in (cache._key, cache._private):
+            uncached.cache_clear()
 
 
 def test_h_litter_of_a_killed_build_is_removed(tmp_path):

@@ -86,6 +86,7 @@ async def sample(dut):
 def main():
     """Build, run, print."""
     import hashlib
+    import shutil
 
     from cocotb_tools.runner import get_runner
 
@@ -99,7 +100,8 @@ def main():
     verilog = to_verilog(DESIGNS["replay"].kernel(_config()), name="replay")
     key = hashlib.sha256(verilog.encode()).hexdigest()[:16]
     folder = BUILD_DIRECTORY / "cocotb" / f"replay-{key}"
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # what is found there is not run
+    folder.mkdir(parents=True)
     (folder / "replay.v").write_text(verilog)
     runner = get_runner("verilator")
     runner.build(

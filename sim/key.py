@@ -1,0 +1,86 @@
+"""The user's key, which tells what this user has built from what came with somebody's files.
+
+What rlfabric compiles is run when it is found again. A build folder may come with a repository or
+an archive, whose files belong to the user who unpacked them. So each compiled file carries an HMAC
+(RFC 2104, SHA-256) with a key that lies outside of every project.
+"""
+
+import os
+import secrets
+import stat
+import tempfile
+from pathlib import Path
+
+from hw.errors import UsageError
+
+__all__ = ["KEY", "key_place", "user_key"]
+
+#: Environment variable with another path of the key's file.
+KEY = "RLFABRIC_KEY"
+_BYTES = 32
+
+
+def key_place():
+    """The Path of the key's file: that in ``RLFABRIC_KEY``, else ``rlfabric/key`` in
+    ``$XDG_DATA_HOME``, which is ``~/.local/share`` if it is not set. UsageError without a home."""
+    if named := os.environ.get(KEY):
+        return Path(named).absolute()
+    data = Path(os.environ.get("XDG_DATA_HOME", ""))
+    if not data.is_absolute():  # the specification has relative ones ignored
+        home = Path(os.path.expanduser("~"))
+        if not home.is_absolute() or home == Path("/") or not home.is_dir():
+            raise UsageError(f"HOME must be a folder, for the key of this user, not {str(home)!r}")
+        data = home / ".local" / "share"
+    return data / "rlfabric" / "key"
+
+
+def user_key():
+    """The key, 32 bytes that no other user can read; the first process makes it. UsageError if it
+    cannot be made, or if its file is not this user's alone."""
+    try:
+        path = key_place()
+        return _read(path) or _made(path)
+    except OSError as error:
+        raise UsageError(
+            f"{path} must be a file that can be made and read, for the key of this user, not "
+            f"refused ({error.strerror}); {KEY} names another"
+        ) from error
+
+
+def _read(path):
+    """The key in the file ``path``; None if there is no file."""
+    try:
+        # Not blocked by a pipe of this name.
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        own = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+        if not (own and stat.S_ISREG(found.st_mode) and found.st_size == _BYTES):
+            raise UsageError(
+                f"{path} must be a file of {_BYTES} bytes that this user alone can read, not one "
+                f"of {found.st_size} bytes of user {found.st_uid} with mode "
+                f"{stat.filemode(found.st_mode)}: remove it, or name another by {KEY}"
+            )
+        return file.read(_BYTES)
+
+
+def _made(path):
+    """Makes the key, unless another process is faster, and returns the one that is there."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".key.")  # of mode 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(_BYTES))
+            file.flush()
+            os.fsync(handle)
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a drive without hard links
+            os.rename(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return _read(path)
