@@ -18,7 +18,9 @@ group ``rlfabric.boards`` names, has
 
 import importlib
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,6 +32,7 @@ from boards import BOARDS
 from boards.memory import banks, configured
 from boards.templates import heading, render
 from hw.errors import Failure, UsageError
+from hw.names import LABEL
 from hw.verilog import to_verilog
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "ToolsMissing",
     "WrongVersion",
     "build",
+    "counts_in",
     "execute",
     "files",
     "find_tool",
@@ -165,10 +169,22 @@ def routed(folder, description):
     """``{clock: MHz}`` of the last build in ``folder``; None if there was none, or if it was of a
     kernel with another config hash than ``description``."""
     path = Path(folder) / OUTCOME
-    if not path.exists():
+    return counts_in(path, "clocks_mhz", config_hash=description.config_hash)
+
+
+def counts_in(path, key, *, config_hash):
+    """The dict of numbers that the JSON file ``path`` has under ``key``; None if the file is absent
+    or damaged, or if its ``config_hash`` is another."""
+    try:
+        found = json.loads(path.read_text())
+        counts = dict(found[key]) if found["config_hash"] == config_hash else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    record = json.loads(path.read_text())
-    return record["clocks_mhz"] if record["config_hash"] == description.config_hash else None
+    for name, count in (counts or {}).items():
+        known = isinstance(count, int | float) and math.isfinite(count)
+        if not known or not re.fullmatch(LABEL.pattern, name):
+            return None
+    return counts
 
 
 def finished(folder):

@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 
 from boards.open_tools import ecp5_passes, yosys
+from hw.names import check_no_links
 
 __all__ = ["FAMILIES", "in_parts", "mapping", "packing", "parts_of"]
 
@@ -130,6 +131,7 @@ def _run(verilog, top, script, work, progress):
     key = hashlib.sha256(f"{script}{verilog}".encode()).hexdigest()[:16]
     folder = Path(work) / f"{top}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
+    check_no_links(folder, "work")
     if not (folder / "done").exists():
         (folder / f"{top}.v").write_text(verilog)
         yosys(top, script, folder, progress)

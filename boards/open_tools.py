@@ -3,12 +3,11 @@ that map for an ECP5."""
 
 import re
 import subprocess
-import sys
 from collections import deque
 from pathlib import Path
 
 from hw.errors import Failure
-from hw.extras import needed
+from hw.extras import needed, python
 
 __all__ = ["SynthesisError", "ecp5_passes", "nextpnr_ecp5", "yosys"]
 
@@ -75,7 +74,7 @@ def _run(top, module, function, arguments, folder, log, line_by_line=lambda line
     log = Path(folder) / log
     log.unlink(missing_ok=True)
     with subprocess.Popen(
-        [sys.executable, "-u", "-c", program, *arguments],
+        python(program, *arguments),
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,12 +1,11 @@
 """A design's resources on a board, by unit, as yosys maps them, beside the design's estimate."""
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
 
 from boards.area import count, modules, packing, total
-from boards.bitstream import whole
+from boards.bitstream import counts_in, whole
 from boards.memory import banks
 from hw.designs import DESIGNS
 
@@ -21,14 +20,10 @@ _ULTRA_BYTES = 8 * 4096
 
 def mapped_before(folder, description):
     """``{resource: count}`` of the described kernel in the report in ``folder``; None without a
-    report of this config."""
-    path = Path(folder) / REPORT
-    if not path.exists():
-        return None
-    found = json.loads(path.read_text())
-    if found.get("config_hash") != f"{description.config_hash:#018x}":
-        return None
-    return found.get("kernel")
+    whole report of this config."""
+    return counts_in(
+        Path(folder) / REPORT, "kernel", config_hash=f"{description.config_hash:#018x}"
+    )
 
 
 def report(name, board, config, *, work, levels=3, routed=None, progress=lambda text: None):

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from boards.open_tools import ecp5_passes, nextpnr_ecp5, yosys
+from hw.names import check_no_links
 
 __all__ = ["fmax", "logic_depth"]
 
@@ -47,5 +48,6 @@ def logic_depth(verilog, top, *, work):
 def _written(verilog, top, work):
     folder = Path(work) / top
     folder.mkdir(parents=True, exist_ok=True)
+    check_no_links(folder, "work")
     (folder / f"{top}.v").write_text(verilog)
     return folder

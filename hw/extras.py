@@ -1,11 +1,13 @@
-"""Extras of this package: imports from them, and the command that installs one."""
+"""Extras of this package: imports from them, and the command that installs one; processes that
+import them."""
 
 import importlib
+import sys
 from pathlib import Path
 
 from hw.errors import MissingTool
 
-__all__ = ["install", "needed"]
+__all__ = ["install", "needed", "python"]
 
 #: whether this is a checkout, and not an installed package
 _CHECKOUT = (Path(__file__).parents[1] / "constraints.txt").exists()
@@ -22,6 +24,16 @@ def install(extra):
         if _CHECKOUT
         else f"pip install 'rlfabric{what}'"
     )
+
+
+def python(program, *arguments):
+    """The command, a list, that runs the text ``program`` with this Python and with ``arguments``.
+
+    The current folder is not on its path: files there may be a stranger's, and have the name of a
+    module.
+    """
+    path = "import sys; sys.path[:] = [place for place in sys.path if place]\n"
+    return [sys.executable, "-u", "-c", path + program, *arguments]
 
 
 def needed(module, extra, purpose):

@@ -44,6 +44,8 @@ FOLDER = BUILD_DIRECTORY / "compiled"
 _DAY_S = 24 * 3600
 _KEPT_S = 30 * _DAY_S
 _SEAL_BYTES = 32
+#: of files that are removed in time, and of those that a killed process has left
+_NAME = re.compile(r".+-[0-9a-f]{64}(\.\d+)?")
 _VERSIONS = sys.version, numba.__version__, np.__version__
 _IGNORED = re.compile(r"#.*|\\\n")
 _IMPORT = re.compile(r"(?:\bfrom\b([\s.\w]+?))?\bimport\b\s*(\([^)]*\)|[^\n;]*)")
@@ -132,6 +134,8 @@ def _prepare():
     FOLDER.mkdir(parents=True, exist_ok=True)
     oldest = time.time() - _KEPT_S
     for path in FOLDER.iterdir():
+        if not _NAME.fullmatch(path.name):
+            continue
         with suppress(OSError):  # Another process may have removed it.
             if path.stat().st_mtime < oldest:
                 path.unlink()

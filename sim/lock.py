@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from hw.errors import Failure
+from hw.errors import Failure, UsageError
 from sim.disk import naming
 
 __all__ = ["Held", "locked"]
@@ -41,7 +41,11 @@ def locked(path, *, limit_s=0.0, waiting=None):
         Seconds to wait for another holder before ``Held`` is raised; 0: not at all.
     waiting : callable, optional
         Called once with the holder's words if there is somebody to wait for.
+
+    UsageError if ``path`` is a link.
     """
+    if Path(path).is_symlink():  # the file that it leads to would be written
+        raise UsageError(f"{path} must be a file, not a link")
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)

@@ -20,6 +20,8 @@ from boards.xilinx.releases import XRT, check_release, fitting
 __all__ = ["TARGETS", "achieved", "files", "run"]
 
 TARGETS = ("hw", "hw_emu")
+#: By itself make would prefer a file GNUmakefile, which is not ours.
+_MAKE = ("make", "-f", "Makefile")
 
 
 def _region(board, banks, mapped):
@@ -99,7 +101,7 @@ def achieved(text, asked_mhz):
 def _check_platform(folder, options, advice):
     """ToolsMissing, with the Makefile's message and ``advice``, if the platform is missing."""
     result = subprocess.run(
-        ["make", "platform", *options], cwd=folder, capture_output=True, text=True
+        [*_MAKE, "platform", *options], cwd=folder, capture_output=True, text=True
     )
     if result.returncode:
         words = result.stderr.strip().rpartition("*** ")[2].removesuffix("Stop.").strip(" .")
@@ -125,7 +127,7 @@ def run(folder, description, board, *, target, platform):
         platform = Path(platform).resolve()  # make runs in another folder
     options = [f"TARGET={target}"] + [f"PLATFORM={platform}"] * (platform is not None)
     _check_platform(folder, options, advice)
-    execute(["make", *options], folder, "make.log")
+    execute([*_MAKE, *options], folder, "make.log")
     clocks = ()
     if target == "hw":  # an emulation has none
         clocks = (achieved((folder / "info.txt").read_text(), board.clocks[0].mhz),)

@@ -5,12 +5,11 @@ import importlib.util
 import json
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 from host.actors import probe as probes
 from hw.errors import Failure
-from hw.extras import needed
+from hw.extras import needed, python
 
 __all__ = ["check_nodes", "joined"]
 
@@ -37,7 +36,7 @@ def joined(address):
             f"there within {_CONNECT_S:.0f} s: {error})"
         ) from error
     program = Path(__file__).with_name("join.py").read_text()
-    command = [sys.executable, "-c", program, address]
+    command = python(program, address)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_JOIN_S)
         said, failed = done.stdout + done.stderr, done.returncode

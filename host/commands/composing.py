@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +19,14 @@ from host.commands.options import (
 from host.commands.unknown import FieldsAreSet
 from host.compose.plan_file import PLAN, PROGRAM
 from hw.errors import UsageError
+from hw.extras import python
+
+#: Runs a program's file without the modules that lie beside it.
+_PROGRAM = """
+import runpy, sys
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 __all__ = ["composing"]
 
@@ -201,7 +208,7 @@ def _ran(program, card):
     beside it."""
     from host.interrupt import INTERRUPTED
 
-    words = [sys.executable, program, "--out", program.with_name("best.npz")]
+    words = [*python(_PROGRAM, program), "--out", program.with_name("best.npz")]
     try:
         return subprocess.call(words if card is None else [*words, "--card", card])
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from host.checkpoint import atomic_write
 from hw.extras import needed
 
 __all__ = ["FILMS"]
@@ -54,8 +55,9 @@ def _gif(path, rate):
     end = max(round(100 * count / rate), begins[-1] + _SHORTEST)
     durations = [10 * delay for delay in np.diff([*begins, end]).tolist()]
     first, *others = pictures
-    first.save(
-        path, save_all=True, append_images=others, duration=durations[: len(pictures)], loop=0
+    told = dict(duration=durations[: len(pictures)], loop=0)
+    atomic_write(
+        path, lambda file: first.save(file, "GIF", save_all=True, append_images=others, **told)
     )
 
 
@@ -66,7 +68,8 @@ def _mp4(path, rate):
     av = needed("av", "video", "to write an mp4")
     partial = path.with_name(f"{path.name}.part")
     try:
-        with partial.open("wb") as file, av.open(file, "w", format="mp4") as container:
+        partial.unlink(missing_ok=True)
+        with partial.open("xb") as file, av.open(file, "w", format="mp4") as container:
             stream = container.add_stream("libx264", rate=Fraction(rate))
             stream.pix_fmt = "yuv420p"  # what every player can show
 

@@ -28,6 +28,7 @@ from host.compose.equations import transfer_us
 from host.compose.rows import TEXT, known, located, read_rows
 from host.rules import NOT_NEGATIVE, POSITIVE, Choice, Integer, check_choice, check_fields
 from hw.errors import UsageError
+from hw.names import LABEL
 
 __all__ = ["KINDS", "Device", "Link", "Machine"]
 
@@ -39,7 +40,7 @@ KINDS = ("cpu", "cuda", "card")
 class Device:
     """A processor or an accelerator.
 
-    name : its name in the other files.
+    name : its name in the other files, of letters, digits, dots, dashes and underscores.
     kind : ``cpu``, ``cuda`` (a GPU), or ``card`` (an FPGA).
     board : a card's board, a key of ``boards.BOARDS``; None if it is none of these.
     cores : a cpu's cores.
@@ -49,7 +50,7 @@ class Device:
     source : where the numbers come from.
     """
 
-    name: Annotated[str, TEXT]
+    name: Annotated[str, LABEL]
     kind: Annotated[str, Choice(KINDS)]
     board: Annotated[str | None, TEXT] = None
     cores: Annotated[int | None, Integer(1, 1 << 20)] = None

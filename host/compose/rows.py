@@ -13,10 +13,10 @@ __all__ = ["TEXT", "Text", "known", "located", "read_rows"]
 
 @dataclass(frozen=True)
 class Text:
-    """A rule: a text that is not empty."""
+    """A rule: a text that is not empty, in one line, without control characters."""
 
     def check(self, name, value):
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not value or not value.isprintable():
             raise UsageError(f"{name} must be a text, not {value!r}")
 
     def __str__(self):

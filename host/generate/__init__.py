@@ -159,7 +159,7 @@ def _made(name, board, out, values, overwrite, *, library, package=None):
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)
     description = design.describe(config)
-    directory, whose = Path(out) / board.name / name, identity(name, board, description)
+    directory, whose = _place(out, board, name), identity(name, board, description)
     if package is not None:
         banks(description, board, **package)  # without such memory it raises, nothing is touched
     take(directory, whose, overwrite=overwrite)  # it refuses before the Verilog is made
@@ -193,7 +193,15 @@ def describe(name, board, out, **values):
     design, board = find_design(name), boards.get(board)
     description = design.describe(configure(design, board, values, library=True))
     whose, files = identity(name, board, description), {"kernel.json": description.to_json()}
-    return _write(Path(out) / board.name / name, whose, files, False)
+    return _write(_place(out, board, name), whose, files, False)
+
+
+def _place(out, board, name):
+    """The folder of a kernel; UsageError if a link leads it out of ``out``."""
+    directory = Path(out) / board.name / name
+    if not directory.resolve().is_relative_to(Path(out).resolve()):
+        raise UsageError(f"out must be a folder without links, not {out}: {directory.name}")
+    return directory
 
 
 def keep(name, board, out, *, verilog, called=None, others="", **values):
@@ -250,7 +258,7 @@ def read_description(path):
         wanted = hashlib.sha256(text).hexdigest()
         if manifest.exists():
             wanted = json.loads(manifest.read_bytes())["sha256"][path.name]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{path} must be a whole file that rlfabric wrote, not damaged: generate it again "
             f"({type(error).__name__}: {error})"

@@ -15,6 +15,7 @@ from boards.bitstream import finished
 from boards.report import PICTURE, REPORT
 from host.checkpoint import atomic_write
 from hw.errors import UsageError
+from hw.names import check_no_links, inside
 from sim.cache import Unwritable, say
 
 __all__ = ["MANIFEST", "manifest", "take", "writable", "write", "write_files"]
@@ -42,7 +43,7 @@ def take(directory, identity, files=(), *, overwrite=False):
 
     Two kinds of files must not be lost: a finished bitstream of another kernel, with its
     ``kernel.json``, and files that are not as the manifest says. ``Unwritable`` if the system does
-    not allow a change.
+    not allow a change; UsageError if the manifest names files elsewhere, or if there is a link.
 
     Parameters
     ----------
@@ -93,6 +94,7 @@ def write_files(directory, files):
 
 
 def _take(directory, identity, files, overwrite):
+    check_no_links(directory)
     earlier, digests = _read(directory)
     before = earlier.get("config_hash") or _hash_of(directory)
     same = earlier == identity
@@ -127,19 +129,23 @@ def _digest(data):
 
 
 def _read(directory):
-    """The identity and the digests in a directory's manifest; both are empty without one."""
+    """The identity and the digests in a directory's manifest; both are empty without one.
+    UsageError if it names a file that is not in the directory."""
     try:
         found = json.loads((directory / MANIFEST).read_bytes())
-        return found, dict(found.pop("sha256"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        digests = dict(found.pop("sha256"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}, {}
+    for name in digests:
+        inside(directory, name, f"name in {directory / MANIFEST}")
+    return found, digests
 
 
 def _hash_of(directory):
     """The config hash in a ``kernel.json`` without a manifest; None without one."""
     try:
         return f"{json.loads((directory / _DESCRIPTION).read_bytes())['config_hash']:#018x}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

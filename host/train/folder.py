@@ -7,6 +7,7 @@ from pathlib import Path
 
 from host import checkpoint
 from hw.errors import UsageError
+from hw.names import check_no_links
 from sim.cache import say
 from sim.lock import Held, locked
 
@@ -59,10 +60,10 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
     resume, overwrite : bool
         Whether an earlier run in the folder is continued, or replaced; not both.
 
-    ValueError if the folder cannot be written, if another run is under way in it, or if it has an
-    earlier run which is neither continued nor replaced. CheckpointError if there is nothing to
-    resume. In these cases nothing is left behind. A new folder into which the block writes nothing
-    is removed at its end.
+    ValueError if the folder cannot be written or has links, if another run is under way in it, or
+    if it has an earlier run which is neither continued nor replaced. CheckpointError if there is
+    nothing to resume. In these cases nothing is left behind. A new folder into which the block
+    writes nothing is removed at its end.
     """
     out = Path(out)
     if resume and overwrite:
@@ -75,6 +76,8 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
     else:
         folder = out
     existed = folder.is_dir() and not (numbered and not resume)
+    for each in (folder, folder / "tensorboard"):
+        check_no_links(each)
     checkpoint.check_writable(folder)
     try:
         with locked(folder / _LOCK):

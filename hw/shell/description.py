@@ -7,7 +7,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from hw.config import check_range
 from hw.errors import UsageError
+from hw.names import LABEL, WORD
 from hw.shell.buffers import HOST, HOST_BUFFERS, masters_of
 from hw.shell.control_map import ARGUMENTS
 
@@ -23,6 +25,9 @@ __all__ = [
 
 #: The master that carries program, operands, results and status in every kernel.
 HOST_MASTER = f"m_axi_{HOST}"
+_CHOICES = {"kind": ("pointer", "scalar"), "access": (None, "r", "w", "rw")}
+#: Bits of a beat that AXI4 knows.
+_WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,20 @@ class Argument:
     buffer: str | None = None
     unit: int = 1
 
+    def __post_init__(self):
+        WORD.check("name of an argument", self.name)
+        for field in ("master", "buffer"):
+            if getattr(self, field) is not None:
+                WORD.check(f"{field} of {self.name}", getattr(self, field))
+        for field, values in _CHOICES.items():
+            if getattr(self, field) not in values:
+                raise UsageError(
+                    f"{field} of {self.name} must be one of {values}, not {getattr(self, field)!r}"
+                )
+        check_range(f"id of {self.name}", self.id, 0, 1 << 10)
+        check_range(f"offset of {self.name}", self.offset, 0, 1 << 12)
+        check_range(f"unit of {self.name}", self.unit, 1, 1 << 30)
+
     @property
     def size(self):
         """Bytes."""
@@ -64,6 +83,15 @@ class Master:
     arguments: tuple[str, ...]
     access: str = "rw"
 
+    def __post_init__(self):
+        WORD.check("name of a master", self.name)
+        for argument in self.arguments:
+            WORD.check(f"argument of {self.name}", argument)
+        if self.data_width not in _WIDTHS:
+            raise UsageError(
+                f"data_width of {self.name} must be one of {_WIDTHS}, not {self.data_width!r}"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelDescription:
@@ -81,6 +109,11 @@ class KernelDescription:
     masters: tuple[Master, ...]
     verilog: str
 
+    def __post_init__(self):
+        WORD.check("name of a kernel", self.name)
+        LABEL.check("verilog", self.verilog)
+        check_range("config_hash", self.config_hash, 0, (1 << 64) - 1)
+
     def argument(self, name):
         for argument in self.arguments:
             if argument.name == name:
@@ -94,12 +127,21 @@ class KernelDescription:
 
     @classmethod
     def from_json(cls, text):
-        values = json.loads(text)
-        values["arguments"] = tuple(Argument(**a) for a in values["arguments"])
-        values["masters"] = tuple(
-            Master(**{**m, "arguments": tuple(m["arguments"])}) for m in values["masters"]
-        )
-        return cls(**values)
+        """The inverse of ``to_json``; UsageError for a text that ``to_json`` has not written."""
+        try:
+            values = json.loads(text)
+            values["arguments"] = tuple(Argument(**a) for a in values["arguments"])
+            values["masters"] = tuple(
+                Master(**{**m, "arguments": tuple(m["arguments"])}) for m in values["masters"]
+            )
+            return cls(**values)
+        except UsageError:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise UsageError(
+                "kernel.json must be a whole file that rlfabric wrote, not damaged "
+                f"({type(error).__name__}: {error})"
+            ) from error
 
 
 def standard_arguments(buffers=()):
