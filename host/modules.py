@@ -20,9 +20,10 @@ __all__ = ["check_trusted", "current_folder", "import_file", "import_named"]
 
 def check_trusted(name, modules, file, what="environment"):
     """UsageError if ``name``, which is written in ``file``, is ``MODULE:...`` and MODULE is not one
-    of ``modules``. ``what`` says in the error's text what ``name`` is the name of."""
+    of ``modules``, a sequence of names or one name. ``what`` says in the error's text what ``name``
+    is the name of."""
     module = name.rpartition(":")[0]
-    if module and module not in modules:
+    if module and module not in ([modules] if isinstance(modules, str) else modules):
         raise UsageError(
             f"--import must name {module}: {file} has the {what} {name!r}, which would run this "
             "module's code"

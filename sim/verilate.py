@@ -8,9 +8,11 @@ import ctypes
 import functools
 import hashlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
+from hw.errors import UsageError
 from sim.cache import contents, kept, say, seal
 from sim.processes import BuildError, run, run_all
 from sim.tools import BUILD_DIRECTORY, require
@@ -21,6 +23,7 @@ __all__ = [
     "TOOLS",
     "BuildError",
     "built_once",
+    "check_verilog",
     "compiled",
     "gathered",
     "loaded",
@@ -107,7 +110,26 @@ def built_once(name, identity, make):
     return kept(BUILD_DIRECTORY / f"{name}-{key}", make)
 
 
+#: Parts of Verilog in which no other begins: comments, strings, escaped names; and what runs code
+#: or opens files: a directive, a system task.
+_TOKENS = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\\\S+|(?<![\w$])\$[A-Za-z_]\w*|[`"]""", re.S
+)
+_TASKS = {"$signed", "$unsigned", "$urandom", "$clog2", "$bits"}
+
+
+def check_verilog(text):
+    """UsageError if the Verilog ``text`` does what no hardware does: Verilator's ``$c`` and
+    ``$system``, imports of C functions and directives run whatever a stranger has written there,
+    and further tasks write files."""
+    for token in _TOKENS.findall(text):
+        imported = token.startswith('"DPI')
+        if token in ("`", '"') or imported or (token[0] == "$" and token not in _TASKS):
+            raise UsageError(f"Verilog must be of rlfabric, without tasks such as {token!r}")
+
+
 def _build(work, top, sources, options, trace):
+    check_verilog(sources["top.v"])
     for name, text in sources.items():
         (work / name).write_text(text)
     say(f"compiling kernel {top} with Verilator; the next run of it will find it compiled")

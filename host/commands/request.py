@@ -72,8 +72,10 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
     if asked.get("algo", algo) != algo:
         raise UsageError(f"algo must be {algo}, as ALGO is, not {asked['algo']!r}")
     learner, env = (asked.get(name) for name in _FIRST)
+    if not isinstance(env, str | None):
+        raise UsageError(f"env must be the name of an environment, not {env!r}")
     if "env" not in given and "env" not in settings:
-        check_trusted(str(env or ""), imports, file)
+        check_trusted(env or "", imports, file)
     design = asked.get("design", "own")
     kernel = {name: value for name, value in asked.items() if name.startswith(_KERNEL)}
     own = {name: value for name, value in asked.items() if name not in kernel}

@@ -80,8 +80,9 @@ def test_run_runs_the_program(measured, monkeypatch, code):
     for words, card in ((DQN, []), (PPO, ["--card", "model"])):
         found = CliRunner().invoke(app, ["compose", *words, "--profile", "--generate", "--run"])
         assert found.exit_code == code
-        python, program, *rest = asked.pop()
+        python, _, _, runner, program, *rest = asked.pop()
         assert python == sys.executable and program.name == "train.py"
+        assert "run_path" in runner  # not the file itself, whose folder would be on the path
         assert rest == ["--out", program.with_name("best.npz"), *card]
 
 
