@@ -30,7 +30,7 @@ from pathlib import Path
 
 from boards import BOARDS
 from boards.memory import banks, configured
-from boards.templates import heading, render
+from boards.templates import Code, heading, render
 from hw.errors import Failure, UsageError
 from hw.names import LABEL
 from hw.verilog import to_verilog
@@ -128,7 +128,7 @@ def files(description, board, *, mapped=None, storage_bytes=None):
     assigned = banks(description, board, storage_bytes=storage_bytes)
     texts = _builder(board).files(description, board, assigned, mapped)
     values = dict(heading=heading(description, board), board=board, kernel=description)
-    return {**texts, "smoke.py": render(__package__, "smoke.py", host=_HOST, **values)}
+    return {**texts, "smoke.py": render(__package__, "smoke.py", host=Code(_HOST), **values)}
 
 
 def whole(description, board, banks):

@@ -1,5 +1,12 @@
-"""The templates of a board or of a flow: jinja2 files beside its Python."""
+"""The templates of a board or of a flow: jinja2 files beside its Python.
 
+Every text that enters a template passes the filter of the template's language, once, in ``render``.
+What is code of that language itself is ``Code``.
+"""
+
+import html
+import json
+import re
 from importlib.metadata import version
 from importlib.resources import files
 from typing import NamedTuple
@@ -7,9 +14,58 @@ from typing import NamedTuple
 import jinja2
 
 from boards.memory import configured
+from hw.errors import UsageError
 from hw.suggest import written
 
-__all__ = ["Run", "heading", "render", "training"]
+__all__ = ["Code", "Run", "docstring", "heading", "literal", "render", "training"]
+
+
+class Code(str):
+    """A text that is code of a template's language, and enters it as it is."""
+
+
+def literal(text):
+    """The Code of a Python literal of ``text``, in double quotes where that is possible."""
+    return Code(json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text))
+
+
+def docstring(text):
+    """The Code of ``text`` inside a docstring of Python."""
+    lines = (_printable(line) for line in text.splitlines())
+    return Code("\n".join(lines).replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _printable(text):
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+_ENTITIES = str.maketrans({"|": "&#124;", "<": "&lt;", "`": "&#96;", "\\": "&#92;"})
+#: End of a template's name -> what no text in it may have, for it would end a string or a comment,
+#: or be replaced.
+_FORBIDDEN = {
+    ".py": r"""["'\\{}]""",
+    ".tcl": r"""["\\$\[\]{};]""",
+    "Makefile": r"""["'\\$#`;|&<>]""",
+    ".cfg": r"""["'\\$#;=]""",
+}
+
+
+def _filter(name):
+    """The function through which each value goes that the template ``name`` shows."""
+
+    def passed(value):
+        if not isinstance(value, str) or isinstance(value, Code):
+            return value
+        if name.endswith(".md"):
+            return _printable(value).translate(_ENTITIES)
+        if name.endswith(".xml"):
+            return html.escape(_printable(value).replace("--", "- -"))
+        wrong = next(rule for end, rule in _FORBIDDEN.items() if name.endswith(end))
+        if found := re.search(wrong, value) or re.search(r"[^\x20-\x7e\x80-\U0010ffff]", value):
+            raise UsageError(f"text in {name} must be without {found[0]!r}, not {value!r}")
+        return value
+
+    return passed
 
 
 def heading(description, board):
@@ -50,13 +106,15 @@ def training(description, board, card):
         note.insert(0, f"The environment must have {known.task.format(*sizes)}.")
     if known.needs:
         note.append(known.needs)
-    return Run(" ".join(words), " ".join(note))
+    return Run(Code(" ".join(words)), Code(" ".join(note)))
 
 
 def render(package, name, **values):
     """The text that the template ``<name>.j2`` of the package ``package`` gives with ``values``.
 
-    If the template uses a value that is not given, it raises ``jinja2.UndefinedError``.
+    Texts among the values are escaped in Markdown and XML; in scripts UsageError refuses those that
+    would not stay texts. If the template uses a value that is not given, it raises
+    ``jinja2.UndefinedError``.
     """
 
     def read(other):
@@ -68,5 +126,7 @@ def render(package, name, **values):
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=_filter(name),
     )
+    environment.filters |= {"code": Code, "literal": literal}
     return environment.get_template(f"{name}.j2").render(values)

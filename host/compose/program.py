@@ -1,14 +1,13 @@
 """The program of a plan: a training loop as a person would have written it, of public names alone
 (PEARL, section IV-D, Listing 2)."""
 
-import json
 import re
 import textwrap
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 
-from boards.templates import render
+from boards.templates import Code, docstring, literal, render
 from host.algorithms.precision import CAPTURED
 from host.collect.environment_id import reward_threshold
 from host.compose.plan_file import PROGRAM
@@ -72,22 +71,22 @@ def program(plan, document, kernel):
     """
     config = plan.config
     values = dict(
-        title=textwrap.fill(_title(document), _WIDTH - 3),
+        title=docstring(textwrap.fill(_title(document), _WIDTH - 3)),
         version=version("rlfabric"),
         hash=document["hash"],
         config=config,
-        names=_names(config),
+        names=Code(_names(config)),
         kernel=kernel,
         on_card=config.learner == "card",
         threshold=_threshold(config),
         fixed=", fixed=True" if config.actor_order == "fixed" else "",
-        agent=_filled(config.agent),
+        agent=Code(_filled(config.agent)),
     )
     if config.LEARNS_FROM == "replay":
         values |= _of_replay(config)
     text = _rendered(f"{config.LEARNS_FROM}.py", **values)
     if text.count("\n") > LINES:
-        text = _rendered(f"{config.LEARNS_FROM}.py", **{**values, "agent": _READ})
+        text = _rendered(f"{config.LEARNS_FROM}.py", **{**values, "agent": Code(_READ)})
     return text
 
 
@@ -176,7 +175,7 @@ def _literal(value):
     if isinstance(value, ConfigBase):
         return _literal(value.to_dict())
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return literal(value)
     if isinstance(value, tuple):
         inner = ", ".join(map(_literal, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
