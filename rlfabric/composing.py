@@ -9,12 +9,13 @@ from typing import cast
 from rich.console import Console
 
 from host.commands.composed import Answer, Asked, answered
-from host.compose.plan_file import PROGRAM
+from host.compose.plan_file import PROGRAM, proof_of
 from host.compose.profile import LAUNCHES
 from host.compose.shipped import machine_of
 from host.train.run import run
 from rlfabric.kernels import Setting
 from rlfabric.run import Run
+from sim.cache import say
 
 __all__ = ["Composed", "compose"]
 
@@ -66,7 +67,10 @@ class Composed:
         progress: bool = True,
     ) -> Run:
         """Trains by the plan, as ``rlfabric.train`` does; arguments and errors are those of that
-        function. ``board`` None: that of the plan's card, or u200."""
+        function. ``board`` None: that of the plan's card, or u200. If a card trains in place of a
+        trainer, the first line on stderr says what was proved of it."""
+        if progress and (proof := proof_of(self._answer.document)) is not None:
+            say(proof)
         result = run(
             self._answer.choice.plan.config,
             card=card,

@@ -248,7 +248,7 @@ def train(
     - `rlfabric train dqn --env CartPole-v1 --actors 2 --steps 2000`
     """
     from host.commands.acting import acting
-    from host.commands.request import request
+    from host.commands.request import request, say_proof
 
     own, acts = acting(
         actors,
@@ -273,6 +273,8 @@ def train(
     )
     from host.train.run import TRACE_LAUNCHES, start
 
+    if file is not None:
+        say_proof(file, config)
     raise typer.Exit(
         start(
             config,

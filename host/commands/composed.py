@@ -18,7 +18,7 @@ from host.compose.card_clocks import TWIN_BOARD, own_settings
 from host.compose.document import text_of
 from host.compose.mapping import mapped
 from host.compose.pearl import equation7
-from host.compose.plan_file import PLAN, PROFILE, plan_document
+from host.compose.plan_file import PLAN, PROFILE, plan_document, proof_of
 from host.compose.plans import plan_of, plans_of
 from host.compose.program import program_files, write_kernel
 from host.compose.search import Candidate, compose
@@ -99,6 +99,8 @@ class Answer:
         """Trains by the plan, as ``rlfabric train`` does; returns the exit code."""
         from host.train.run import start
 
+        if (proof := proof_of(self.document)) is not None:
+            say(proof)
         config = self.choice.plan.config
         return start(config, card=card, board=self.board, kernel=self.kernel)
 

@@ -117,6 +117,8 @@ def _plan_sentences(found, document):
         parts = choice.iteration
         busy = 100 * parts.card / parts.whole
         yield f"the card takes {choice.clocks:.0f} clocks a launch, and is busy {busy:.0f} % of it"
+    if (proof := document["task"].get("proof")) is not None:
+        yield f"{document['task']['trainer']}: {proof}"
     for each in found.candidates:
         if each.source != MEASURED:
             yield f"{each.plan.name}: {each.source}"

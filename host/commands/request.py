@@ -15,7 +15,7 @@ from hw.errors import UsageError
 from hw.suggest import written
 from sim.cache import say
 
-__all__ = ["read_json", "read_summary", "request"]
+__all__ = ["read_json", "read_summary", "request", "say_proof"]
 
 #: prefix of settings for the kernel
 _KERNEL = "kernel."
@@ -139,6 +139,16 @@ def _recorded(kernel, config, board):
         for name, value in present.items()
         if name not in decided and recorded.get(name, value) != value
     }
+
+
+def say_proof(file, config):
+    """Prints what a plan in ``file`` says of a proof, if a card trains by ``config`` in place of a
+    trainer."""
+    from host.compose.plan_file import proof_of
+
+    proof = proof_of(read_json(file))
+    if proof is not None and getattr(config, "learner", None) == "card":
+        say(proof)
 
 
 def read_summary(file, option):

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field, replace
 
 from host.algorithms.registry import find
-from host.compose.proof import prove
+from host.compose.proof import limits, prove
 from host.compose.reading import read
-from host.compose.recording import recorded
+from host.compose.recording import Recording
 from host.train.run_config import RunConfig
+from host.train.threads import single_threaded
 from hw.errors import UsageError
 
 __all__ = ["Mapped", "mapped"]
@@ -21,12 +22,14 @@ class Mapped:
     refused : why there is none, as a sentence.
     kernel : fields of the kernel, as of Task: binary32, in which the steps were compared, unless
         the kernel has a format of its own.
+    proof : what was proved, and what the proof cannot see, as a sentence.
     """
 
     name: str
     config: RunConfig | None = None
     refused: str = ""
     kernel: dict = field(default_factory=dict)
+    proof: str = ""
 
     def card_config(self):
         """``config``; UsageError with ``refused`` if there is none."""
@@ -39,15 +42,20 @@ def mapped(config, spec):
     """The Mapped of a trainer's run with ``config``, in an environment with a Spec. A trainer that
     returns no TD errors draws uniformly on the card: alpha is 0."""
     try:
-        reading = read(config.agent.made(spec), spec)
-        record = recorded(reading, config.agent, spec)
-        design, agent = prove(reading, config.agent, spec, record)[0]
-        algorithm, own = find(reading.algorithm), design == reading.algorithm
-        fields = {} if own else {**algorithm.designs[design], "design": design}
-        if record.steps[0].td is None:
-            fields["alpha"] = 0.0
-        fields |= {"algo": algorithm.name, "learner": "card", "agent": agent}
-        kernel = {"learner.arithmetic.kind": "float32"} if own else {}
-        return Mapped(config.algo, replace(config, **fields), kernel=kernel)
+        with single_threaded(with_torch=True):  # of such small products threads are no help
+            reading = read(config.agent.made(spec), spec)
+            record = Recording(reading, config.agent, spec)
+            design, agent = prove(reading, config.agent, spec, record)[0]
     except UsageError as error:
         return Mapped(config.algo, refused=str(error))
+    algorithm, own = find(reading.algorithm), design == reading.algorithm
+    fields = {} if own else {**algorithm.designs[design], "design": design}
+    if record.steps[0].td is None:
+        fields["alpha"] = 0.0
+    fields |= {"algo": algorithm.name, "learner": "card", "agent": agent}
+    kernel = {"learner.arithmetic.kind": "float32"} if own else {}
+    try:
+        card = replace(config, **fields)
+    except UsageError as error:
+        return Mapped(config.algo, refused=str(error))
+    return Mapped(config.algo, card, kernel=kernel, proof=limits(record, design))

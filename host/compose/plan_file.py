@@ -5,7 +5,9 @@ import json
 from dataclasses import asdict
 from importlib.metadata import version
 
-__all__ = ["PLAN", "PROFILE", "PROGRAM", "plan_document"]
+from hw.errors import UsageError
+
+__all__ = ["PLAN", "PROFILE", "PROGRAM", "plan_document", "proof_of"]
 
 #: The plan's file, and those beside it: its profile, its program.
 PLAN, PROFILE, PROGRAM = "plan.json", "profile.json", "train.py"
@@ -32,7 +34,9 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile, ac
     card, None without one and for the twin; ``machine``; ``profile``; ``mapping`` with devices of
     the parts; ``actors``, the Acting or None; ``metric``; ``predicted`` for the choice; ``sizes``;
     ``alternatives`` with all plans whose devices exist, and ``refused`` with those that cannot run.
-    All times but those of ``actors`` are microseconds of a gradient step.
+    ``task`` has ``proof``, what was proved of a trainer for the card and what the proof cannot see,
+    if a card may train in its place. All times but those of ``actors`` are microseconds of a
+    gradient step.
     """
     choice = found.choice
     document = {
@@ -51,6 +55,7 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile, ac
             "uniform": task.uniform,
             "steps_per_update": task.steps_of_update(choice.updates),
             "trainer": task.trainer and task.trainer.name,
+            **_proof(task),
         },
         "alternatives": [
             {
@@ -68,6 +73,23 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile, ac
     }  # fmt: skip
     text = json.dumps(document, sort_keys=True)
     return document | {"hash": hashlib.sha256(text.encode()).hexdigest()[:12]}
+
+
+def proof_of(document):
+    """What was proved of the trainer in whose place the plan of ``document``, a ``plan_document``
+    or what a file has of one, trains on a card; None if it does not. UsageError if it is no line of
+    text."""
+    task, config = document.get("task"), document.get("config")
+    if not isinstance(task, dict) or not isinstance(config, dict) or "proof" not in task:
+        return None
+    text = task["proof"]
+    if not isinstance(text, str) or not text.isprintable():
+        raise UsageError(f"task.proof must be a line of text, not {text!r}")
+    return text if config.get("learner") == "card" else None
+
+
+def _proof(task):
+    return {"proof": task.trainer.proof} if task.trainer and task.trainer.proof else {}
 
 
 def _kernel(choice):

@@ -10,7 +10,7 @@ from pathlib import Path
 from boards.templates import Code, docstring, literal, render
 from host.algorithms.precision import CAPTURED
 from host.collect.environment_id import reward_threshold
-from host.compose.plan_file import PROGRAM
+from host.compose.plan_file import PROGRAM, proof_of
 from host.generate import emit
 from host.learners.designs import learner_of
 from host.learners.fixar import FixarLearner
@@ -48,6 +48,7 @@ def program_files(plan, document, board):
     if kernel is not None:
         path = f"{_KERNELS}/{board}/{kernel['name']}/kernel.json"
     values = dict(title=_title(document), plan=document, kernel=path, board=board)
+    values |= dict(proof=proof_of(document))
     readme = render(__package__, "README.md", **values)
     return {PROGRAM: program(plan, document, path).encode(), "README.md": readme.encode()}
 
@@ -81,6 +82,7 @@ def program(plan, document, kernel):
         threshold=_threshold(config),
         fixed=", fixed=True" if config.actor_order == "fixed" else "",
         agent=Code(_filled(config.agent)),
+        proof=_wrapped(proof_of(document)),
     )
     if config.LEARNS_FROM == "replay":
         values |= _of_replay(config)
@@ -88,6 +90,11 @@ def program(plan, document, kernel):
     if text.count("\n") > LINES:
         text = _rendered(f"{config.LEARNS_FROM}.py", **{**values, "agent": Code(_READ)})
     return text
+
+
+def _wrapped(text):
+    """A paragraph of the program's docstring; None without a text."""
+    return text and docstring(textwrap.fill(f"{text[0].upper()}{text[1:]}.", _WIDTH - 3))
 
 
 def _rendered(template, **values):

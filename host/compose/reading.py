@@ -3,22 +3,32 @@
 The reading believes what the trainer says; ``host.compose.proof`` tries whether its steps are so.
 """
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from host.algorithms.autodiff import torch
 from host.algorithms.trainer_state import modules_of, optimizers_of
 from host.compose.layers import read_layers
+from host.compose.reach import Reach
 from host.learners.card import LAYERS, WIDTH
 from hw.config import check_range
 from hw.errors import UsageError
 
-__all__ = ["Network", "Reading", "read"]
+__all__ = ["Network", "Reading", "contract_numbers", "read"]
 
 #: torch's optimizer -> ours, and name of its number -> the agent's field.
 _OPTIMIZERS = {
     "Adam": ("adam", {"eps": "optimizer_epsilon"}),
     "RMSprop": ("rmsprop", {"eps": "optimizer_epsilon", "alpha": "decay"}),
     "SGD": ("sgd", {"momentum": "momentum"}),
+}
+#: The agent's field -> its type, what is assumed without an attribute, and the attribute's names.
+_CONTRACT = {
+    "gamma": (float, 0.99, "gamma"),
+    "target_tau": (float, 1.0, "tau", "polyak"),
+    "target_interval": (int, 1, "target_interval", "target_update"),
 }
 #: What the card's optimizers have not.
 _WITHOUT = ("weight_decay", "amsgrad", "centered", "nesterov", "dampening", "maximize")
@@ -45,11 +55,14 @@ class Reading:
     agent : dict
         Fields of the algorithm's config: networks, optimizer, gamma, and targets. Loss and
         ``double`` are not read.
+    assumed : dict
+        The contract's names of a number that the trainer has not -> what is assumed for it.
     """
 
     algorithm: str
     networks: dict
     agent: dict
+    assumed: dict
 
 
 def read(trainer, spec):
@@ -61,9 +74,8 @@ def read(trainer, spec):
     ``target_interval`` or ``target_update`` are believed; without them they are 0.99, 1 and 1.
     UsageError, which names the place, if it is neither.
     """
-    for name, value in vars(trainer).items():
-        if isinstance(value, torch.optim.lr_scheduler.LRScheduler):
-            raise UsageError(f"{name} must be absent to train on the card, not a schedule of torch")
+    for name, what in Reach(trainer).opaque.items():
+        raise UsageError(f"{name} must be absent to train on the card, not {what}")
     modules, optimizers = modules_of(trainer), optimizers_of(trainer)
     layers = {name: read_layers(module, name) for name, module in modules.items()}
     owners = {name: _owner(name, module, optimizers) for name, module in modules.items()}
@@ -71,8 +83,14 @@ def read(trainer, spec):
     found = {name: Network(name, _target(name, layers, owners), owners[name]) for name in trained}
     algorithm, networks = _named(found, layers, spec)
     chosen = [layers[each.online] for each in networks.values()]
-    agent = _numbers(networks, optimizers) | _layers(networks, chosen) | _targets(trainer)
-    return Reading(algorithm, networks, agent)
+    agent = _numbers(networks, optimizers) | _layers(networks, chosen)
+    numbers, assumed = contract_numbers(trainer), {}
+    for field, (kind, default, *names) in _CONTRACT.items():
+        found = [numbers[name] for name in names if name in numbers]
+        agent[field] = kind(found[0] if found else default)
+        if not found:
+            assumed[" or ".join(names)] = default
+    return Reading(algorithm, networks, agent, assumed)
 
 
 def _owner(name, module, optimizers):
@@ -175,8 +193,9 @@ def _numbers(networks, optimizers):
 def _optimizer(name, optimizers):
     optimizer = optimizers[name]
     kind, groups = type(optimizer).__name__, optimizer.param_groups
-    if kind not in _OPTIMIZERS:
+    if kind not in _OPTIMIZERS or type(optimizer) is not getattr(torch.optim, kind):
         known = ", ".join(_OPTIMIZERS)
+        kind += "" if kind not in _OPTIMIZERS else " of another class"
         raise UsageError(f"{name} must be one of {known} to train on the card, not {kind}")
     if len(groups) != 1:
         raise UsageError(
@@ -196,13 +215,18 @@ def _optimizer(name, optimizers):
     return {"optimizer": ours, "learning_rate": float(group["lr"]), **found}
 
 
-def _targets(trainer):
-    def attribute(default, *names):
-        values = (getattr(trainer, name) for name in names if hasattr(trainer, name))
-        return next(values, default)
+def contract_numbers(trainer):
+    """``{name: number}`` of the attributes that the contract knows; one that is no number, as a
+    method of the same name, is none."""
+    names = [name for _, _, *names in _CONTRACT.values() for name in names]
+    found = {name: _number(getattr(trainer, name, None)) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
-    return {
-        "gamma": float(attribute(0.99, "gamma")),
-        "target_tau": float(attribute(1.0, "tau", "polyak")),
-        "target_interval": int(attribute(1, "target_interval", "target_update")),
-    }
+
+def _number(value):
+    """``value`` as a finite int or float; None if it is none."""
+    if torch.is_tensor(value) or isinstance(value, np.generic | np.ndarray):
+        size = value.numel() if torch.is_tensor(value) else value.size
+        value = value.item() if size == 1 else None
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if plain and math.isfinite(value) else None

@@ -6,6 +6,7 @@ import runpy
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from learner.modelled import equal
@@ -18,6 +19,7 @@ from host.algorithms.registry import find_named
 from host.commands.request import request
 from host.compose.plans import plan_of
 from host.compose.program import LINES, program
+from host.compose.proof import limits
 from host.compose.task import Task
 from host.generate import describe
 from host.train.families.family import spec_of
@@ -89,6 +91,10 @@ def planned(algo, rm, learner, settings, uniform=False):
     return plan, dict(hash="0123456789ab", config=told, mapping=mapping)
 
 
+#: A proof's sentence of the usual length.
+PROOF = limits(SimpleNamespace(count=1234, places=300), "dqn")
+
+
 def text_of(plan, document):
     path = None if plan.design == "none" else f"kernels/u200/{plan.design}/kernel.json"
     return program(plan, document, path)
@@ -102,8 +108,11 @@ def test_they_are_short_and_clean(tmp_path):
         longest[name] = algo, rm, learner, settings | more
     longest["9"][3].pop("group")  # of 3 agents: 4 and 4 are 4 groups
     cases = [*CASES.values(), *WITH_ACTORS.values(), *longest.values()]
-    for number, case in enumerate(cases):
-        text = text_of(*(each := planned(*case)))
+    told = [planned(*case) for case in cases]
+    for plan, document in told[:6]:  # as if the card trained in place of a trainer
+        told.append((plan, document | {"task": {"proof": PROOF}}))
+    for number, each in enumerate(told):
+        text = text_of(*each)
         assert text.count("\n") <= LINES == 80, text
         assert text == text_of(*each)
         (tmp_path / f"p{number}.py").write_text(text)

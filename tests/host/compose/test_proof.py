@@ -4,7 +4,8 @@ import pytest
 
 from host.compose.proof import differences, prove
 from host.compose.reading import read
-from host.compose.recording import recorded
+from host.compose.recording import Recording
+from host.train.threads import single_threaded
 from hw.errors import UsageError
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed, trainer
 
@@ -15,7 +16,8 @@ BATCH = dict(batch_size=24)
 
 def proved(algorithm, spec, **config):
     agent = algorithm.config(**BATCH | config)
-    return prove(read(agent.made(spec), spec), agent, spec)
+    with single_threaded(with_torch=True):
+        return prove(read(agent.made(spec), spec), agent, spec)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_the_usual_ddpg_with_tanh_has_no_kernel(tmp_path):
 @pytest.mark.parametrize(
     "name, old, new, words",
     [
-        ("sequential", "argmax", "argmin", "argmax of q to train .*, not another for .. of 64 obs"),
+        ("sequential", "argmax", "argmin", "argmax of q to train .*, not another for 2.. of 256 o"),
         ("usual", "return self.actor(obs)", "return self.actor_target(obs)", "outputs of actor"),
         ("lagged", "return td.detach()", "return td.detach()\n\n    def get_action(self, obs):\n"
          "        return 0.9 * self.actor(obs)", "outputs of actor to train"),
@@ -162,9 +164,9 @@ def test_actions_that_are_not_the_networks(name, old, new, words, tmp_path):
 
 
 def test_a_gradient_limit_that_large_errors_alone_reach(tmp_path):
-    limit = "nn.utils.clip_grad_norm_(self.critic.parameters(), 10.0)\n        "
+    limit = "nn.utils.clip_grad_norm_(self.critic.parameters(), 60.0)\n        "
     limit += "self.critic_optimizer.step()"
-    with pytest.raises(UsageError, match=r"changes of critic, layer 1, .* \(step 4\)"):
+    with pytest.raises(UsageError, match=r"changes of critic, layer 1, .* \((step 4|with rewards)"):
         proved(changed(tmp_path, "usual", ("self.critic_optimizer.step()", limit)), CONTINUOUS)
 
 
@@ -182,15 +184,18 @@ def test_an_interval_that_takes_too_long():
         proved(trainer("sequential"), DISCRETE, trainer=options)
 
 
-@pytest.mark.parametrize("name, share", [("sequential", 2e-2), ("lagged", 2e-2), ("usual", 0.2)])
+@pytest.mark.parametrize("name, share", [("sequential", 2e-2), ("lagged", 0.2), ("usual", 0.2)])
 def test_distances_of_honest_trainers_are_of_rounding(name, share):
     """Shares of their limits; TD errors, and every layer and its target, are compared."""
     spec = DISCRETE if name == "sequential" else CONTINUOUS
     agent = trainer(name).config(**BATCH)
     reading = read(agent.made(spec), spec)
-    [(design, config)] = prove(reading, agent, spec)
-    found = differences(recorded(reading, agent, spec), reading, design, config, spec)
+    with single_threaded(with_torch=True):
+        record = Recording(reading, agent, spec)
+        [(design, config)] = prove(reading, agent, spec, record)
+        found = list(differences(record, reading, design, config, spec))
     shares = [difference / limit for _, difference, limit in found]
     layers = sum(2 * len(config.hidden) + 2 for _ in reading.networks)
-    assert len(shares) == 4 * (1 + layers)
+    tensors = 2 * layers
+    assert len(shares) == 4 * (1 + tensors) * (2 if name == "usual" else 1)
     assert 0 < max(shares) < share
