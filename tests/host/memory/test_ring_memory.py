@@ -69,6 +69,7 @@ def test_priorities_have_no_effect():
     told.add(**experiences(5, 60), priorities=np.zeros(5))
     equal(plain.sample(64, 0.0), told.sample(64, 1.0))
     assert (told.priorities() == 1 << 16).all() and len(told.priorities()) == 65
+    assert told.priorities().dtype == np.uint32
 
 
 def test_the_newest_stay():
