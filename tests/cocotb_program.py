@@ -14,9 +14,10 @@ _VERILATE = (
     *("--cc", "--prefix", "Vtop", "--vpi", "--public-depth", "1", "--timescale", "1ns/1ps"),
     *("--no-timing", "-Wno-fatal", "-Wno-lint", "--output-split", "0"),
 )
-#: cocotb's library calls functions of the program that it is linked to.
+#: cocotb's library calls functions of the program that it is linked to; to optimize them takes
+#: longer than the quick benches run.
 _VISIBLE = "-fvisibility=default"
-_RUNTIME = (*RUNTIME, "verilated_dpi", "verilated_vpi")
+_RUNTIME = ("verilated_dpi", "verilated_vpi")
 
 
 def cocotb_program(top, verilog, *, trace=False):
@@ -45,6 +46,6 @@ def _build_program(work, top, verilog, options, main, libraries):
     objects = compiled(work, [("-O1", whole)], *flags)
     run(
         work, "g++", "-pthread", "-o", f"out/{top}", *objects,
-        *runtime(work, "cocotb", _RUNTIME, _VISIBLE),
+        *runtime(work, "verilated", RUNTIME), *runtime(work, "cocotb", _RUNTIME, _VISIBLE, "-O0"),
         f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator",
     )  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rlfabric
+from host.generate import describe
 from host.train.preset import preset
 from host.train.run import run
 from hw.errors import RlfabricError
@@ -150,13 +151,13 @@ def test_a_card_without_its_kernel_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr("rlfabric.kernels.BUILD_DIRECTORY", tmp_path)
     with pytest.raises(FileNotFoundError, match="must be built first"):
         rlfabric.load_kernel("replay", "u50", card="xrt")
-    rlfabric.generate("replay", "u50", tmp_path, capacity=512)
+    describe("replay", "u50", tmp_path, capacity=512)
     with pytest.raises(ValueError, match="config must be that of the kernel in .* capacity=1024"):
         rlfabric.load_kernel("replay", "u50", card="xrt", capacity=1024)
     with pytest.raises(rlfabric.MissingTool, match="pyxrt must be importable"):
         rlfabric.load_kernel("replay", "u50", card="xrt", capacity=512)
     for width in (8, 32):  # whatever the kernel was built with, where the program does not say it
-        rlfabric.generate("gae", "u50", tmp_path, rows=4, result_width=width)
+        describe("gae", "u50", tmp_path, rows=4, result_width=width)
         with pytest.raises(rlfabric.MissingTool, match="pyxrt must be importable"):
             rlfabric.load_kernel("gae", "u50", card="xrt", rows=4)
 

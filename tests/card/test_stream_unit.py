@@ -41,7 +41,7 @@ class Echo(wiring.Component):
         return m
 
 
-@pytest.fixture(params=[1, later(31), 32, 33, later(64), 65, 200])
+@pytest.fixture(params=[1, later(31), later(32), 33, later(64), later(65), 200])
 def width(request):
     return request.param
 

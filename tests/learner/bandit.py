@@ -21,7 +21,7 @@ from sim.model.learner.kernel import LearnerKernel
 from sim.model.learner.loss import loss_of, result_of
 from sim.model.nn.losses import LOSSES, td_loss
 
-__all__ = ["BANDIT", "ENTRIES"]
+__all__ = ["BANDIT", "ENTRIES", "bandit_loss"]
 
 _INFINITY = 0x7F80_0000
 
@@ -85,20 +85,25 @@ class BanditAlgorithm(Algorithm):
         return [Mux(own, gradient, 0)]
 
 
+def bandit_loss(config, outputs, scalars, inverse, clip):
+    """Of ``outputs[0]`` [batch, outputs]; errors have its shape."""
+    arithmetic, (numbers,) = twin_of(config.arithmetic), outputs
+    action, row = np.asarray(scalars["action"], np.int64), np.arange(len(numbers))
+    q = arithmetic.to_float(numbers[row, action], "activation")
+    nothing = np.zeros(len(row), np.float32)
+    td, gradient, loss = loss_of(config)(q, nothing, scalars, inverse, clip)
+    gradient, saturated = arithmetic.quantize(gradient, "gradient")
+    delta = np.zeros(numbers.shape, gradient.dtype)
+    delta[row, action] = gradient
+    return result_of((delta,), td, loss, q, saturated)
+
+
 def bandit_gradients(learner, records, scalars, inverse, clip):
     network, weights = learner.networks["value"], learner.weights_of("value", "online")
-    arithmetic = twin_of(learner.config.arithmetic)
     obs, clipped = learner.inputs(records, "obs")
     numbers, activations = network.forward(weights, obs)
-    action, row = np.asarray(scalars["action"], np.int64), np.arange(obs.shape[1])
-    q = arithmetic.to_float(numbers[-1][action, row], "activation")
-    pipeline, nothing = loss_of(learner.config), np.zeros(len(row), np.float32)
-    td, gradient, loss = pipeline(q, nothing, scalars, inverse, clip)
-    gradient, saturated = arithmetic.quantize(gradient, "gradient")
-    delta = np.zeros(numbers[-1].shape, gradient.dtype)
-    delta[action, row] = gradient
-    result = result_of((delta.T,), td, loss, q, saturated)
-    back = network.backward(weights, numbers, delta)
+    result = bandit_loss(learner.config, [numbers[-1].T], scalars, inverse, clip)
+    back = network.backward(weights, numbers, np.ascontiguousarray(result.delta[0].T))
     return Gradients(result, {"value": back.gradients}, clipped + activations, back.saturations)
 
 

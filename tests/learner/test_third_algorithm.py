@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from learner.bandit import BANDIT, ENTRIES
+from amaranth.hdl import Fragment
+from learner.bandit import BANDIT, ENTRIES, bandit_loss
 from learner.learning import experiences, kernel_config, parameters, steps
+from learner.network.test_loss import TWINS, matches_twin
 from learner.test_kernel import compare
 
 from hw.arith.arithmetic import Arithmetic
@@ -59,6 +61,20 @@ def test_gradients_are_those_of_the_formula(bandit):
     assert (np.abs(td) > 0.25).any(), "the limit must not count"
 
 
+def test_hardware_of_its_loss_is_the_twin(bandit, simulate, tmp_path, monkeypatch):
+    """What is the algorithm's own: collected numbers, the loss, and errors that go back."""
+    monkeypatch.setitem(TWINS, "bandit", bandit_loss)
+    config = LearnerConfig(**KERNEL | dict(batch=256), arithmetic=Arithmetic(kind="fixed"))
+    matches_twin(simulate, tmp_path, config)
+
+
+def test_it_becomes_a_kernel(bandit):
+    """With one network, which has no target: all is connected."""
+    config = kernel_config(**KERNEL, lanes=2, arithmetic=Arithmetic(kind="fixed"))
+    assert Fragment.get(DESIGNS["bandit"].kernel(config), None).subfragments
+
+
+@pytest.mark.long
 def test_hardware_is_the_twin(bandit):
     """Whole iterations on the simulated card, with the clocks of the formula."""
     config = kernel_config(**KERNEL, lanes=2, arithmetic=Arithmetic(kind="fixed"))

@@ -7,6 +7,7 @@ import pytest
 from fa3c.memory.numbers import USUAL, normals, updated
 from fa3c.memory.rms_program import Program
 from fa3c.memory.rms_top import INTERCONNECT, RmsTop
+from later import later
 
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.memory.rms import Rms
@@ -115,11 +116,14 @@ def test_layers_of_a_deep_network(simulate, tmp_path):
     run(simulate, tmp_path, program, given, kinds=["random"])
 
 
-@pytest.mark.parametrize("rms_units", [16, pytest.param(4, marks=pytest.mark.long)])
-def test_transposed_image(simulate, tmp_path, rms_units):
+@pytest.mark.parametrize(
+    "rms_units, sizes, hidden",
+    [(4, (1, 17, 3), 2), later(16, (2, 33, 19), 16), later(4, (2, 33, 19), 16)],
+)
+def test_transposed_image(simulate, tmp_path, rms_units, sizes, hidden):
     """Alt2: LOAD makes it, an UPDATE changes weights of all layers but the first, a SYNC copies
     it."""
-    given = settings(2, 33, 19) | dict(rms_units=rms_units, layout="alt2", hidden=(16,))
+    given = settings(*sizes) | dict(rms_units=rms_units, layout="alt2", hidden=(hidden,))
     program = Program(Fa3cConfig(**given), 8)
     for layer in (1, 0, 2):
         program.update(0, layer)
@@ -129,7 +133,8 @@ def test_transposed_image(simulate, tmp_path, rms_units):
     program.update(2, 1)
     program.store("theta")
     program.sync(1)
-    run(simulate, tmp_path, program, given, kinds=["random"], pauses=PAUSES[1:])
+    pauses = PAUSES[1:] if hidden == 16 else PAUSES[2:]
+    run(simulate, tmp_path, program, given, kinds=["random"], pauses=pauses)
 
 
 def test_twin_of_the_transposed_image():

@@ -1,5 +1,7 @@
 """host.measure: the clocks of the Verilog are those that the formulas of each space give."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from fa3c.test_kernel import NARROW as NARROW_A3C
@@ -8,7 +10,7 @@ from kernels.whole_programs import EACH, PROGRAMS
 from replay.kernels import NARROW, opened
 
 import host.measure
-from host.card import CardTimeout
+from host.card import CardTimeout, open_card
 from host.measure import measure, measured_clocks
 from host.measure.launches import memory_for
 from host.measure.learner import report_clocks
@@ -45,8 +47,25 @@ def test_periods_of_other_kernels(config, agents):
     check("a3c", config, agents, A3C)
 
 
-def test_a_kernel_is_made_as_the_config_says():
-    """Of which no field is the board's default."""
+def test_a_kernel_is_made_as_the_config_says(monkeypatch):
+    """Of which no field is the board's default; with its Verilog, for a memory that waits as long
+    as the operation takes."""
+    asked = []
+    monkeypatch.setattr(
+        host.measure, "open_card", lambda *words, **more: asked.append((words, more)) or model()
+    )
+    monkeypatch.setattr(host.measure, "measured_clocks", lambda *words: words)
+    model, out = partial(open_card, "model"), BUILD_DIRECTORY / "tests" / "measure"
+    kernel, *rest = measure("replay", "u200", out, NARROW, 20)
+    assert kernel.description.config == NARROW.to_dict() and rest == [NARROW, 20]
+    memory = memory_for(NARROW.engine, DESIGNS["replay"].space.clocks(NARROW, 20))
+    assert asked == [(("sim",), dict(memory=memory))]
+    (folder,) = out.glob("u200/replay*")
+    assert any(each.stat().st_size > 100_000 for each in folder.rglob("replay.v"))
+
+
+@pytest.mark.long
+def test_a_kernel_of_a_board_is_measured():
     found = measure("replay", "u200", BUILD_DIRECTORY / "tests" / "measure", NARROW, 20)
     assert found == DESIGNS["replay"].space.clocks(NARROW, 20)
 

@@ -224,7 +224,10 @@ ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
     ids=lambda o: "-".join(str(getattr(v, "kind", v)) for v in o.values()),
 )
 def test_matches_twin(simulate, tmp_path, options):
-    config = LearnerConfig(**options, batch=256)
+    matches_twin(simulate, tmp_path, LearnerConfig(**options, batch=256))
+
+
+def matches_twin(simulate, tmp_path, config):
     unit = Loss(config)
     rng, on_their_way = np.random.default_rng(11), unit.slots - 16
     batches, diverged, saturations = [], 0, 0
