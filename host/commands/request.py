@@ -165,7 +165,7 @@ def read_json(file, option="--config"):
     ``option``."""
     try:
         values = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{option} must be a file of JSON, not {file} ({error})") from error
     if not isinstance(values, dict):
         raise UsageError(f"{option} must be a JSON object of fields, not the value in {file}")

@@ -166,7 +166,7 @@ def load(path, task):
         found = json.loads(path.read_text())
         plans = {name: Profile(**values) for name, values in found["plans"].items()}
         whose = {name: found[name] for name in ("version", "machine", "task")}
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise NoProfile(
             f"{path.name} must be a profile, not damaged or absent "
             f"({type(error).__name__}: {error}); {_AGAIN}"
