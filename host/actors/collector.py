@@ -48,10 +48,9 @@ class _Actors(Collector):
         """Nothing: new actors have new seeds."""
 
     def _ask(self, index, policy, clock, launches=1):
-        version = clock.updates
-        if self._shared != version:
-            policy = getattr(policy, "policy", policy)
-            self._weights, self._shared = self.pool.share(policy.parameters), version
+        version, policy = clock.updates, getattr(policy, "policy", policy)
+        if self._shared != version or not policy.STEADY:
+            self._weights, self._shared = self.pool.share(policy.snapshot), version
         request = Request(clock.updates, clock.steps, launches)
         self.pool.call(index, "collect", request, self._weights)
 

@@ -97,10 +97,10 @@ class CollectingWorker(_Worker):
         self._ended = time.perf_counter()
 
     def collect(self, request, parameters):
-        """The Message for a Request, with ``parameters`` of the policy (``Policy.parameters``)."""
+        """The Message for a Request, with ``parameters`` of the policy (``Policy.snapshot``)."""
         began = time.perf_counter()
         idle, launches, loss = began - self._ended, [], None
-        self._policy.load_parameters(parameters)
+        self._policy.load_snapshot(parameters)
         acts = self._policy if self._seen is None else self._seen.begin()
         clock = _SharedClock(request.steps, self._actors)
         try:
@@ -122,7 +122,7 @@ class CollectingWorker(_Worker):
 
     def load_state(self, state):
         """Continues a ``state`` in new episodes; returns True."""
-        parameters = {"parameters": self._policy.parameters}
+        parameters = {"parameters": self._policy.snapshot}
         self._policy.load_state_dict(parameters | state["policy"])
         self._collector.load_state_dict(state["collector"])
         return True

@@ -60,11 +60,13 @@ class Contract:
 class Experiences(Mapping):
     """The dict that ``update_policy`` may take: a batch by any of the names of EXPERIENCE.
 
-    ``asked`` is the set of what was asked for. UsageError for a name that no experience has.
+    ``asked`` is the set of what was asked for. UsageError for a name that no experience has. Names
+    in ``unlisted`` can be asked for, but are no keys, so that ``dict(batch)`` is without them.
     """
 
-    def __init__(self, values):
+    def __init__(self, values, unlisted=()):
         self._values, self.asked = values, set()
+        self._listed = [name for name in values if name not in unlisted]
 
     def __getitem__(self, name):
         self.asked.add(_meaning(name))
@@ -74,10 +76,10 @@ class Experiences(Mapping):
         return name in _MEANINGS
 
     def __iter__(self):
-        return iter(self._values)
+        return iter(self._listed)
 
     def __len__(self):
-        return len(self._values)
+        return len(self._listed)
 
 
 @contextmanager

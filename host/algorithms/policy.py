@@ -35,6 +35,8 @@ class Policy:
     """
 
     ACTS = None
+    #: Whether only gradient steps change the snapshot; acting may too, if it is the user's code.
+    STEADY = True
 
     def __init__(self, config, spec, *, weights=0, exploration=0):
         self.config, self.spec = config, spec
@@ -85,6 +87,31 @@ class Policy:
         """name -> array; ``load_parameters`` makes the same policy of these."""
         return {name: network.parameters for name, network in self.networks.items()}
 
+    @property
+    def snapshot(self):
+        """What another policy of this agent needs to act as this one: the parameters; of a user's
+        trainer more. ``load_snapshot`` takes it."""
+        return self.parameters
+
+    def load_snapshot(self, snapshot):
+        self.load_parameters(snapshot)
+
+    def check_copy(self, copy, obs):
+        """UsageError unless ``copy``, a policy read from this one's file, acts greedily for obs
+        [rows, ...] as this one, to the byte. Later actions are the same as without this call."""
+        mine, its = (each.act(obs, greedy=True) for each in (self, copy))
+        self.check_equal(mine, its)
+
+    @staticmethod
+    def check_equal(mine, its):
+        """UsageError unless the actions ``its`` of a copy equal ``mine``, to the byte."""
+        for row, (one, other) in enumerate(zip(mine, its, strict=True)):
+            if one.tobytes() != other.tobytes():
+                raise UsageError(
+                    f"a policy must act from its file as it was judged, not with action {other} "
+                    f"instead of {one} (observation {row}): not all of its state is in the file"
+                )
+
     def load_parameters(self, parameters):
         own = self.parameters
         known = {name: list(mine.shape) for name, mine in own.items()}
@@ -107,7 +134,7 @@ class Policy:
         }
 
     def load_state_dict(self, state):
-        self.load_parameters(state["parameters"])
+        self.load_snapshot(state["parameters"])
         self.rng.bit_generator.state = state["rng"]
 
 

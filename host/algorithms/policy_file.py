@@ -12,7 +12,7 @@ from host.algorithms.registry import find, find_trusted
 from host.collect.spec import Spec
 from hw.errors import UsageError
 
-__all__ = ["load_policy", "save_policy"]
+__all__ = ["check_policy", "load_policy", "save_policy"]
 
 
 def save_policy(
@@ -31,7 +31,7 @@ def save_policy(
         "agent": policy.config.to_dict(),
         "spec": policy.spec.to_dict(),
     }
-    checkpoint.save(path, "policy", config, {"parameters": policy.parameters, "score": score})
+    checkpoint.save(path, "policy", config, {"parameters": policy.snapshot, "score": score})
 
 
 def load_policy(path, imports=()):
@@ -69,15 +69,21 @@ def load_policy(path, imports=()):
             raise TypeError(f"env must be a text, not {env!r}")
         if score is not None and type(score) not in (int, float):
             raise TypeError(f"score must be a number, not {score!r}")
-        first = _FirstWeights(sum(array.size for array in parameters.values()))
+        first = _FirstWeights(sum(x.size for x in parameters.values() if hasattr(x, "size")))
         policy = algorithm.policy(agent, spec, weights=first)
-        policy.load_parameters(parameters)
+        policy.load_snapshot(parameters)
         return policy, {"algo": config["algo"], "env": env, "score": score}
     except checkpoint.WRONG as error:
         raise checkpoint.CheckpointError(
             f"{path} must be of this release of rlfabric, not another's "
             f"({type(error).__name__}: {error})"
         ) from error
+
+
+def check_policy(path, policy, obs):
+    """UsageError unless the policy of a file of ``policy`` acts greedily as ``policy`` itself, to
+    the byte, for observations [rows, ...]."""
+    policy.check_copy(load_policy(path)[0], obs)
 
 
 class _FirstWeights(np.random.Generator):

@@ -3,8 +3,10 @@
 The contract of the class is that of ``host.algorithms.contract``:
 
 - It is made with ``(observation, action)`` and further arguments, which
-  ``--set trainer.NAME=VALUE`` sets. Its networks, ``torch.nn.Module``, and its optimizers are its
-  attributes. The first weights follow the run's seed.
+  ``--set trainer.NAME=VALUE`` sets. Its networks and optimizers are its attributes, or in lists,
+  dicts or objects that are. All attributes are saved, restored, moved to the run's device and sent
+  to actors; one that cannot be is refused by its name (``host.algorithms.trainer_walk``).
+- What its methods draw from ``torch``, ``random`` and ``np.random`` follows the run's seed.
 - ``get_action(obs)`` returns the greedy actions, integers from 0 or numbers in [-1, 1], for a
   float32 tensor [rows, observation]. If it does not return one for each row, it is called with
   one row [observation] after the other. The run adds its exploration.
@@ -17,7 +19,6 @@ The contract of the class is that of ``host.algorithms.contract``:
   every experience that was drawn has the same priority.
 """
 
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, make_dataclass
 
 import numpy as np
@@ -31,19 +32,26 @@ from host.algorithms.ddpg import DDPGConfig
 from host.algorithms.dqn import DQNConfig
 from host.algorithms.exploration import EpsilonConfig, Noise, NoiseConfig, epsilon_greedy
 from host.algorithms.policy import Policy
+from host.algorithms.trainer_draws import seeded
+from host.algorithms.trainer_restore import load_numbers, restore
 from host.algorithms.trainer_state import (
     ModuleState,
+    gradients_of,
+    load_gradients,
     load_optimizer,
-    modules_of,
     numbers_of,
     optimizer_state,
-    optimizers_of,
 )
+from host.algorithms.trainer_values import same
+from host.algorithms.trainer_walk import Walk
 from host.modules import import_file
 from hw.errors import UsageError
 
 __all__ = ["TrainerConfig", "TrainerPolicy", "TrainerUpdater", "algorithm_of"]
 __all__ += ["trainer_algorithm"]
+
+#: Entry of a snapshot with the attributes that are no modules; no module's name.
+ATTRIBUTES = "(attributes)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,21 +96,80 @@ class TrainerPolicy(Policy):
         torch's name of the device of its networks.
     """
 
+    STEADY = False
+
     def __init__(self, config, spec, **seeds):
         self.trainer, self.device = None, "cpu"
         super().__init__(config, spec, **seeds)
         self._noise = Noise(config)
+        # From the seed of exploration, whose own draws stay as they are.
+        self._draws = np.random.default_rng(_words(self.rng.bit_generator.state))
 
     def make_networks(self, rng):
-        with _seeded(rng):
+        with seeded(rng):
             self.trainer = self.config.made(self.spec)
-        return {name: ModuleState(module) for name, module in modules_of(self.trainer).items()}
+        self._first = Walk(self.trainer, numbers=False)
+        return {name: ModuleState(module) for name, module in self._first.modules.items()}
+
+    def walk(self, *, numbers=True):
+        """The Walk over the trainer's attributes as they are now. UsageError, with the attribute,
+        if not all of them can be saved."""
+        found = Walk(self.trainer, self._first, numbers=numbers)
+        for name, module in found.modules.items():
+            self.networks[name].module = module
+        return found
 
     def move(self, device):
-        """Moves the trainer's modules to torch's ``device``, on which the policy acts then."""
-        for module in modules_of(self.trainer).values():
+        """Moves the trainer's modules and tensors to torch's ``device``, on which the policy acts
+        then."""
+        found = self._first
+        if device != "cpu" and found.shared:
+            one, other = min(found.shared)
+            raise UsageError(f"{other} must not share memory with {one} on {device!r} (clone it)")
+        for path, value in found.tensors.items():
+            try:
+                value.data = value.data.to(device)
+            except RuntimeError as error:
+                raise UsageError(
+                    f"device must be cpu for a trainer with the tensor {path}, which cannot be "
+                    f"moved in place, not {device!r}"
+                ) from error
+        for module in found.modules.values():
             module.to(device)
+        for optimizer in found.optimizers.values():
+            if optimizer.state:  # such as the sums of Adagrad
+                optimizer.load_state_dict(optimizer.state_dict())
         self.device = device
+
+    @property
+    def parameters(self):
+        self.walk(numbers=False)
+        return super().parameters
+
+    @property
+    def snapshot(self):
+        """The vectors of the modules, and all other attributes as the entry ``ATTRIBUTES``."""
+        tree = self.walk().tree
+        return super().parameters | {ATTRIBUTES: tree}
+
+    def load_snapshot(self, snapshot):
+        """As ``snapshot``. One of before, without ATTRIBUTES, is refused if the trainer has more
+        than modules and plain values."""
+        parameters = dict(snapshot)
+        tree = parameters.pop(ATTRIBUTES, None)
+        self.load_parameters(parameters)
+        if tree is not None:
+            restore(self.trainer, tree, self.device)
+        elif lossy := self._first.lossy:
+            raise UsageError(f"{lossy[0]} must be in a file of this trainer, not left out")
+
+    def check_copy(self, copy, obs):
+        copy.move(self.device)
+        before = self.snapshot
+        mine, its = (each.predict_by(obs, np.random.default_rng(0)) for each in (self, copy))
+        if not same(before, self.snapshot):
+            self.load_snapshot(before)
+        self.check_equal(mine, its)
 
     def exploration_at(self, steps):
         at = self.config.epsilon_at if self.spec.discrete else self.config.noise_at
@@ -110,9 +177,14 @@ class TrainerPolicy(Policy):
 
     def predict(self, obs):
         """The greedy actions [rows] or [rows, components] for obs [rows, size]."""
+        return self.predict_by(obs, self._draws)
+
+    def predict_by(self, obs, rng):
+        """As ``predict``; what get_action draws follows from ``rng``."""
         rows, count = torch.as_tensor(self.flat(obs), device=self.device), len(obs)
         shape = (count,) if self.spec.discrete else (count, self.spec.action_count)
-        with torch.no_grad(), calling("get_action", type(self.trainer)):
+        by = seeded(rng, self.device)
+        with by, torch.no_grad(), calling("get_action", type(self.trainer)):
             given = _array(self.trainer.get_action(rows))
             if given.shape[:1] != (count,):
                 given = np.array([_array(self.trainer.get_action(row)) for row in rows])
@@ -151,24 +223,20 @@ class TrainerPolicy(Policy):
             network.load(parameters[name])
 
     def state_dict(self):
-        return super().state_dict() | self._noise.state_dict()
+        state = super().state_dict() | self._noise.state_dict()
+        state["parameters"][ATTRIBUTES] = self.walk().tree
+        return state | {"draws": self._draws.bit_generator.state}
 
     def load_state_dict(self, state):
         super().load_state_dict(state)
         self._noise.load_state_dict(state)
+        if "draws" in state:  # not in a checkpoint of before
+            self._draws.bit_generator.state = state["draws"]
 
 
-@contextmanager
-def _seeded(rng, device="cpu"):
-    """What torch draws in here, on the CPU and on ``device``, follows from the NumPy generator
-    ``rng`` alone; what it draws elsewhere does not follow from this."""
-    device, seed = torch.device(device), int(rng.integers(1 << 63))
-    elsewhere = [] if device.type == "cpu" else [device]
-    with torch.random.fork_rng(elsewhere, device_type=device.type):
-        torch.default_generator.manual_seed(seed)
-        if elsewhere:
-            getattr(torch, device.type).manual_seed(seed)
-        yield
+def _words(state):
+    """Integers of a bit generator's state, as a seed."""
+    return np.frombuffer(repr(state).encode(), np.uint8)
 
 
 def _array(result):
@@ -180,28 +248,18 @@ class TrainerUpdater(Updater):
 
     takes : frozenset, what of an experience the trainer took in its last step.
 
-    UsageError if ``device`` is not cpu, and the trainer has a tensor that is in none of its
-    modules, which therefore cannot be moved.
+    UsageError if the trainer's tensors cannot be moved to ``device``.
     """
 
     def __init__(self, policy, **options):
         super().__init__(policy, **options)
         self.trainer, self._contract = policy.trainer, policy.config.CONTRACT
-        self.takes = self._contract.takes
+        self.takes, self._checked = self._contract.takes, False
         if self.device != "cpu":
-            self._move()
+            policy.move(self.device)
 
     def trained(self, network):
         return network
-
-    def _move(self):
-        for name, value in vars(self.trainer).items():
-            if torch.is_tensor(value):
-                raise UsageError(
-                    f"device must be cpu for a trainer with the tensor {name}, which is in no "
-                    f"module, not {self.device!r}"
-                )
-        self.policy.move(self.device)
 
     def update(self, batch, clock):
         errors = self.step(batch, clock)
@@ -215,8 +273,11 @@ class TrainerUpdater(Updater):
         tensors["done"] = (tensors["discount"] == 0).float()
         if self.spec.discrete:
             tensors["action"] = tensors["action"][:, 0]
-        with _seeded(self.rng, self.device), calling("update_policy", type(self.trainer)):
+        with seeded(self.rng, self.device), calling("update_policy", type(self.trainer)):
             errors = self._called(tensors)
+        if not self._checked:  # what it has set in its first step can be saved, too
+            self.policy.walk(numbers=False)
+            self._checked = True
         if errors is None:
             return None
         count = len(tensors["reward"])
@@ -230,7 +291,7 @@ class TrainerUpdater(Updater):
     def _called(self, tensors):
         arguments = self._contract.arguments
         if arguments is None:
-            experiences = Experiences(tensors)
+            experiences = Experiences(tensors, {"done"} if self.config.n_step != 1 else ())
             errors = self.trainer.update_policy(experiences)
             self.takes = frozenset(experiences.asked)
             if "done" in self.takes:
@@ -240,18 +301,23 @@ class TrainerUpdater(Updater):
         return self.trainer.update_policy(**named)
 
     def state_dict(self):
-        """Networks, optimizers and numbers that are attributes of the trainer."""
-        optimizers = optimizers_of(self.trainer)
+        """Networks, optimizers, gradients and numbers; other attributes are in the policy's."""
+        found = self.policy.walk(numbers=False)
+        optimizers = found.optimizers.items()
         return super().state_dict() | {
-            "optimizers": {name: optimizer_state(each) for name, each in optimizers.items()},
+            "optimizers": {name: optimizer_state(each) for name, each in optimizers},
             "numbers": numbers_of(self.trainer),
+            "gradients": gradients_of(found),
         }
 
     def load_state_dict(self, state):
+        """Continues a saved state. Before it the policy must have been loaded."""
         super().load_state_dict(state)
-        for name, each in optimizers_of(self.trainer).items():
+        found = self.policy.walk(numbers=False)
+        for name, each in found.optimizers.items():
             load_optimizer(each, state["optimizers"][name])
-        vars(self.trainer).update(state["numbers"])
+        load_numbers(self.trainer, state["numbers"])
+        load_gradients(found, state.get("gradients", {}))
 
 
 def trainer_algorithm(name):

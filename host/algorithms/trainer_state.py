@@ -1,32 +1,39 @@
-"""The state of a trainer: its networks as vectors, its optimizers and counters as arrays."""
+"""The state of a trainer's modules as vectors, of its optimizers, gradients and counters as arrays.
+All other attributes: ``host.algorithms.trainer_walk``."""
 
 import numpy as np
 
 from host.algorithms.autodiff import torch
+from host.algorithms.trainer_values import array_of
+from host.algorithms.trainer_walk import Walk
 
 __all__ = ["ModuleState", "load_optimizer", "modules_of", "numbers_of", "optimizer_state"]
-__all__ += ["optimizers_of"]
-
-
-def _attributes(trainer):
-    """``{name: value}``, without a second name of the same object."""
-    found = {**vars(trainer), **vars(trainer).get("_modules", {})}
-    first = {}
-    for name, value in found.items():
-        first.setdefault(id(value), name)
-    return {name: value for name, value in found.items() if first[id(value)] == name}
+__all__ += ["gradients_of", "load_gradients", "optimizers_of"]
 
 
 def modules_of(trainer):
-    """``{name: torch.nn.Module}``, the trainer's attributes that are modules with numbers."""
-    found = _attributes(trainer).items()
-    return {name: x for name, x in found if isinstance(x, torch.nn.Module) and x.state_dict()}
+    """``{path: torch.nn.Module}``, the modules with numbers of a trainer: attributes, and those in
+    lists, dicts and objects."""
+    return Walk(trainer, numbers=False).modules
 
 
 def optimizers_of(trainer):
-    """``{name: torch.optim.Optimizer}``, the trainer's attributes that are optimizers."""
-    found = _attributes(trainer).items()
-    return {name: x for name, x in found if isinstance(x, torch.optim.Optimizer)}
+    """``{path: torch.optim.Optimizer}``, the optimizers of a trainer."""
+    return Walk(trainer, numbers=False).optimizers
+
+
+def gradients_of(walk):
+    """``{path: array}``, the gradients that tensors of a Walk have at present."""
+    leaves = {path: x for path, x in walk.objects.items() if torch.is_tensor(x) and x.is_leaf}
+    return {path: array_of(x.grad) for path, x in leaves.items() if x.grad is not None}
+
+
+def load_gradients(walk, gradients):
+    """Sets the gradients that ``gradients_of`` returned; other tensors have none then."""
+    for path, x in walk.objects.items():
+        if torch.is_tensor(x) and x.is_leaf:
+            saved = gradients.get(path)
+            x.grad = None if saved is None else torch.from_numpy(np.array(saved)).to(x)
 
 
 def numbers_of(trainer):
@@ -37,7 +44,9 @@ def numbers_of(trainer):
 class ModuleState:
     """A module of a trainer, as a policy's network that is saved.
 
-    parameters : float32 [count], a copy of all numbers of the module's ``state_dict``.
+    module : torch.nn.Module
+    parameters : float32 [count], a copy of all numbers of the module's ``state_dict``; in the type
+        that holds them all if one is of more than 32 bits, or an integer of more than 24.
     """
 
     def __init__(self, module):
@@ -45,8 +54,14 @@ class ModuleState:
 
     @property
     def parameters(self):
-        parts = [value.detach().cpu().float().ravel() for value in self._state.values()]
-        return torch.cat(parts).numpy()
+        values = [value.detach().cpu() for value in self._state.values()]
+        kind = torch.float32
+        for value in values:
+            if value.dtype.is_floating_point or value.dtype.is_complex:
+                kind = torch.promote_types(kind, value.dtype)
+            elif value.dtype == torch.int64 and value.numel() and value.abs().max() > 1 << 24:
+                kind = torch.promote_types(kind, torch.float64)
+        return torch.cat([value.to(kind).ravel() for value in values]).numpy()
 
     @property
     def _state(self):
@@ -62,7 +77,7 @@ class ModuleState:
 
     def state_dict(self):
         """The module's numbers in their own types."""
-        return {name: value.cpu().numpy().copy() for name, value in self._state.items()}
+        return {name: array_of(value) for name, value in self._state.items()}
 
     def load_state_dict(self, state):
         self.module.load_state_dict(
@@ -77,8 +92,10 @@ def optimizer_state(optimizer):
 
 def load_optimizer(optimizer, state):
     """Sets the state that ``optimizer_state`` returned, also after JSON, whose keys are texts."""
-    moments = {int(key): _as_tensors(value) for key, value in state["state"].items()}
-    optimizer.load_state_dict({"state": moments, "param_groups": state["param_groups"]})
+    pairs = ((int(key) if str(key).isdigit() else key, x) for key, x in state["state"].items())
+    moments = {key: _as_tensors(value) for key, value in pairs}
+    groups = _as_tensors(state["param_groups"])
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
 
 
 def _as_arrays(value):
@@ -86,11 +103,13 @@ def _as_arrays(value):
         return {key: _as_arrays(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_as_arrays(each) for each in value]
-    return value.cpu().numpy().copy() if torch.is_tensor(value) else value
+    return array_of(value) if torch.is_tensor(value) else value
 
 
-def _as_tensors(values):
-    return {
-        name: torch.from_numpy(np.array(x)) if isinstance(x, np.ndarray | np.generic) else x
-        for name, x in values.items()
-    }
+def _as_tensors(value):
+    if isinstance(value, dict):
+        return {key: _as_tensors(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_as_tensors(each) for each in value]
+    is_array = isinstance(value, np.ndarray | np.generic)
+    return torch.from_numpy(np.array(value)) if is_array else value

@@ -30,10 +30,12 @@ class Copies:
     ----------
     envs : list of gymnasium.vector.VectorEnv
         The copies, vector environments with one environment each.
+    first : array [rows, ...] or None
+        Observations at which episodes of the last evaluation began; None before the first.
     """
 
     def __init__(self, env, episodes, algorithm, render_mode=None):
-        self.episodes, self.envs = episodes, []
+        self.episodes, self.envs, self.first = episodes, [], None
         try:
             for _ in range(min(episodes, _MOST)):
                 self.envs.append(make_envs(env, 1, algorithm, render_mode))
@@ -110,6 +112,7 @@ def evaluate(policy, copies, *, seed, limit=None, stop=()):
         return [] if number is None else [_Episode(envs, number, seed, copies.spec)]
 
     playing = [episode for envs in copies.envs for episode in begun(envs)]
+    copies.first = np.stack([episode.obs for episode in playing])
     while playing:
         if stop:
             return None

@@ -5,7 +5,7 @@ from os import PathLike
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.config import Clock
 from host.algorithms.policy import InferredPolicy, Policy
-from host.algorithms.policy_file import save_policy
+from host.algorithms.policy_file import check_policy, save_policy
 from host.collect.evaluation import Copies, evaluate
 from host.train.best import Best
 from host.train.run_config import RunConfig
@@ -57,7 +57,7 @@ class Judge(Best):
         check_range("episodes", episodes, 1, 1 << 12)
         self._path, self._algorithm, self._env = path, algorithm, env
         self._seeds, self._every, self._limit = seeds, every, limit
-        self._copies = Copies(env, episodes, algorithm)
+        self._copies, self._checked = Copies(env, episodes, algorithm), False
 
     def due(self, clock: Clock) -> bool:
         """Whether an evaluation follows this iteration, which began when ``clock.launched`` steps
@@ -68,7 +68,8 @@ class Judge(Best):
 
     def __call__(self, policy: Policy, acting: Policy | InferredPolicy | None = None) -> float:
         """Evaluates ``policy``, writes it to the file if it is the best so far, and returns the
-        mean return. ``acting`` acts in its place, if its outputs are computed elsewhere."""
+        mean return. ``acting`` acts in its place, if its outputs are computed elsewhere. The first
+        file is read back: UsageError if its policy does not act as ``policy``."""
 
         def evaluated(attempt: int) -> float:
             told = dict(seed=self._seeds.evaluation(attempt), limit=self._limit)
@@ -76,6 +77,9 @@ class Judge(Best):
 
         def keep(mean: float) -> None:
             save_policy(self._path, policy, algo=self._algorithm.name, env=self._env, score=mean)
+            if not self._checked and self._copies.first is not None:
+                check_policy(self._path, policy, self._copies.first)
+                self._checked = True
 
         mean = self.judge(evaluated, keep)
         assert mean is not None  # nothing interrupts it

@@ -160,6 +160,7 @@ class _Run:
         self.scores = Scores(config, session, self.records)
         self.rows = Rows(session, self.scores, self.records)
         self._phase, self._stop, self._whole = session.phases, (), True
+        self._unread = True  # whether no policy's file has been read back
         self._phase.restart()
         if saved is not None:
             with checkpoint.restoring(self.records.checkpoint):
@@ -180,6 +181,8 @@ class _Run:
                 self._save()
                 if not self._stop and not scores.solved:
                     self._show(description="final evaluation")
+                    if scores.best is None:
+                        self._evaluate()
                     scores.conclude(self._stop)
                 self.rows.write()
             except BaseException as error:
@@ -229,7 +232,7 @@ class _Run:
                 )
             )
             if evaluate and session.clock.updates:
-                scores.evaluate(self._stop)
+                self._evaluate()
             if log or scores.evaluation is not None:
                 self.rows.write()
                 self._show()
@@ -237,6 +240,13 @@ class _Run:
                 self._save()
             if self._callback is not None:
                 self._ended = self._callback(self._progressed()) is False
+
+    def _evaluate(self):
+        """An evaluation; after the first, the policy's file is read back."""
+        self.scores.evaluate(self._stop)
+        if self._unread and self.scores.evaluation is not None:
+            self.records.check_policy()
+            self._unread = False
 
     @property
     def _ends(self):

@@ -12,7 +12,7 @@ from host import checkpoint
 from host.algorithms.policy_file import load_policy, save_policy
 from host.train.folder import BEST, CHECKPOINT, LAST
 from host.train.log import plot_returns, write_summary
-from hw.errors import MissingTool, RlfabricError
+from hw.errors import MissingTool, RlfabricError, UsageError
 
 __all__ = ["Records"]
 
@@ -77,6 +77,13 @@ class Records:
         self._policy = file.getvalue()
         self.flush()
 
+    def check_policy(self):
+        """UsageError unless the present policy, read back from the bytes of its file, acts as it
+        was judged in the session's last evaluation."""
+        file = io.BytesIO()
+        self._write_policy(file, None)
+        self._session.check_kept(file)
+
     def best_policy(self):
         """``load_policy`` of the best policy."""
         return load_policy(self.best if self._policy is None else io.BytesIO(self._policy))
@@ -120,7 +127,7 @@ class Records:
         try:
             self._write_policy(self.last, None)
             _note(error, f"the policy as it was is in {self.last}")
-        except OSError as full:
+        except (OSError, UsageError) as full:
             _note(error, f"the policy as it was could not be written to {self.last}: {full}")
         if state is not None:
             try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from host.algorithms.policy_file import check_policy
 from host.collect.evaluation import evaluate
 
 __all__ = ["Iteration", "Seeds", "Session"]
@@ -142,6 +143,12 @@ class Session:
                 limit=self.config.evaluation_steps,
                 stop=stop,
             )
+
+    def check_kept(self, file):
+        """UsageError unless the policy in ``file`` acts as the one that learns, to the byte, where
+        episodes of the last evaluation began; before the first nothing is compared."""
+        if self._copies.first is not None:
+            check_policy(file, self.policy, self._copies.first)
 
     def progress(self):
         """Column of progress.csv -> present number."""

@@ -1,0 +1,193 @@
+"""What a value of a trainer is: whether it can change, whether attributes are all of it."""
+
+import dis
+import enum
+import functools
+import inspect
+import logging
+import pathlib
+import random
+import re
+import sys
+import types
+import weakref
+
+import numpy as np
+
+from host.algorithms.autodiff import torch
+
+__all__ = ["FUNCTIONS", "PLAIN", "array_of", "assigned_by", "attributes_of", "equal", "has_state"]
+__all__ += ["is_constant", "is_object", "lent_by", "named_tuple", "never_changes", "own_of"]
+__all__ += ["random_state", "same", "written"]
+
+PLAIN = frozenset((type(None), bool, int, float, str))
+FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+_CONSTANTS = (type, types.ModuleType, types.GenericAlias, np.ufunc, np.dtype, logging.Logger)
+_CONSTANTS += (bytes, complex, range, slice, enum.Enum, re.Pattern, pathlib.PurePath, weakref.ref)
+
+
+def array_of(tensor):
+    """A copy of a tensor's numbers; bfloat16, which NumPy has not, as float32."""
+    values = tensor.detach().cpu()
+    return (values.float() if values.dtype == torch.bfloat16 else values).numpy().copy()
+
+
+@functools.cache
+def _internals():
+    """Names of the attributes that every module and every optimizer of torch has."""
+    made = torch.optim.SGD([torch.zeros(1)], lr=0.1)
+    hidden = {*vars(torch.nn.Module()), *vars(made), "step"}  # a schedule sets ``step``
+    return frozenset(hidden - {"training"})
+
+
+def own_of(value):
+    """``{name: attribute}`` of a module or an optimizer that a class outside torch adds to it."""
+    if type(value).__module__.partition(".")[0] == "torch":
+        return {}
+    return {name: x for name, x in vars(value).items() if name not in _internals() | {"training"}}
+
+
+def attributes_of(value):
+    """``{name: attribute}`` of a trainer, or of an object of a Python class."""
+    slots = (vars(kind).get("__slots__", ()) for kind in type(value).__mro__)
+    names = [name for each in slots for name in ([each] if isinstance(each, str) else each)]
+    found = {name: getattr(value, name) for name in names if hasattr(value, name)}
+    found.pop("__dict__", None), found.pop("__weakref__", None)
+    found |= getattr(value, "__dict__", {})
+    if not isinstance(value, torch.nn.Module):
+        return found
+    found = {name: x for name, x in found.items() if name not in _internals()}
+    return found | value._parameters | value._buffers | value._modules
+
+
+def named_tuple(trainer, name):
+    """The class of named tuples called ``name`` in the trainer's file, or None."""
+    for kind in type(trainer).__mro__:
+        found = vars(sys.modules.get(kind.__module__, object)).get(name)
+        if isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields"):
+            return found
+    return None
+
+
+@functools.cache
+def assigned_by(kind):
+    """Names of the attributes that methods of a class set."""
+    codes = [
+        method.__code__
+        for each in kind.__mro__
+        for method in map(inspect.unwrap, vars(each).values())
+        if isinstance(method, types.FunctionType)
+    ]
+    names = set()
+    while codes:
+        code = codes.pop()
+        names |= {x.argval for x in dis.get_instructions(code) if x.opname == "STORE_ATTR"}
+        codes += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return {name for name in names if type(getattr(kind, name, None)) in PLAIN}
+
+
+def random_state(x):
+    """The state of a generator of random numbers; None if it is none."""
+    if isinstance(x, np.random.Generator):
+        return x.bit_generator.state
+    if isinstance(x, np.random.BitGenerator):
+        return x.state
+    if isinstance(x, np.random.RandomState):
+        return x.get_state(legacy=False)
+    if type(x) is random.Random:
+        return x.getstate()
+    return x.get_state() if isinstance(x, torch.Generator) else None
+
+
+def has_state(x):
+    """Whether ``x`` saves itself, as schedules of torch do."""
+    names = "state_dict", "load_state_dict"
+    return all(callable(getattr(type(x), name, None)) for name in names) and hasattr(x, "__dict__")
+
+
+def is_object(x):
+    """Whether all of ``x`` is in attributes: its class is written in Python, and says nothing else
+    of how it is copied."""
+    kind, own = type(x), ("__setstate__", "__getnewargs__", "__getnewargs_ex__")
+    if kind is types.SimpleNamespace:
+        return True
+    for name in ("__reduce_ex__", "__reduce__", "__getstate__"):
+        if getattr(kind, name, None) is not getattr(object, name, None):
+            return False
+    if any(hasattr(kind, name) for name in own):
+        return False
+    try:
+        _, _, _, items, pairs = object.__reduce_ex__(x, 2)
+    except TypeError:
+        return False
+    return items is None and pairs is None
+
+
+def never_changes(x):
+    if type(x) in PLAIN or isinstance(x, (*_CONSTANTS, torch.dtype, torch.device)):
+        return True
+    if isinstance(x, (tuple, frozenset)):
+        return all(map(never_changes, x))
+    return _is_frozen(x) and all(map(never_changes, vars(x).values()))
+
+
+def _is_frozen(x):
+    rule = getattr(type(x), "__dataclass_params__", None)
+    return rule is not None and rule.frozen and hasattr(x, "__dict__")
+
+
+def is_constant(x):
+    """Whether ``x`` never changes, but for what a function keeps (``lent_by``)."""
+    if isinstance(x, (*FUNCTIONS, torch.layout)):
+        return True
+    return not isinstance(x, tuple | frozenset) and never_changes(x)
+
+
+def lent_by(x):
+    """What a function keeps besides its code."""
+    if isinstance(x, functools.partial):
+        return [x.func, *x.args, *x.keywords.values()]
+    if isinstance(x, types.FunctionType):
+        held = (cell.cell_contents for cell in x.__closure__ or () if _is_full(cell))
+        return [*held, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+    if isinstance(x, FUNCTIONS):
+        return [x.__self__, getattr(x, "__func__", None)]
+    return []
+
+
+def _is_full(cell):
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def same(one, other):
+    """Whether two trees of plain values and arrays are the same, to the byte."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(x, other[name]) for name, x in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, np.ndarray):
+        return (one.dtype, one.shape) == (other.dtype, other.shape) and (
+            one.tobytes() == other.tobytes()
+        )
+    return one == other or (one != one and other != other)
+
+
+def equal(one, other):
+    try:
+        return bool(one == other)
+    except Exception:  # whatever a class's own comparison raises
+        return False
+
+
+def written(x):
+    """A name for a constant, which is the same in another process."""
+    if isinstance(x, enum.Enum):
+        return x.name
+    name = getattr(x, "__qualname__", getattr(x, "__name__", None))
+    return name if isinstance(name, str) else type(x).__name__
