@@ -145,11 +145,14 @@ def test_a_checkpoint_of_before_goes_on_if_it_has_all(tmp_path):
     """Those had modules, optimizers and numbers alone."""
     for name, lacking in (("numbers", None), ("tensor", "log_a"), ("random", r"gens\[0\]")):
         algorithm = written(tmp_path, SHAPES[name])
-        state = through_a_file(states(made(algorithm)))
+        agent = made(algorithm)
+        steps(agent, 0, 2)
+        state = through_a_file(states(agent))
         del state["policy"]["parameters"]["(attributes)"], state["policy"]["draws"]
         del state["updater"]["gradients"]
         if lacking is None:
-            loaded(algorithm, state)
+            trainer = loaded(algorithm, state)[0].trainer
+            assert trainer.rate == agent[0].trainer.rate == 0.9**2 and trainer.k == 2
             continue
         with pytest.raises(UsageError, match=f"^{lacking} must be in a file of this trainer"):
             loaded(algorithm, state)

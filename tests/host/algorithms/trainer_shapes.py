@@ -92,6 +92,7 @@ SHAPES = {
         updated="self.rate *= 0.9; self.k += 1; self.on = not self.on; self.name += 'b';"
         " self.x = np.float32(self.x / 3)",
         last=f"return {_STEP}, self.rate + self.x, self.k + self.on + len(self.name))",
+        acted="return (self.q(obs) + self.rate * torch.arange(3)).argmax(-1)",
     ),
     "arrays": _shape(
         more="self.stats, self.low = Stats(), np.zeros(3); self.low_too = self.low",
@@ -117,8 +118,8 @@ SHAPES = {
     "acting": _shape(
         more="self.noise = np.random.default_rng(1)",
         updated="pass",
-        acted="a = self.q(obs) + torch.randn(3) + random.random() + np.random.rand(3);"
-        " return (a + self.noise.normal(size=3)).argmax(-1)",
+        acted="a = self.q(obs) + torch.randn(3) + random.random() + np.random.rand();"
+        " return (a + self.noise.normal()).argmax(-1)",
     ),
     "later": _shape(
         more="self.mean = None",
