@@ -33,7 +33,7 @@ from host.algorithms.dqn import DQNConfig
 from host.algorithms.exploration import EpsilonConfig, Noise, NoiseConfig, epsilon_greedy
 from host.algorithms.policy import Policy
 from host.algorithms.trainer_draws import seeded
-from host.algorithms.trainer_restore import load_numbers, restore
+from host.algorithms.trainer_restore import load_numbers, restore, taking
 from host.algorithms.trainer_state import (
     ModuleState,
     gradients_of,
@@ -312,12 +312,13 @@ class TrainerUpdater(Updater):
 
     def load_state_dict(self, state):
         """Continues a saved state. Before it the policy must have been loaded."""
-        super().load_state_dict(state)
-        found = self.policy.walk(numbers=False)
-        for name, each in found.optimizers.items():
-            load_optimizer(each, state["optimizers"][name])
-        load_numbers(self.trainer, state["numbers"])
-        load_gradients(found, state.get("gradients", {}))
+        with taking():
+            super().load_state_dict(state)
+            found = self.policy.walk(numbers=False)
+            for name, each in found.optimizers.items():
+                load_optimizer(each, state["optimizers"][name])
+            load_numbers(self.trainer, state["numbers"])
+            load_gradients(found, state.get("gradients", {}))
 
 
 def trainer_algorithm(name):

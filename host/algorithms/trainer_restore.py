@@ -7,6 +7,7 @@ trainer has not now and that no method of its class sets.
 
 import enum
 from collections import Counter, OrderedDict, defaultdict, deque
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from host.algorithms.trainer_values import PLAIN, assigned_by, attributes_of, na
 from host.algorithms.trainer_walk import Walk
 from host.checkpoint import CheckpointError
 
-__all__ = ["load_numbers", "restore"]
+__all__ = ["load_numbers", "restore", "taking"]
 
 _MAPPINGS = {each.__name__: each for each in (dict, OrderedDict, Counter, defaultdict)}
 #: kinds of values; each has a method of ``_Restored``
@@ -29,10 +30,20 @@ def restore(trainer, tree, device="cpu"):
     """Sets the attributes of ``trainer`` to ``tree``, which is that of a Walk; new tensors are on
     torch's ``device``. CheckpointError, with the path, if the trainer has no place for a value."""
     live = Walk(trainer, numbers=False)
-    try:
+    with taking():
         _Restored(live, device).attributes(trainer, "", tree, attributes_of(trainer))
-    except RecursionError as error:
-        raise CheckpointError("attributes must be a tree in the checkpoint, not so deep") from error
+
+
+@contextmanager
+def taking():
+    """What torch raises for a wrong state becomes a CheckpointError of one line."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise CheckpointError(
+            "checkpoint must hold the state of this trainer, not of another "
+            f"({' '.join(str(error).split())})"
+        ) from error
 
 
 def load_numbers(trainer, numbers):

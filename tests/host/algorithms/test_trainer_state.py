@@ -141,6 +141,16 @@ def test_a_checkpoint_sets_what_the_trainer_has(place, name, value, tmp_path):
         loaded(algorithm, state)
 
 
+def test_a_network_of_another_shape_is_one_line(tmp_path):
+    algorithm = written(tmp_path, SHAPES["numbers"])
+    state = through_a_file(states(made(algorithm)))
+    state["updater"]["networks"]["q"]["0.bias"] = np.zeros(5, np.float32)
+    with pytest.raises(
+        checkpoint.CheckpointError, match="^checkpoint must hold [^\n]*0.bias[^\n]*$"
+    ):
+        loaded(algorithm, state)
+
+
 def test_a_checkpoint_of_before_goes_on_if_it_has_all(tmp_path):
     """Those had modules, optimizers and numbers alone."""
     for name, lacking in (("numbers", None), ("tensor", "log_a"), ("random", r"gens\[0\]")):
