@@ -7,6 +7,7 @@ What is code of that language itself is ``Code``.
 import html
 import json
 import re
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from typing import NamedTuple
@@ -116,6 +117,12 @@ def render(package, name, **values):
     would not stay texts. If the template uses a value that is not given, it raises
     ``jinja2.UndefinedError``.
     """
+    return _template(package, name).render(values)
+
+
+@cache
+def _template(package, name):
+    """The template, compiled once."""
 
     def read(other):
         return (files(package) / other).read_text()
@@ -129,4 +136,4 @@ def render(package, name, **values):
         finalize=_filter(name),
     )
     environment.filters |= {"code": Code, "literal": literal}
-    return environment.get_template(f"{name}.j2").render(values)
+    return environment.get_template(f"{name}.j2")
