@@ -33,7 +33,8 @@ FILE = ROOT / "tests" / "reference" / "freeze.json"
 QUICK = (
     "runs: dqn", "runs: ddpg", "runs: td3", "runs: sac", "runs: ppo", "runs: dqn, learner cpu",
     "runs: ddpg, learner cpu", "runs: ddpg on FIXAR", "buffers", "written", "formulas",
-    "verilog: replay 0", "verilog: gae 0", "words: help", "words: exit codes", "words: names",
+    "verilog: replay 0", "verilog: gae 0", "words: help", "words: show", "words: exit codes",
+    "words: names",
 )  # fmt: skip
 #: Blocks of a design's estimates that are quick.
 QUICK_BLOCKS = 4
@@ -56,6 +57,7 @@ def parts(quick=False):
         found[f"estimates: {name}"] = untouched(hardware.estimates, name, blocks)
     found["formulas"] = untouched(hardware.formulas)
     found |= {"words: help": untouched(words.helps), "words: exit codes": untouched(words.codes)}
+    found["words: show"] = untouched(words.shows)
     found |= {"words: names": untouched(words.names), "words: wheel": words.wheel}
     for name in words.COMPOSITIONS:
         found[f"words: composition {name}"] = partial(words.composition, name)
@@ -127,7 +129,11 @@ def differences(quick, names=()):
 
     before = kept()
     for part, function in chosen(names, quick).items():
-        now, then = digests(function), before.get(part, {})
+        try:
+            now, then = digests(function), before.get(part, {})
+        except Exception as error:  # whatever a change has broken: the other parts are told, too
+            yield f"{part}: fails: {type(error).__name__}: {error}"
+            continue
         if quick and part.startswith("estimates"):
             then = {entry: value for entry, value in then.items() if entry in now}
         for entry, how in compare(then, now):

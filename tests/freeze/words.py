@@ -13,12 +13,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from host.algorithms.registry import ALGORITHMS
 from host.commands import composed, exits
 from host.commands.app import app
+from hw.designs import DESIGNS
 from tests.host.compose.trainer_files import FOLDER
 from tests.host.composed_plans import invoke, unmeasured
 
-__all__ = ["COMPOSITIONS", "codes", "composition", "helps", "names", "wheel"]
+__all__ = ["COMPOSITIONS", "codes", "composition", "helps", "names", "shows", "wheel"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +48,18 @@ def helps():
         plain = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
         found = CliRunner().invoke(app, [*words, "--help"], env=plain, prog_name="rlfabric")
         result[" ".join(["rlfabric", *words])] = found.output
+    return result
+
+
+def shows():
+    """``{"NAME: field": default, range and meaning}``, as ``rlfabric show`` has the fields of an
+    algorithm or a design."""
+    result, wide = {}, {"COLUMNS": "500", "TERM": "dumb", "NO_COLOR": "1"}
+    for name in sorted({*ALGORITHMS, *DESIGNS}):
+        for line in CliRunner().invoke(app, ["show", name], env=wide).output.splitlines():
+            _, field, *cells = [" ".join(cell.split()) for cell in line.split("│")] + [""]
+            if cells:
+                result[f"{name}: {field}"] = result.get(f"{name}: {field}", "") + str(cells)
     return result
 
 
