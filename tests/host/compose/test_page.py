@@ -70,6 +70,17 @@ def test_the_page(command, card, tmp_path):
     assert plan["task"]["trainer"] == "my_trainer.py:DQNTrainer" and plan["board"] == "u50"
     refused = [each for each in plan["refused"] if each["learner"] == "card0"]
     assert not refused, "the proof has passed"
+    proof = plan["task"]["proof"]
+    assert "not seen: what depends on time" in proof
+    assert f"my_trainer.py:DQNTrainer: {proof}" in next(out for x, out in said.items() if "50" in x)
+    if plan["config"]["learner"] == "card":
+        first = (tmp_path / "runs/mine/train.py").read_text().split('"""')[1].split("\n\n")[-1]
+        assert first.split() == f"{proof[0].upper()}{proof[1:]}.".split()
+        program = next(out for x, out in said.items() if x.startswith("python runs/mine"))
+        assert (
+            program.startswith(first.strip())
+            and proof in (tmp_path / "runs/mine/README.md").read_text()
+        )
     assert {each["kernel"] for each in plan["alternatives"]} == {"none", "replay", "dqn"}
     assert any("mean return" in out for line, out in said.items() if "evaluate" in line)
     composed = tmp_path / "runs" / "compose-my_trainer.py-DQNTrainer-CartPole-v1"
