@@ -47,6 +47,8 @@ SEQUENTIAL = {
     # late
     "once, its rate": ("optimizer.lr must be constant .*steps set to 498",
                        late("self.steps == 500", SCHEDULED)),
+    "once, its betas": ("optimizer.betas must be constant .*steps set to 7998", late(
+        "self.steps == 8000", "self.optimizer.param_groups[0]['betas'] = (0.9, 0.99)")),
     "clipped from 300 on": ("TD errors differ .*steps set to", late("self.steps > 300")),
     "warm-up": ("changes of q, layer 1, differ", ("target_update=4", "target_update=300"),
                 ("self.optimizer.step()", "self.optimizer.step() if self.steps >= 77 else None")),
