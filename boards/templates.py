@@ -1,7 +1,7 @@
 """The templates of a board or of a flow: jinja2 files beside its Python.
 
 Every text that enters a template passes the filter of the template's language, once, in ``render``.
-What is code of that language itself is ``Code``.
+Code of that language is ``Code``.
 """
 
 import html

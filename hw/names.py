@@ -1,4 +1,4 @@
-"""Names and texts that come from a file, and what they may be.
+"""Rules for names and texts that come from a file.
 
 A file may be a stranger's: a folder with a bitstream, a run, a machine's CSV. A name in it must not
 lead out of the file's folder, nor become a command where it enters a script.
@@ -15,7 +15,7 @@ __all__ = ["LABEL", "WORD", "Name", "check_no_links", "inside"]
 
 @dataclass(frozen=True)
 class Name:
-    """A rule, as those of ``host.rules``: a text that is all of ``pattern``. ``words`` says the
+    """A rule in the manner of ``host.rules``: a text that is all of ``pattern``. ``words`` says the
     same in words."""
 
     words: str

@@ -13,7 +13,7 @@ __all__ = ["main"]
 
 
 def _off_the_path(path: list[str]) -> None:
-    """Takes the current folder from the beginning of ``path``, unless rlfabric itself is there."""
+    """Takes the current folder from the beginning of ``path``, unless it has rlfabric itself."""
     here = os.path.realpath(os.getcwd())
     own = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     if path and os.path.realpath(path[0] or here) == here != own:

@@ -68,7 +68,7 @@ class Composed:
     ) -> Run:
         """Trains by the plan, as ``rlfabric.train`` does; arguments and errors are those of that
         function. ``board`` None: that of the plan's card, or u200. If a card trains in place of a
-        trainer, the first line on stderr says what was proved of it."""
+        trainer, the first line on stderr is the statement that was proved."""
         if progress and (proof := proof_of(self._answer.document)) is not None:
             say(proof)
         result = run(

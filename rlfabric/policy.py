@@ -67,8 +67,8 @@ class Policy:
         Parameters
         ----------
         observation : array, number, dict or tuple
-            One observation as the environment gives it, of any space that training takes; or n of
-            them, as a vector environment gives them: arrays [n, ...], a dict or tuple of these. If
+            One observation as the environment gives it, of any space that training takes; or n as
+            a vector environment gives them: arrays [n, ...], or a dict or tuple of arrays. If
             training flattened the observations, vectors [size] and [n, size] of
             ``gymnasium.spaces.flatten`` are taken, too; but an array of the shape and type of what
             the environment gives is that. So n integers are n observations of a Discrete, even if

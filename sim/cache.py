@@ -46,7 +46,7 @@ def say(text):
 
 @cache
 def _key():
-    """``(key, lasting)``: the user's key, or one of this process where there is no place for the
+    """``(key, lasting)``: the user's key, or one of this process without a place for the
     user's, which one line says."""
     try:
         return user_key(), True
@@ -56,7 +56,7 @@ def _key():
 
 
 def lasting():
-    """Whether there is a key of the user, so that what is compiled is kept between processes."""
+    """Whether the user has a key, so that what is compiled is kept between processes."""
     return _key()[1]
 
 
@@ -70,7 +70,7 @@ def kept(folder, make, *, limit_s=_LIMIT_S):
 
     To make it, ``make(work)`` is called with a temporary folder, and puts the contents into
     ``work / "out"``, which then becomes ``folder``. If another process is making it, waits for at
-    most ``limit_s`` seconds, and says for which process. Where there is no place for the user's
+    most ``limit_s`` seconds, and says for which process. Without a place for the user's
     key, the folder is another one, which lasts as long as this process. Raises Unwritable if the
     folder cannot be written, and Failure after ``limit_s``.
     """
@@ -150,7 +150,7 @@ def _seal(folder, files):
 
 
 def _digests(folder):
-    """Digests of all files in ``folder`` but DIGESTS; ValueError if there is anything that is
+    """Digests of all files in ``folder`` but DIGESTS; ValueError if it has anything that is
     neither a file nor a folder, such as a link."""
     found = {}
     for path in sorted(folder.rglob("*")):

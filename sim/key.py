@@ -36,7 +36,7 @@ def key_place():
 
 def user_key():
     """The key, 32 bytes that no other user can read; the first process makes it. UsageError if it
-    cannot be made, or if its file is not this user's alone."""
+    cannot be made, or if others have access to its file."""
     try:
         path = key_place()
         return _read(path) or _made(path)
@@ -48,7 +48,7 @@ def user_key():
 
 
 def _read(path):
-    """The key in the file ``path``; None if there is no file."""
+    """The key in the file ``path``; None without a file."""
     try:
         # Not blocked by a pipe of this name.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -67,7 +67,7 @@ def _read(path):
 
 
 def _made(path):
-    """Makes the key, unless another process is faster, and returns the one that is there."""
+    """Makes the key, unless another process is faster, and returns the existing one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".key.")  # of mode 0600
     try:

@@ -1,6 +1,6 @@
 """A user's trainer as an Algorithm: a class in a file, ``FILE.py:CLASS``, whose own code learns.
 
-The contract of the class is that of ``host.algorithms.contract``:
+The contract of the class is in ``host.algorithms.contract``:
 
 - It is made with ``(observation, action)`` and further arguments, which
   ``--set trainer.NAME=VALUE`` sets. Its networks and optimizers are its attributes, or in lists,
@@ -113,7 +113,7 @@ class TrainerPolicy(Policy):
 
     def walk(self, *, numbers=True):
         """The Walk over the trainer's attributes as they are now. UsageError, with the attribute,
-        if not all of them can be saved."""
+        if one cannot be saved."""
         found = Walk(self.trainer, self._first, numbers=numbers)
         for name, module in found.modules.items():
             self.networks[name].module = module

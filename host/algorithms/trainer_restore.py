@@ -27,7 +27,7 @@ _KINDS = frozenset(
 
 
 def restore(trainer, tree, device="cpu"):
-    """Sets the attributes of ``trainer`` to ``tree``, which is that of a Walk; new tensors are on
+    """Sets the attributes of ``trainer`` to ``tree``, the tree of a Walk; new tensors are on
     torch's ``device``. CheckpointError, with the path, if the trainer has no place for a value."""
     live = Walk(trainer, numbers=False)
     with taking():

@@ -1,4 +1,4 @@
-"""What a value of a trainer is: whether it can change, whether attributes are all of it."""
+"""Whether a value of a trainer can change, and whether its attributes are its whole state."""
 
 import dis
 import enum
@@ -137,14 +137,14 @@ def _is_frozen(x):
 
 
 def is_constant(x):
-    """Whether ``x`` never changes, but for what a function keeps (``lent_by``)."""
+    """Whether ``x`` never changes, except for values that a function keeps (``lent_by``)."""
     if isinstance(x, (*FUNCTIONS, torch.layout)):
         return True
     return not isinstance(x, tuple | frozenset) and never_changes(x)
 
 
 def lent_by(x):
-    """What a function keeps besides its code."""
+    """Values that a function keeps: defaults, closure, bound object."""
     if isinstance(x, functools.partial):
         return [x.func, *x.args, *x.keywords.values()]
     if isinstance(x, types.FunctionType):

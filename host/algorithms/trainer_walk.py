@@ -64,7 +64,7 @@ class Walk:
     first : Walk, optional
         The walk that was done when the trainer was made.
     numbers : bool
-        Whether numbers of tensors and arrays are copied; if not, ``tree`` has none of them.
+        Whether numbers of tensors and arrays are copied; if not, ``tree`` has no numbers.
 
     Attributes
     ----------

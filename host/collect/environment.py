@@ -37,8 +37,8 @@ class FlattenedImages(UserWarning):
 def make_envs(env, count, algorithm, render_mode=None):
     """A vector environment of ``count`` copies of ``env``, in autoreset mode SAME_STEP.
 
-    Observations are flattened by ``host.collect.spaces.is_flattened``; if they are images of bytes,
-    there is a warning (FlattenedImages). If the algorithm takes images, games of ALE are
+    Observations are flattened by ``host.collect.spaces.is_flattened``; for images of bytes
+    with a warning (FlattenedImages). If the algorithm takes images, games of ALE are
     ``AtariEnvs``.
 
     Parameters

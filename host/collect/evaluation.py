@@ -31,7 +31,7 @@ class Copies:
     envs : list of gymnasium.vector.VectorEnv
         The copies, vector environments with one environment each.
     first : array [rows, ...] or None
-        Observations at which episodes of the last evaluation began; None before the first.
+        First observations of episodes of the last evaluation; None before the first.
     """
 
     def __init__(self, env, episodes, algorithm, render_mode=None):

@@ -63,7 +63,7 @@ class _Leaf:
 
     def _array(self, observation: object, name: str) -> tuple[NDArray[np.generic], bool]:
         """``observation`` as an array [n, *shape], and whether it is a single one; Misshapen if it
-        has another shape, and for what are no numbers."""
+        has another shape, and for values that are not numbers."""
         try:
             values = np.asarray(observation)
         except (TypeError, ValueError):  # lists of unequal lengths
@@ -99,7 +99,7 @@ class Numbers(_Leaf):
         return prod(self.shape)
 
     def rows(self, observation: object, name: str) -> tuple[NDArray[np.generic], bool]:
-        """One observation or n of them, [n, *shape], as an array [n, *shape] of ``dtype``; and
+        """One or n observations, [n, *shape], as an array [n, *shape] of ``dtype``; and
         whether it was one.
 
         Misshapen, whose text calls the observation ``name``, if it is misshapen; UsageError for
@@ -118,7 +118,7 @@ class Numbers(_Leaf):
 
 @dataclass(frozen=True)
 class Choices(_Leaf):
-    """A space of integers, for each of which a vector is one-hot: Discrete or MultiDiscrete.
+    """A space of integers, each encoded as a one-hot vector: Discrete or MultiDiscrete.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ class Spec:
         return values
 
     def rows(self, observation: object) -> tuple[NDArray[np.generic], bool]:
-        """One observation or n of them, as the environment or its vector environment gives them, as
+        """One or n observations, as the environment or its vector environment gives them, as
         an array [n, *shape] of ``dtype``; and whether it was one.
 
         Where observations are flattened, vectors are taken, too, unless they have the shape and
@@ -234,7 +234,7 @@ class Spec:
 
 
 def _arithmetic(dtype):
-    """The dtype in which actions are scaled for a Box of ``dtype``."""
+    """The arithmetic that scales actions for a Box of ``dtype``."""
     return np.result_type(dtype, np.float32) if dtype.kind == "f" else np.dtype(np.float64)
 
 

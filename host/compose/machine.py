@@ -42,7 +42,7 @@ class Device:
 
     name : its name in the other files, of letters, digits, dots, dashes and underscores.
     kind : ``cpu``, ``cuda`` (a GPU), or ``card`` (an FPGA).
-    board : a card's board, a key of ``boards.BOARDS``; None if it is none of these.
+    board : a card's board, a key of ``boards.BOARDS``; None for another kind.
     cores : a cpu's cores.
     clock_mhz : the clock, MHz.
     launch_us : microseconds that starting a program takes.

@@ -15,14 +15,14 @@ __all__ = ["Mapped", "mapped"]
 
 @dataclass(frozen=True)
 class Mapped:
-    """What a card does of a user's trainer.
+    """The part of a user's trainer that a card does.
 
     name : FILE.py:CLASS.
     config : the RunConfig with learner card; None if no kernel does the trainer's steps.
     refused : why there is none, as a sentence.
     kernel : fields of the kernel, as of Task: binary32, in which the steps were compared, unless
         the kernel has a format of its own.
-    proof : what was proved, and what the proof cannot see, as a sentence.
+    proof : the statement that was proved, with the limits of the proof, as a sentence.
     """
 
     name: str

@@ -34,8 +34,8 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile, ac
     card, None without one and for the twin; ``machine``; ``profile``; ``mapping`` with devices of
     the parts; ``actors``, the Acting or None; ``metric``; ``predicted`` for the choice; ``sizes``;
     ``alternatives`` with all plans whose devices exist, and ``refused`` with those that cannot run.
-    ``task`` has ``proof``, what was proved of a trainer for the card and what the proof cannot see,
-    if a card may train in its place. All times but those of ``actors`` are microseconds of a
+    ``task`` has ``proof``, the statement that was proved of a trainer, with its limits, if a card
+    may train in its place. All times but those of ``actors`` are microseconds of a
     gradient step.
     """
     choice = found.choice
@@ -76,9 +76,9 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile, ac
 
 
 def proof_of(document):
-    """What was proved of the trainer in whose place the plan of ``document``, a ``plan_document``
-    or what a file has of one, trains on a card; None if it does not. UsageError if it is no line of
-    text."""
+    """The statement that was proved of the trainer in whose place a plan trains on a card; None if
+    it does not. ``document`` is a ``plan_document``, or a part from a file. UsageError if the
+    statement is no line of text."""
     task, config = document.get("task"), document.get("config")
     if not isinstance(task, dict) or not isinstance(config, dict) or "proof" not in task:
         return None

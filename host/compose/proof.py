@@ -1,6 +1,6 @@
 """Whether a user's trainer does the steps of a kernel: it is tried, and compared with the twins.
 
-What is compared are TD errors and the changes of weights, not weights: with Adam a gamma of 0.97
+Compared are TD errors and the changes of weights, not weights: with Adam a gamma of 0.97
 instead of 0.99 moves no weight by more than 4e-5 of the largest one, but changes by 7e-3 of the
 largest change. A change is measured by the largest one of its tensor, however small that is.
 """
@@ -61,7 +61,7 @@ def prove(reading, agent, spec, record=None):
 
     UsageError if no kernel does so, at first or with the trainer's counters far on; its text has
     the first quantity that differs of the best match, to what counters were set, and why a kernel
-    cannot be tried. Numbers that trainers share, as those of the class, are as before.
+    cannot be tried. Numbers that trainers share, such as class attributes, are as before.
     """
     record = record or Recording(reading, agent, spec)
     try:
@@ -281,7 +281,7 @@ _MOMENTS = {
 
 
 class _References:
-    """What a trainer is compared with, for a kernel's ``design`` and the ``config`` of an agent."""
+    """The reference for a trainer, for a kernel's ``design`` and the ``config`` of an agent."""
 
     def __init__(self, design, config, spec):
         self.config, self.spec = config, spec
@@ -294,7 +294,7 @@ class _References:
         return _deviations(_differences(self.exact, self.config, steps, takes, reading, limit))
 
     def check_actions(self, acts, reading, more=""):
-        """UsageError unless the actions of all Acts are those of the network that acts."""
+        """UsageError unless the acting network gives the actions of all Acts."""
         outputs = []
         for act in acts:
             self.exact.fill(act.numbers, 0)

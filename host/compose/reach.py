@@ -1,7 +1,7 @@
-"""What the code of a trainer can reach: numbers that may count its updates, wherever they are.
+"""Numbers that a trainer's code can reach, and that may count its updates, wherever they are.
 
 A trainer may count in an attribute, in a list or dict, in an object of its own, in an attribute of
-its class, in a variable of a closure or in a global one. All of these are found, and can be set.
+its class, in a variable of a closure or in a global one. All are found, and can be set.
 """
 
 import argparse
@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
 
 class Reach:
-    """What a trainer, or a class of trainers, reaches now.
+    """Everything that a trainer, or a class of trainers, reaches now.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Reach:
     opaque : ``{name: what it is}``
         Objects whose state cannot be set: schedules of torch, and iterators.
     generators : ``{name: state}``
-        Generators of random numbers, those of torch, ``random`` and ``numpy.random`` among them;
+        Generators of random numbers of torch, ``random`` and ``numpy.random`` among them;
         ``state()`` returns bytes.
 
     UsageError if the trainer has too many objects.

@@ -67,7 +67,7 @@ class Step:
 @dataclass(frozen=True)
 class Act:
     """Greedy actions [rows] or [rows, components] for observations [rows, size], in one call of the
-    policy; ``numbers`` are those of all networks, as ``before`` of Step."""
+    policy; ``numbers`` belong to all networks, as ``before`` of Step."""
 
     numbers: dict
     obs: np.ndarray
@@ -75,13 +75,13 @@ class Act:
 
 
 class Recording:
-    """What a new trainer of ``agent``, a TrainerConfig, did, with the networks of a Reading.
+    """Values that a new trainer of ``agent``, a TrainerConfig, did, with the networks of a Reading.
 
     Batches are random. In the last step observations and rewards are larger, so that a limit of the
-    gradient, if there is one, counts. The trainer first does ``max(2, target_interval - 2)`` steps,
+    gradient, if it has one, counts. The trainer first does ``max(2, target_interval - 2)`` steps,
     so that the second that is recorded is due for targets; before each recorded step all weights
     are moved, so that values are of the order of 1, and targets are off their networks. About half
-    of the weights are then 0: of these a change is exact, however small it is.
+    of the weights are then 0: their changes are exact, however small.
 
     Attributes
     ----------
@@ -156,10 +156,10 @@ class Recording:
         return sorted({max(each, 0) for each in found if -3 < each < _FARTHEST})
 
     def window(self, start, *, in_phase=False):
-        """Steps with counters as after ``start`` updates; None if one of them cannot have it.
+        """Steps with counters as after ``start`` updates; None if a counter cannot have it.
 
-        ``in_phase`` : the steps' own numbers of updates are near ``start``, and in the phase of
-        ``target_interval`` in which the trainer is by the steps that it really did."""
+        ``in_phase`` : the steps' own numbers of updates are near ``start``, and in the trainer's
+        present phase of ``target_interval``."""
         counted = start - (start - self._done) % self._interval if in_phase else start
         if not self._shift(start, counted if counted >= 0 else counted + self._interval):
             return None
@@ -203,8 +203,8 @@ class Recording:
         return sorted({*self._constants, 2, *_FAR})
 
     def _shift(self, start, counted):
-        """Sets all counters to what they are after ``start`` updates, and those of the optimizers,
-        and the clock, after ``counted``. False, and nothing is set, if one cannot hold it."""
+        """Sets all counters as after ``start`` updates, and the optimizers' own counters and the
+        clock as after ``counted``. False, and nothing is set, if one cannot hold it."""
         now, delta, interval = self._reach().places, start - self._at, self._interval
         due, wanted = start // interval - self._at // interval, {}
         for changes, count in ((self._slopes, delta), (self._periods, due)):
@@ -270,7 +270,7 @@ class Recording:
         return Step(done, batch, td, before, self._numbers())
 
     def _batch(self, seen=1, rewarded=1, ended=1 / 3):
-        """Random experiences, of which the share ``ended`` is terminal."""
+        """Random experiences; the share ``ended`` is terminal."""
         agent, spec, rng = self._agent, self._spec, self._rng
         rows = agent.batch_size
         obs, following = (seen * rng.normal(size=(rows, spec.size)) for _ in range(2))
@@ -292,7 +292,7 @@ class Recording:
         return batch | {"action": rng.uniform(-1, 1, shape).astype(np.float32)}
 
     def _acted(self, sizes, factor=1):
-        """The Acts for as many calls as there are ``sizes``, numbers of rows; observations of every
+        """The Acts for one call for each of ``sizes``, numbers of rows; observations of every
         second one are larger by ``factor``."""
         found, before = [], self._numbers()
         for number, rows in enumerate(sizes):
@@ -333,8 +333,8 @@ class Recording:
 
     def _move_moments(self, scale):
         """Makes moments random, of the size that they had before the recording, so that no step
-        hides what another one does, and no unit that was dead has moments of 0, by which Adam
-        divides what is left of its gradient but rounding; ``scale`` is the gradient's."""
+        hides what another one does, and no unit that was dead has moments of 0, which Adam would
+        divide the rounding errors of its gradient by; ``scale`` is the gradient's."""
         for parameter, state in self._states():
             for name, size in self._moments.get(id(parameter), {}).items():
                 noise = _noise(self._rng, parameter, size * scale)

@@ -43,7 +43,7 @@ def take(directory, identity, files=(), *, overwrite=False):
 
     Two kinds of files must not be lost: a finished bitstream of another kernel, with its
     ``kernel.json``, and files that are not as the manifest says. ``Unwritable`` if the system does
-    not allow a change; UsageError if the manifest names files elsewhere, or if there is a link.
+    not allow a change; UsageError if the manifest names files elsewhere or a file is a link.
 
     Parameters
     ----------

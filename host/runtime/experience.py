@@ -191,7 +191,7 @@ def checked_items(fill, name, indexes, values):
     """``(indexes, values)`` as arrays, indexes of uint32 as the card has them.
 
     UsageError unless both are one-dimensional and of one length, and the indexes are integers in
-    0..fill-1. ``name`` is what the error's text calls ``values``.
+    0..fill-1. ``name`` stands for ``values`` in the error's text.
     """
     indexes, values = array_of("indexes", indexes), array_of(name, values)
     if not indexes.size:  # an empty list has no integers to show

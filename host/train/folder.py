@@ -62,7 +62,7 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
 
     ValueError if the folder cannot be written or has links, if another run is under way in it, or
     if it has an earlier run which is neither continued nor replaced. CheckpointError if there is
-    nothing to resume. In these cases nothing is left behind. A new folder into which the block
+    nothing to resume. In these cases nothing is left. A new folder into which the block
     writes nothing is removed at its end.
     """
     out = Path(out)

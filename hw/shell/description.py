@@ -51,13 +51,14 @@ class Argument:
 
     def __post_init__(self):
         WORD.check("name of an argument", self.name)
+        own = vars(self)
         for field in ("master", "buffer"):
-            if getattr(self, field) is not None:
-                WORD.check(f"{field} of {self.name}", getattr(self, field))
+            if own[field] is not None:
+                WORD.check(f"{field} of {self.name}", own[field])
         for field, values in _CHOICES.items():
-            if getattr(self, field) not in values:
+            if own[field] not in values:
                 raise UsageError(
-                    f"{field} of {self.name} must be one of {values}, not {getattr(self, field)!r}"
+                    f"{field} of {self.name} must be one of {values}, not {own[field]!r}"
                 )
         check_range(f"id of {self.name}", self.id, 0, 1 << 10)
         check_range(f"offset of {self.name}", self.offset, 0, 1 << 12)
