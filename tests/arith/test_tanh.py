@@ -6,6 +6,8 @@ from arith.float32_cases import CORNERS, Verilated, assert_same, bits, floats, r
 from arith.vectors import check_stream, words
 from hypothesis import given
 from hypothesis import strategies as st
+from later import later
+from marks import long_but
 
 from hw.arith.fixed import SQ, UQ
 from hw.arith.float32.unit import Float32Config
@@ -13,6 +15,8 @@ from hw.arith.tanh import LIMIT, Tanh, TanhFixed, tanh_table
 from sim.model.arith.tanh import tanh, tanh_fixed
 
 FORMATS = [SQ(8, 10), SQ(1, 17), SQ(4, 14), SQ(18, 0), SQ(5, 5)]
+#: One as others are, and those without integer or fraction bits.
+QUICK = [SQ(8, 10), SQ(1, 17), SQ(18, 0)]
 
 # Where the way of a result changes: the first of table, the segments' ends, the limit.
 SEGMENT_ENDS = np.arange(1, 513) / 64
@@ -78,7 +82,7 @@ def test_table_is_continuous():
     assert np.all(table.slope > 0) and np.all(table.slope - table.curve > 0)
 
 
-@pytest.mark.parametrize("tag_width", [0, 5])
+@pytest.mark.parametrize("tag_width", [later(0), 5])
 def test_stream(simulate, tmp_path, tag_width):
     unit = Tanh(Float32Config(tag_width=tag_width))
     x = np.concatenate([CORNERS, ENDS[::29], random_operands(1, 100, seed=tag_width)[0]])
@@ -94,16 +98,18 @@ def test_stream(simulate, tmp_path, tag_width):
     assert (figures.latency, figures.interval, figures.dsp) == (13, 1, 4)
 
 
-def test_segments_and_a_quarter_million():
+@pytest.mark.parametrize("count", [30_000, later(100_000)])
+def test_segments_and_any_numbers(count):
+    """Every segment's ends, ``count`` of any numbers, and half as many again inside the table."""
     rng = np.random.default_rng(5)
-    inside = rng.integers(103 << 23, 131 << 23, 150_000, dtype=np.uint32)
-    x = np.concatenate([CORNERS, ENDS, random_operands(1, 100_000, seed=6)[0], inside])
+    inside = rng.integers(103 << 23, 131 << 23, count * 3 // 2, dtype=np.uint32)
+    x = np.concatenate([CORNERS, ENDS, random_operands(1, count, seed=6)[0], inside])
     simulated = Verilated(Tanh())
     assert_same(simulated.run(x), bits(tanh(floats(x))), x)
     simulated.close()
 
 
-@pytest.mark.parametrize("target", FORMATS, ids=repr)
+@pytest.mark.parametrize("target", long_but(QUICK, FORMATS), ids=repr)
 def test_fixed_matches_twin(simulate, tmp_path, target):
     rng = np.random.default_rng(3)
     limit = min(LIMIT << target.fraction, target.high)

@@ -8,12 +8,15 @@ import pytest
 from arith.vectors import check_stream, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import long_but
 
 from hw.arith.fixed import SQ, UQ
 from hw.arith.to_fixed import ToFixed, ToFixedConfig
 from sim.model.arith.to_fixed import to_fixed
 
 TARGETS = [UQ(8, 16), UQ(16, 16), UQ(1, 0), UQ(0, 8), UQ(24, 0), UQ(19, 19)]
+#: One as others are, the narrowest and the widest.
+QUICK = [UQ(8, 16), UQ(1, 0), UQ(19, 19)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,7 @@ def test_twin_is_exact(target, mantissa, exponent):
     assert (int(raw), bool(saturated)) == (min(exact, target.high), exact > target.high)
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=repr)
+@pytest.mark.parametrize("target", long_but(QUICK, TARGETS), ids=repr)
 def test_matches_twin(simulate, tmp_path, target):
     config = ToFixedConfig(target=target, tag_width=2)
     rng = np.random.default_rng(6)

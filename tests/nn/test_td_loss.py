@@ -5,6 +5,7 @@ import pytest
 from arith.float32_cases import CORNERS, bits, floats
 from arith.free_running import FreeRunning, check
 from clocks import Clocks
+from later import later
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed_point import DualPrecision
@@ -13,7 +14,9 @@ from sim.model.arith import float32
 from sim.model.nn.batch_sum import batch_sum
 
 FLOAT, FIXED, DUAL = Arithmetic(), Arithmetic(kind="fixed"), DualPrecision()
-ALL = pytest.mark.parametrize("arithmetic", [FLOAT, FIXED, DUAL], ids=lambda a: a.kind)
+ALL = pytest.mark.parametrize(
+    "arithmetic", [FLOAT, FIXED, later(DUAL)], ids=["float32", "fixed", "dual"]
+)
 MULTIPLY, ADD = FLOAT.multiply_latency, FLOAT.add_latency
 NAMES = "q", "bootstrap", "value", "weight", "reward", "discount"
 ACTIVATIONS = NAMES[:3]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from arith.vectors import check_stream, words
+from later import later
 
 from hw.arith.power import SCALE_FORMAT
 from hw.replay.priority import EPSILON_FORMAT, PriorityConfig, PriorityUnit
@@ -80,10 +81,10 @@ def test_never_falls_as_the_error_rises():
     [
         ({}, 19661, 655),
         ({}, 0, 0),
-        ({}, 32768, 0),
-        ({}, 65535, 65535),
+        later({}, 32768, 0),
+        later({}, 65535, 65535),
         (dict(priority_width=32, priority_fraction=16), 32768, 66),
-        (dict(priority_width=8, priority_fraction=7), 16384, 1),
+        later(dict(priority_width=8, priority_fraction=7), 16384, 1),
         (dict(priority_width=8, priority_fraction=7), 32768, 65535),  # clips what is invalid too
         (dict(priority_width=2, priority_fraction=0), 13107, 0),
     ],

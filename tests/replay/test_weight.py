@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from arith.vectors import check_stream, words
+from later import later
 
 from hw.replay.weight import WeightConfig, WeightUnit
 from sim.model.replay.weight import weight
@@ -67,9 +68,9 @@ def test_normalised_weights_of_a_batch():
     "config, beta",
     [
         ({}, 13107),
-        ({}, 0),
+        later({}, 0),
         (dict(priority_width=31, total_width=48), 65535),
-        (dict(priority_width=1, total_width=1, count_width=1), 32768),
+        later(dict(priority_width=1, total_width=1, count_width=1), 32768),
     ],
     ids=str,
 )
