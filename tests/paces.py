@@ -2,13 +2,16 @@
 
 import random
 
-__all__ = ["CROSSED", "Gaps", "PACES", "pace"]
+__all__ = ["CROSSED", "DIAGONAL", "Gaps", "PACES", "pace"]
 
 #: Every clock; half of them; runs of up to 20 clocks and pauses of up to 20.
 PACES = ("steady", "random", "solid")
 
 #: Of a source and of a sink: all of them with all.
 CROSSED = [(source, sink) for source in PACES for sink in PACES]
+
+#: A source and a sink of each pace.
+DIAGONAL = [("steady", "steady"), ("random", "solid"), ("solid", "random")]
 
 
 def pace(name, rng):

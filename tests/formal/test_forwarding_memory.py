@@ -16,7 +16,7 @@ def top(memory, depth, style):
 
 @pytest.mark.parametrize(
     "depth, style",
-    [(1, "block"), (2, "distributed"), (3, "distributed"), (3, "block"), (2, "ultra")],
+    [later(1, "block"), later(2, "distributed"), (3, "distributed"), (3, "block"), (2, "ultra")],
 )
 def test_memory(prove, depth, style):
     prove(top(ForwardingMemory, depth, style))
@@ -28,7 +28,7 @@ def test_memory(prove, depth, style):
         later("distributed", "newest([1, 2], 1)", "newest([1], 1)"),
         ("block", "range(2, stage + 2)", "range(2, stage + 1)"),
         later("ultra", "range(2, stage + 2)", "range(3, stage + 2)"),
-        ("block", "write[distance] & (address", "(address"),
+        later("block", "write[distance] & (address", "(address"),
         later("ultra", "for number, distance in reversed(", "for number, distance in ("),
         later("block", "ram.write_enable.eq(write[-1] | clear)", "ram.write_enable.eq(write[-1])"),
         later("distributed", "(self.clear_address < self.depth)", "1"),

@@ -72,7 +72,9 @@ def test_long_requests(prove, monkeypatch, make, names):
 @pytest.mark.parametrize(
     "old, new, name",
     [
-        ("queue.i.valid.eq(beat.valid & own)", "queue.i.valid.eq(beat.valid)", "beats_in_order_0"),
+        later(
+            "queue.i.valid.eq(beat.valid & own)", "queue.i.valid.eq(beat.valid)", "beats_in_order_0"
+        ),
         later(
             "own = owners.o.valid & (owners.o.payload == number)",
             "own = owners.o.valid & (owners.o.payload != number)",
@@ -101,7 +103,7 @@ def test_finds_in_reads(prove, monkeypatch, old, new, name):
 @pytest.mark.parametrize(
     "old, new, name",
     [
-        (
+        later(
             "queue.o.ready.eq(owners.o.valid & beat.ready)",
             "queue.o.ready.eq(beat.ready)",
             "beats_in_order_0",

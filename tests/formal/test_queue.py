@@ -17,12 +17,12 @@ def top(queue, depth, latency):
     return StreamTop(queue(WIDTH, depth), depth, latency, level=True)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", [1, later(2), 3])
 def test_shallow(prove, depth):
     prove(top(Queue, depth, 1))
 
 
-@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("depth", [later(2), 3])
 def test_deep(prove, monkeypatch, depth):
     """A queue in a ``Ram``, made less deep than any that is built."""
     monkeypatch.setattr("hw.stream.queue.SHALLOW", 1)

@@ -54,7 +54,9 @@ def test_first_clocks(prove, monkeypatch, name):
     [
         ("(free >= burst.p.beats)", "(free != 0)", "offered_beats_are_here"),
         later("- Mux(claim, burst.p.beats, 0) + enter", "+ enter", "offered_beats_are_here"),
-        ("lengths.i.valid.eq(claim)", "lengths.i.valid.eq(burst.ready)", "w_follows_the_offer"),
+        later(
+            "lengths.i.valid.eq(claim)", "lengths.i.valid.eq(burst.ready)", "w_follows_the_offer"
+        ),
         later(
             "valid.eq(queue.o.valid & lengths.o.valid)",
             "valid.eq(queue.o.valid)",

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from gae.slots import kernel_config, packed
+from marks import long_but
 
 from hw.gae.output import Output
 from hw.gae.records import MOMENTS
@@ -46,7 +47,7 @@ def statistics(moments, beat_bytes):
     return dict(pulling=0, results=[], beats=beats)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", long_but(["1 row", "16 rows", "19 rows"], CONFIGS))
 def test_output(simulate, tmp_path, name):
     """PULL of one slot and of more, STATISTICS before, between, twice, and at the end."""
     config, rng = kernel_config(**CONFIGS[name]), np.random.default_rng(1)

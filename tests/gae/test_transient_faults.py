@@ -21,6 +21,7 @@ from gae.fault_courses import (
     statistics,
 )
 from gae.gae_programs import GaeProgram
+from later import later
 from programs import BLANK
 from replay.kernels import opened
 
@@ -89,7 +90,7 @@ def test_nothing_is_written_beyond_results(name):
 
 
 @pytest.mark.parametrize(
-    "memory", [dict(read_latency=1, write_latency=1), {}], ids=["at once", "late"]
+    "memory", [dict(read_latency=1, write_latency=1), later({})], ids=["at once", "late"]
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_left_over(name, memory):

@@ -26,7 +26,7 @@ from hw.shell.program import OUTCOME, PAGE_BYTES
 from sim.card.memory import Memory
 from sim.model.replay.kernel import ReplayCore
 
-__all__ = ["CAPACITY", "CONFIG", "COUNTS", "GRANULES", "NAN", "WHOLE", "Bench"]
+__all__ = ["CAPACITY", "CASE", "CONFIG", "COUNTS", "GRANULES", "NAN", "WHOLE", "Bench"]
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG = kernel_config(CASE["data_width"], **CASE["config"])

@@ -2,15 +2,14 @@
 
 import cocotb
 from driving import Watch
-from paces import CROSSED
-from replay.job_driver import CAPACITY, CONFIG, COUNTS, GRANULES, NAN, WHOLE, Bench
+from replay.job_driver import CAPACITY, CASE, CONFIG, COUNTS, GRANULES, NAN, WHOLE, Bench
 
 from hw.replay.commands import Given, Opcode
 from hw.replay.records import Error
 
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
-@cocotb.parametrize(paces=CROSSED)
+@cocotb.parametrize(paces=[tuple(pair) for pair in CASE["paces"]])
 async def as_the_twin(dut, paces):
     """Draws, items and insertions of every size, in turn. Commands between them leave nothing that
     a job could take for its own: no priority, no batch of headers alone."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from later import later
 from replay.kernels import NARROW, opened
 from replay.programs import Program, Rig, status_of
 
@@ -56,10 +57,11 @@ def test_error_answer_ends_the_launch(master, channel, command):
 
 @pytest.mark.parametrize("master", MASTERS)
 @pytest.mark.parametrize("channel", ["R", "B"])
-def test_error_answers_from_any_clock_on(master, channel):
+@pytest.mark.parametrize("stride", [74, later(37)])
+def test_error_answers_from_any_clock_on(master, channel, stride):
     """Wherever it strikes, the launch ends: without an error, or with AXI where it was read."""
     seen = set()
-    for cycle in range(0, 1500, 37):
+    for cycle in range(0, 1500, stride):
         ((shell, _),) = run_with(Fault(master=master, channel=channel, kind="error", cycle=cycle))
         assert shell["error"] in (Error.NONE, Error.AXI), f"from clock {cycle} on"
         assert shell["executed"] == (shell["error_command"] if shell["error"] else GET + 1)

@@ -6,6 +6,7 @@ from itertools import cycle
 
 import numpy as np
 import pytest
+from later import crossed
 from replay.bad_commands import BAD
 from replay.kernels import NARROW, WIDE, opened
 from replay.programs import Program, Rig, status_of
@@ -21,8 +22,13 @@ PROGRAMS = 200
 STALLS = [{}, dict(stall=0.3), dict(pause=200, period=500)]
 
 
-@pytest.mark.parametrize("stalls", STALLS, ids=["none", "random", "solid"])
-@pytest.mark.parametrize("config", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize(
+    "config, stalls",
+    crossed(
+        {"wide": WIDE, "narrow": NARROW},
+        dict(zip(("none", "random", "solid"), STALLS, strict=True)),
+    ),
+)
 def test_sim_equals_model(config, stalls):
     """Every byte of results, storage and status after every launch; every error on the way."""
     memory = MemoryConfig(**stalls, seed=1, max_idle=100_000)

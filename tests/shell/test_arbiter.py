@@ -1,6 +1,7 @@
 """hw.shell.arbiter: turns, and who may have one."""
 
 import pytest
+from marks import long_but
 
 from hw.shell.arbiter import Arbiter
 from hw.shell.interconnect import InterconnectConfig
@@ -13,7 +14,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("kind", ["reads", "writes"])
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", long_but(["three", "one"], CONFIGS))
 def test_arbiter(simulate, name, kind):
     """With credits from the start and no tokens; with none and tokens."""
     config = InterconnectConfig(**CONFIGS[name])

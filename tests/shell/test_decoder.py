@@ -10,6 +10,7 @@ from gae.slots import kernel_config as gae_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learner.modelled import kernel_config as learner_config
+from marks import long_but
 from replay.kernels import NARROW, WIDE
 from shell.decoder_cases import SIZE, Cases
 from shell.small_table import CONFIG, STATE, TABLE, Small, buffers
@@ -169,7 +170,7 @@ def check(cases, simulate, directory):
     cases.run(simulate, directory)
 
 
-@pytest.mark.parametrize("beat_bytes", [64, 16])
+@pytest.mark.parametrize("beat_bytes", long_but([64], [64, 16]))
 def test_small(simulate, tmp_path, beat_bytes):
     """Any commands, and those that hypothesis would look for."""
     cases = small(beat_bytes)
@@ -201,7 +202,7 @@ CORES = {
 }
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("name", long_but(["replay", "gae, words", "learner"], CORES))
 def test_real(simulate, tmp_path, name):
     """The tables of the kernels, with any state."""
     make, usual = CORES[name]

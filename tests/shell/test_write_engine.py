@@ -8,6 +8,8 @@ from shell.engine_top import EngineTop
 from hw.shell.axi import EngineConfig
 
 NARROW = dict(data_width=128)
+#: The same in a quarter of the beats.
+SHORT = NARROW | dict(depth=64, burst_beats=16)
 SMALL = dict(data_width=32, depth=9, burst_beats=4, bursts=3)
 #: Requests, data, memory, tokens.
 GAPS = [
@@ -21,7 +23,11 @@ GAPS = [
 ]
 
 
-@pytest.mark.parametrize("config", [later({}), NARROW, SMALL], ids=["512", "128", "small"])
+@pytest.mark.parametrize(
+    "config",
+    [later({}), later(NARROW), SHORT, SMALL],
+    ids=["512", "128", "128, short bursts", "small"],
+)
 def test_matches_memory(simulate, config):
     simulate(
         EngineTop(EngineConfig(**config), "write"),

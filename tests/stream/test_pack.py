@@ -11,7 +11,7 @@ from stream.resetting import driven
 
 from hw.stream.pack import MAX_RECORD, Pack, Unpack
 
-WIDTHS = [(16, 5, 4), (2, 2, 1), (2, 1, 4), (1, 4, 3), (3, 3, 5)]
+WIDTHS = [(16, 5, 4), (2, 2, 1), (2, 1, 4), (1, 4, 3), later(3, 3, 5)]
 
 
 def loop_pack(data, count, last, size):
@@ -186,7 +186,7 @@ def test_unpack(run, granule_bytes, size):
     run(Unpack(8 * granule_bytes, size), words, gaps=GAPS)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4])
+@pytest.mark.parametrize("length", [1, later(2), later(3), 4])
 def test_unpack_pace(run, length):
     """One output a clock for records of at most a word, once the first input word is in."""
     count, last = [length] * 20, [0] * 20

@@ -1,6 +1,7 @@
 """hw.stream.queue: order, exact level, capacity and pace at every kind of depth."""
 
 import pytest
+from later import later
 
 from hw.stream.queue import Queue
 from hw.stream.ram import SHALLOW
@@ -14,7 +15,15 @@ def test_rejects_depth(depth):
 
 @pytest.mark.parametrize(
     "depth",
-    [1, 2, pytest.param(3, marks=pytest.mark.verilator), SHALLOW, SHALLOW + 1, 100, 128],
+    [
+        1,
+        2,
+        pytest.param(3, marks=pytest.mark.verilator),
+        SHALLOW,
+        SHALLOW + 1,
+        later(100),
+        later(128),
+    ],
 )
 def test_queue(simulate, depth):
     """Depths on both sides of SHALLOW, powers of two and not."""

@@ -17,6 +17,7 @@ from gae.array.estimator_cases import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from later import later
 
 from bench.gae.estimator import measure
 from hw.gae.array.estimator import Estimator
@@ -66,9 +67,10 @@ def random_script(config, seed):
         for k in (1, 2, 3)
     ],
 )
-def test_any_stack(simulate, tmp_path, lookahead, code_width, result_width):
+@pytest.mark.parametrize("depth", [6, later(16)])
+def test_any_stack(simulate, tmp_path, lookahead, code_width, result_width, depth):
     config = GaeConfig(
-        rows=3, depth=16, lookahead=lookahead, code_width=code_width, result_width=result_width
+        rows=3, depth=depth, lookahead=lookahead, code_width=code_width, result_width=result_width
     )
     script = random_script(config, seed=lookahead)
     counts = [step["counts"] for step in script.steps if step["step"] == "estimate"]

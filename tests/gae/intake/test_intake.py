@@ -73,12 +73,12 @@ def corner_fields(config, rng):
     return fields
 
 
-def boundary_push(config, bits=0):
+def boundary_push(config, bits=0, around=12):
     """Codes just below, at and beyond the limits and between two codes, by the whole numbers."""
     limit, rows = config.gae.limit_of(bits), config.gae.rows
     factor = 1 if config.gae.code_width < 32 else 65
-    around = [x // factor for x in (-2 * limit - 1, 0, 2 * limit)]
-    x = np.concatenate([np.arange(a - 12, a + 14) for a in around])
+    ends = [x // factor for x in (-2 * limit - 1, 0, 2 * limit)]
+    x = np.concatenate([np.arange(end - around, end + around + 2) for end in ends])
     x = x[: len(x) // rows * rows] if len(x) >= rows else np.resize(x, rows)
     numbers = x.reshape(-1, rows).astype(np.float32)
     fields = {"code_bits": bits}
@@ -232,11 +232,12 @@ LONG = [later(n) if n in ("64 rows", "33 rows", "19 rows") else n for n in CONFI
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_hardware(simulate, tmp_path, name):
+@pytest.mark.parametrize("around, repeats", [(3, 1), later(12, 2)])
+def test_hardware(simulate, tmp_path, name, around, repeats):
     config, rng = config_of(name), np.random.default_rng(5)
     commands = []
     for least in (0, 3, 5) if config.gae.most_code_bits else (0,):
-        kinds, *planes, fields = boundary_push(config, least)
+        kinds, *planes, fields = boundary_push(config, least, around)
         boundary = dict(
             opcode=Opcode.PUSH,
             planes=(kinds, *planes),
@@ -248,7 +249,7 @@ def test_hardware(simulate, tmp_path, name):
     for opcode in (Opcode.PUSH, Opcode.PUSH_CODES, Opcode.STATISTICS):
         commands.append(random_command(config, opcode, rng, count=4))
         if config.engine.data_width == 128:  # wider ones are slow to simulate
-            commands += [random_command(config, opcode, rng, faults=f) for f in (0, 1, 1, 4)]
+            commands += [random_command(config, opcode, rng, faults=f) for f in (0, 1, 4) * repeats]
             commands.append(random_command(config, opcode, rng, count=1, corner=True))
     commands = [commands[0], *(commands[1 + k] for k in rng.permutation(len(commands) - 1))]
     vectors = [vector(config, command, seed) for seed, command in enumerate(commands)]

@@ -8,6 +8,7 @@ from amaranth import unsigned
 from arith.free_running import FreeRunning, check
 from clocks import Clocks
 from gae.slots import bits, packed
+from later import later
 
 from hw.gae.config import GaeConfig
 from hw.gae.intake.slot_rules import SlotRules, reward_counts, value_counts
@@ -101,7 +102,7 @@ def test_a_round_has_every_transition():
     assert {(a, b) for a, b in zip(ROUND, ROUND[1:] + ROUND[:1], strict=True)} == set(RULES)
 
 
-@pytest.mark.parametrize("rows, beat_bytes", [(1, 16), (16, 16), (19, 16), (33, 32), (64, 64)])
+@pytest.mark.parametrize("rows, beat_bytes", [(1, 16), (16, 16), (19, 16), (33, 32), later(64, 64)])
 def test_kinds(simulate, tmp_path, rows, beat_bytes):
     """Each row takes every transition, each at its own time; what is no kind; then anything."""
     slots = Rows(rows, beat_bytes)

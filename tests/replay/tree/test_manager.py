@@ -19,6 +19,14 @@ from sim.model.replay.tree.manager import ReplayManager as Twin
 from sim.streams import StreamUnit
 
 LARGE = 1 << 20
+HUNDRED_THOUSAND = [
+    dict(capacity=37, fanout=2),
+    dict(capacity=1000, fanout=4),
+    dict(capacity=70_001, fanout=16),
+    dict(capacity=5000, fanout=64, ultra_ram=False),
+    dict(capacity=LARGE, fanout=16),
+    dict(capacity=LARGE, fanout=64),
+]
 
 
 @pytest.mark.parametrize(
@@ -59,39 +67,36 @@ def test_shapes_cover_the_leaves(capacity, fanout):
 
 
 @pytest.mark.parametrize(
-    "config",
+    "config, operations",
     [
-        later(dict(capacity=2, fanout=2)),
-        later(dict(capacity=3, fanout=64)),
-        dict(capacity=300, fanout=4),
-        later(dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0)),
+        later(dict(capacity=2, fanout=2), 3000),
+        later(dict(capacity=3, fanout=64), 3000),
+        (dict(capacity=300, fanout=4), 1000),
+        later(dict(capacity=300, fanout=4), 3000),
+        later(dict(capacity=17, fanout=4, priority_width=4, priority_fraction=0), 3000),
     ],
     ids=str,
 )
-def test_any_interleaving_under_stalls(simulate, config):
+def test_any_interleaving_under_stalls(simulate, config, operations):
     simulate(
         ReplayManager(ReplayConfig(**config)),
         "replay.tree.manager_bench",
         config=config,
-        operations=3000,
+        operations=operations,
     )
 
 
 @pytest.mark.parametrize(
-    "config",
+    "config, count",
     [
-        dict(capacity=37, fanout=2),
-        later(dict(capacity=1000, fanout=4)),
-        pytest.param(dict(capacity=70_001, fanout=16), marks=pytest.mark.long),
-        pytest.param(dict(capacity=5000, fanout=64, ultra_ram=False), marks=pytest.mark.long),
-        pytest.param(dict(capacity=LARGE, fanout=16), marks=pytest.mark.long),
-        pytest.param(dict(capacity=LARGE, fanout=64), marks=pytest.mark.long),
+        (dict(capacity=37, fanout=2), 36_000),
+        *(later(config, 120_000) for config in HUNDRED_THOUSAND),
     ],
     ids=str,
 )
-def test_hundred_thousand_operations(config):
+def test_many_operations(config, count):
     config = ReplayConfig(**config)
-    operations = random_operations(config, 120_000, random.Random(2))
+    operations = random_operations(config, count, random.Random(2))
     step = UNIFORM // 37
     wanted, twin = expected(config, operations, step)
     unit = StreamUnit(ReplayManager(config), name="manager")
@@ -200,7 +205,7 @@ def test_operation_codes_are_the_hardwares():
 
 def test_verilog_does_not_grow_with_the_capacity():
     """Sixteen times the leaves are one level more and wider sums: no word of memory is written."""
-    configs = [ReplayConfig(capacity=capacity) for capacity in (1 << 20, 1 << 24)]
+    configs = [ReplayConfig(capacity=capacity) for capacity in (1 << 12, 1 << 16)]
     sizes = [len(to_verilog(ReplayManager(config), name="manager")) for config in configs]
     for small, large, config in zip(sizes, sizes[1:], configs, strict=False):
         assert large < 1.15 * small * (config.depth + 1) / config.depth
