@@ -38,7 +38,7 @@ def writes(unit=WriteInterconnect):
 @pytest.mark.parametrize(
     "make, names",
     [
-        (reads, READ_CREDITS),
+        later(reads, READ_CREDITS),
         (reads, of_ports("beats_in_order", "data_is_stable")),
         pytest.param(reads, of_ports("bursts_are_the_requests"), marks=pytest.mark.long),
         pytest.param(writes, WRITE_CREDITS, marks=pytest.mark.long),

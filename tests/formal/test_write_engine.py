@@ -28,7 +28,7 @@ def test_credits(prove, monkeypatch):
     prove(WriteTop(WriteEngine(SMALL)), only=CREDITS)
 
 
-@pytest.mark.parametrize("name", ["beats_in_order", "last_is_of_its_burst"])
+@pytest.mark.parametrize("name", ["beats_in_order", later("last_is_of_its_burst")])
 def test_beats(prove, monkeypatch, name):
     narrow(monkeypatch)
     prove(WriteTop(WriteEngine(SMALL)), only=[name])

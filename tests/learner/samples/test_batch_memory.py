@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from later import crossed
+from later import crossed, later
 
 from hw.arith.arithmetic import Arithmetic
 from hw.fixar.config import FixarConfig
@@ -139,7 +139,13 @@ def spoiled(config, rng):
         yield raw, config.batch - 1
 
 
-@pytest.mark.parametrize("config, data_width", crossed(CONFIGS, (512, 128)))
+@pytest.mark.parametrize(
+    "config, data_width",
+    [
+        *crossed({name: x for name, x in CONFIGS.items() if x is not LONG}, (512, 128)),
+        *(later(LONG, width, id=f"long-{width}") for width in (512, 128)),
+    ],
+)
 def test_batch(simulate, config, data_width):
     rng = np.random.default_rng(1)
     batches = []

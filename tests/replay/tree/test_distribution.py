@@ -1,7 +1,8 @@
-"""A million draws of the kernel against the priorities; and the float trees of others."""
+"""Draws of the kernel against the priorities; and the float trees of others."""
 
 import numpy as np
 import pytest
+from later import later
 from replay.kernels import WIDE, opened
 from replay.programs import Program, Rig, status_of
 from replay.tree.chi_square import chi_square, p_value
@@ -12,7 +13,7 @@ from hw.replay.config import FRACTION_WIDTH
 from hw.replay.records import HEADER
 
 LEAVES, BATCH = 1500, 512  # half of the places of the kernel: the rest must not be drawn
-BATCHES = -(-1_000_000 // BATCH)
+MILLION = 1_000_000
 LIMIT = WIDE.replay.priority_limit
 
 
@@ -48,9 +49,9 @@ def batches(rig, program, count, size):
     return outputs["results"][: launch.results_bytes].view(HEADER.dtype).reshape(count, size)
 
 
-def million(rig, step):
-    """Indexes [BATCHES, BATCH]."""
-    drawn, left = [], BATCHES
+def batches_of(rig, draws, step):
+    """Indexes [batches, BATCH] of at least so many draws."""
+    drawn, left = [], -(-draws // BATCH)
     while left:
         program, count = Program(), min(left, 100)
         for _ in range(count):
@@ -58,13 +59,13 @@ def million(rig, step):
         drawn.append(batches(rig, program, count, BATCH)["index"])
         left -= count
     drawn = np.concatenate(drawn).astype(np.int64)
-    assert drawn.size >= 1_000_000 and drawn.max() < LEAVES
+    assert drawn.size >= draws and drawn.max() < LEAVES
     assert (skewed()[drawn] > 0).all(), "a leaf of zero priority was drawn"
     return drawn
 
 
 def test_uniform_draws_follow_the_priorities(rig):
-    drawn, raw = million(rig, 1 << FRACTION_WIDTH), skewed()
+    drawn, raw = batches_of(rig, MILLION, 1 << FRACTION_WIDTH), skewed()
     counts = np.bincount(drawn.reshape(-1), minlength=LEAVES)
     statistic, freedom = chi_square(counts, drawn.size * raw / raw.sum())
     assert freedom > 400 and 0.001 < p_value(statistic, freedom) < 0.999
@@ -74,9 +75,10 @@ def test_uniform_draws_follow_the_priorities(rig):
         assert p_value(*chi_square(counts, part.size * raw / raw.sum())) > 0.001
 
 
-def test_stratified_draws_follow_the_priorities_in_each_stratum(rig):
+@pytest.mark.parametrize("draws", [MILLION // 4, later(MILLION)])
+def test_stratified_draws_follow_the_priorities_in_each_stratum(rig, draws):
     step = (1 << FRACTION_WIDTH) // BATCH
-    drawn, raw = million(rig, step), skewed()
+    drawn, raw = batches_of(rig, draws, step), skewed()
     ends = np.cumsum(raw).astype(float)
     width = ends[-1] / BATCH
     low = np.arange(BATCH)[:, None] * width
