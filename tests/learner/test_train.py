@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from faults import assert_same, failed, shell_of
+from later import later
 from learner.fault_courses import REAL, Lesson, learner_status, without_clocks
 from learner.learning import experiences, parameters
 from learner.modelled import adam, kernel_config, opened
@@ -156,7 +157,8 @@ def test_a_batch_that_failed_is_forgotten():
     assert_same(learned, expected, "after the failure")
 
 
-def test_memory_that_fails():
+@pytest.mark.parametrize("stride", [5, later(1)])
+def test_memory_that_fails(stride):
     """Whatever is read: iterations before stand, that one and those behind it are not begun. A
     REPORT or list that is lost ends nothing."""
     lesson, count = Lesson(REAL), 3
@@ -174,7 +176,8 @@ def test_memory_that_fails():
     for iterations in range(1, count + 1):
         stores.append(lesson.course(*launches(iterations)).run()[2]["results"])
     seen = []
-    for beat in range(1, course.answers(1, "host", "R")):  # behind the program
+    reads = course.answers(1, "host", "R")
+    for beat in [*range(1, reads, stride), reads - 1]:  # behind the program
         outputs = course.fail(1, "host", "R", beat)
         failed(outputs[1], 0, beat)
         seen.append(int(learner_status(outputs[1])["iterations"]))

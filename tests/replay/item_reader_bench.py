@@ -100,7 +100,7 @@ class Bench:
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
-@cocotb.parametrize(paces=CROSSED)
+@cocotb.parametrize(paces=[tuple(pair) for pair in CASE["paces"]])
 async def lists(dut, paces):
     """Of every opcode; no bad item, the first, the last, all of them; some."""
     bench = Bench(dut, *paces)

@@ -100,7 +100,7 @@ CASES = {
     ),
 }
 #: Cases whose rules another one meets, too.
-SLOW = ("feed, two numbers", "chain", "critic, feed last")
+SLOW = ("feed, two numbers", "feed, wide", "chain", "critic", "critic, feed last")
 #: Of sources, forward and backward; None: backward pauses long.
 GAPS = [(0, 0, 0), (0.6, 0, 0.9), (0, 0.7, None)]
 

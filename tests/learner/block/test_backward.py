@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from learner.numbers import activations, numbers
+from marks import long_but
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.backward import Backward
@@ -38,6 +39,8 @@ CASES = {
         dict(inputs=9, outputs=3, input_word=2, output_word=3, interleave=8), 0,
     ),
 }  # fmt: skip
+#: A long one is fast where two others are, one with another number of lanes or words.
+QUICK = [name for name in CASES if name not in ("lanes", "float, spaced")]
 #: Samples of each batch.
 SAMPLES = 4, 1, 4
 
@@ -135,7 +138,7 @@ def batch_of(config, shape, arguments, weights, samples, rng):
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", long_but(QUICK, CASES))
 def test_backward(simulate, tmp_path, case):
     config, shape, arguments = made(case)
     arithmetic, rng = config.arithmetic, np.random.default_rng(3)

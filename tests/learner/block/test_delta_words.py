@@ -5,6 +5,7 @@ import pytest
 from arith.adder_tree_twin import adder_tree
 from clocks import Clocks
 from learner.numbers import numbers
+from marks import long_but
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.bias_gradients import BiasGradients
@@ -29,6 +30,8 @@ CASES = {
     "float": ("float32", 1, dict(outputs=3), dict(reserved=True, banks=4), 2 + ADD, 2 + ADD, 3),
     "float lanes": ("float32", 4, dict(outputs=9), dict(groups=2), 3 * ADD, 3 + ADD, 9),
 }
+#: Each kind of pace, one lane and more; the others are longer or shorter.
+QUICK = ["one word", "in time", "slow", "float", "float lanes"]
 #: Samples a batch at most; gap before a word of a stream, or before a sample that is reserved; rate
 #: at which the reader goes on to a word.
 SAMPLES = 4
@@ -167,7 +170,7 @@ class Timeline:
         self.clocks.run(simulate, self.unit, directory)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", long_but(QUICK, CASES))
 def test_samples(simulate, tmp_path, case):
     """A batch of the lowest numbers, then any: with pauses of the source, and of the reader."""
     timeline = Timeline(case, 1)

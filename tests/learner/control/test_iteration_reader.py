@@ -1,11 +1,12 @@
 """iteration_reader: order, errors, what is kept and forgotten."""
 
 import pytest
+from later import later
 
 from hw.learner.control.iteration_reader import IterationReader
 
 
-@pytest.mark.parametrize("data_width", [128, 512])
+@pytest.mark.parametrize("data_width", [128, later(512)])
 def test_steps(simulate, data_width):
     simulate(
         IterationReader(data_width),

@@ -1,11 +1,12 @@
 """td_error_queue: all TD errors of a batch, kept, then taken or dropped."""
 
 import pytest
+from later import later
 
 from hw.learner.control.td_error_queue import TdErrorQueue
 
 
-@pytest.mark.parametrize("data_width, batch", [(128, 9), (512, 24)])
+@pytest.mark.parametrize("data_width, batch", [later(128, 9), (512, 24)])
 def test_td_error_queue(simulate, data_width, batch):
     """Beats of 2 items and of 8; a batch that ends inside a beat, and one that fills it."""
     simulate(

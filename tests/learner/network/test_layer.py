@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from later import later
 from learner.numbers import NARROW, activations, numbers
 from learner.parameters.parameter import STEPS, Parameter, given_word
 from packed import packed, port_shapes
@@ -58,7 +59,7 @@ CASES = {
     ),
 }
 #: Samples of each batch; a step without a floor last, for it divides by zero.
-SAMPLES = 5, 1, 4
+SAMPLES, MORE_SAMPLES = (3, 1, 2), (5, 1, 4)
 BATCH_STEPS = STEPS[0], STEPS[0], STEPS[1]
 
 
@@ -207,14 +208,15 @@ class Batches:
         ]
 
 
+@pytest.mark.parametrize("samples", [SAMPLES, later(MORE_SAMPLES)], ids=["few", "more"])
 @pytest.mark.parametrize("case", CASES)
-def test_batches(simulate, tmp_path, case):
+def test_batches(simulate, tmp_path, case, samples):
     """Load, then batches of forward, backward and update; everything is stored after each."""
     batches = Batches(case, 1)
     config, layer = batches.config, batches.layer
     vectors = dict(images=[batches.parameter.image(kind) for kind in PARAMETER_SETS])
     vectors["batches"] = [
-        batches.batch(samples, step) for samples, step in zip(SAMPLES, BATCH_STEPS, strict=True)
+        batches.batch(count, step) for count, step in zip(samples, BATCH_STEPS, strict=True)
     ]
     saturations = np.sum([batch["saturations"] for batch in vectors["batches"]], axis=0)
     dx = batches.options.get("input_activation") is not None

@@ -51,7 +51,7 @@ def skewed(memory, history, along, skew):
     return word
 
 
-async def check_reads(dut, reads, rng, count=40):
+async def check_reads(dut, reads, rng, count=CASE["clocks"]):
     """Forward and backward at addresses of their own, a new one every clock."""
     memory = {name: words(texts) for name, texts in reads.items()}
     history = {name: [] for name in ADDRESSES}

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 
 import pytest
+from later import later
 from learner.numbers import NARROW
 from learner.parameters.parameter import STEPS, Parameter, given_word
 
@@ -37,10 +38,14 @@ CASES = {
         dict(inputs=4, outputs=3, input_word=4, output_word=4, part=4), "adam", NARROW, False,
     ),
 }  # fmt: skip
+#: In binary32 and in fixed point, with dx and without, parts that divide a row and that do not.
+QUICK = ["adam", "sgd", "uneven", "large part"]
+#: And in how many clocks addresses change.
+CLOCKS = [*((case, 15) for case in QUICK), *(later(case, 40) for case in CASES)]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_session(simulate, tmp_path, case):
+@pytest.mark.parametrize("case, clocks", CLOCKS)
+def test_session(simulate, tmp_path, case, clocks):
     sizes, optimizer, arithmetic, input_gradient = CASES[case]
     shape = BlockShape(**sizes)
     config = LayerConfig(optimizer=optimizer, arithmetic=arithmetic, batch=8)
@@ -81,5 +86,6 @@ def test_session(simulate, tmp_path, case):
         gradient_latency=gradient_latency(shape),
         input_gradient=input_gradient,
         seed=3,
+        clocks=clocks,
         estimate=asdict(LayerParameters.estimate(config, shape, input_gradient=input_gradient)),
     )

@@ -5,6 +5,7 @@ import random
 
 import pytest
 from clocks import Clocks
+from marks import long_but
 from replay.tree.forwarding_memory_top import ForwardTop
 
 from hw.replay.tree.forwarding_memory import compute_stage
@@ -63,7 +64,7 @@ def test_pairs_at_every_distance(simulate, tmp_path, depth, style):
     clocks.run(simulate, ForwardTop(width=WIDTH, depth=depth, style=style), tmp_path)
 
 
-@pytest.mark.parametrize("depth, style", SHAPES)
+@pytest.mark.parametrize("depth, style", long_but(SHAPES[::2], SHAPES))
 def test_random_operations(simulate, tmp_path, depth, style):
     """Few words, so that most operations meet one under way; then all of them."""
     rng = random.Random(2)
