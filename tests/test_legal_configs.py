@@ -21,7 +21,7 @@ from hw.verilog import no_collection, to_verilog
 #: Designs of which the tests of their kernels write one out.
 LARGE = ("dqn", "ddpg", "fixar", "a3c")
 #: Configs that the quick test elaborates.
-QUICK = 8
+QUICK = 3
 #: Configs of one long test, and how many such tests a design has.
 BLOCK, BLOCKS = 20, 10
 

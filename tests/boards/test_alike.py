@@ -7,6 +7,7 @@ import amaranth as am
 import pytest
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from marks import long_but
 
 from boards.alike import Alike
 from boards.area import FAMILIES, Module, SynthesisError, count, grouped, modules, total
@@ -87,7 +88,7 @@ def test_modules_have_their_own_names(verilog, tmp_path):
     assert registers["top.pair_2.second"] == 3 and registers["top.pair_2.first"] == 8
 
 
-@pytest.mark.parametrize("family", ["ecp5", "xcup"])
+@pytest.mark.parametrize("family", long_but(["ecp5"], ["ecp5", "xcup"]))
 def test_modules_that_are_mapped_apart_are_the_same(family, verilog, tmp_path, monkeypatch):
     """A few at a time, the others boxes, the topmost one among them; of a large design for
     UltraScale+ in a process for each part."""
@@ -101,13 +102,15 @@ def test_modules_that_are_mapped_apart_are_the_same(family, verilog, tmp_path, m
 
 
 def test_binary32_units_are_mapped_apart_too(verilog, tmp_path, monkeypatch):
-    """Their mapper asks for the parameters of the part's registers."""
+    """Their mapper asks for the parameters of the part's registers. The other modules are mapped
+    to UltraScale+ apart too, as in the long test above."""
     text = verilog.replace(r"\top.pair_0.first ", "rlfabric_float32_first ")
     whole = modules(text, "top", work=tmp_path)
     assert count(whole["rlfabric_float32_first"].cells)["ff"] == 8
     monkeypatch.setattr("boards.mapping._PART", 2)
     monkeypatch.setattr("boards.mapping._LARGE", 0)
     assert modules(text, "top", work=tmp_path) == whole
+    assert sorted(path.name for path in tmp_path.rglob("part*")) == ["part0", "part1", "part2"]
 
 
 def test_parts_that_were_mapped_are_not_mapped_again(verilog, tmp_path, monkeypatch):
