@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -166,13 +167,25 @@ def _cluster(options, count):
             yield
 
 
+class _Searched(list):
+    """Folders that Ray puts first on the path of its workers. It adds the current folder, where a
+    stranger's ``numpy.py`` may be: only folders that are on this process's path are taken."""
+
+    def extend(self, folders):
+        own = {os.path.realpath(place) for place in sys.path}
+        super().extend(place for place in folders if os.path.realpath(place) in own)
+
+
 @contextmanager
 def _initialized(ray, **options):
     # What a dead worker's machine has to say would be on stdout, whatever log_to_driver is.
     importlib.import_module("ray._private.worker").print_to_stdstream = lambda *_, **__: None
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    job = importlib.import_module("ray.job_config").JobConfig()
+    job._py_driver_sys_path = _Searched()
+    quiet = dict(log_to_driver=False, logging_level="ERROR", configure_logging=False)
     try:
-        ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=False, **options)
+        ray.init(job_config=job, **quiet, **options)
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)  # Ray's own would end the run without a checkpoint

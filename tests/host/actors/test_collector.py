@@ -2,10 +2,12 @@
 
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from host.actors.collector import _Actors
 from host.actors.inline import InlineTransport
 from host.actors.messages import Launch, Loss, Message, Request, WorkerPlan, sealed
 from host.actors.session import Actors
@@ -46,6 +48,18 @@ class LastFirst(InlineTransport):
 
 
 LAST_FIRST = Actors(transport=LastFirst())
+
+
+def test_what_a_trainer_changes_while_it_acts_is_sent():
+    """An evaluation may change a trainer's attributes; gradient steps change all policies."""
+    shared = []
+    pool = SimpleNamespace(share=shared.append, call=lambda *_: None)
+    for steady, wanted in ((True, "ac"), (False, "abc")):
+        collector, policy = _Actors(pool, None), SimpleNamespace(STEADY=steady, snapshot="a")
+        for policy.snapshot, updates in (("a", 1), ("b", 1), ("c", 2)):
+            collector._ask(0, policy, Clock(updates=updates))
+        assert "".join(shared) == wanted
+        shared.clear()
 
 
 class ByHand:

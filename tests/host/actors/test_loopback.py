@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -164,3 +165,32 @@ def test_the_environment_is_as_before(monkeypatch):
     with session._environment({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "x"}):
         assert os.environ["RAY_AUTH_TOKEN"] == "x"
     assert os.environ["RAY_AUTH_MODE"] == "mine" and "RAY_AUTH_TOKEN" not in os.environ
+
+
+def test_workers_search_no_folder_that_this_process_does_not(monkeypatch, tmp_path):
+    """Ray adds the current folder to what it is told, for its workers to search first."""
+    (own := tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to(own)
+    monkeypatch.setattr(sys, "path", [str(own)])
+    told = {}
+    fake = SimpleNamespace(init=lambda **options: told.update(options), shutdown=lambda: None)
+    with session._initialized(fake):
+        job = told["job_config"]
+        job._py_driver_sys_path.extend([str(tmp_path), str(tmp_path / "link"), str(own)])
+    assert job._py_driver_sys_path == [str(tmp_path / "link"), str(own)]
+
+
+@pytest.mark.long
+def test_actors_run_no_file_of_the_current_folder(tmp_path):
+    """But the module that the user names, which may be there."""
+    for name in ("host", "numpy", "torch", "gymnasium"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'a').close()\n")
+    kind = "gymnasium.envs.classic_control:CartPoleEnv"
+    (tmp_path / "mine.py").write_text(f"import gymnasium as g\ng.register('Mine-v0', {kind!r})\n")
+    words = "-m rlfabric train dqn --env mine:Mine-v0 --learner cpu --memory tree --steps 100"
+    command = [sys.executable, *words.split(), "--actors", "1", "--out", "run"]
+    path = {"PYTHONPATH": str(Path(session.__file__).parents[2])}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0 and not (tmp_path / "ran").exists(), done.stderr

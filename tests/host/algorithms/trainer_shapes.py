@@ -127,6 +127,16 @@ SHAPES = {
         " self.td = 2.0",
         last=f"return {_STEP}, shift=float(self.mean) + self.td)",
     ),
+    "modes": _shape(
+        "self.q = nn.Sequential(nn.Linear(4, 32), nn.Dropout(0.5), nn.Linear(32, 3));"
+        " self.opt = torch.optim.Adam(self.q.parameters(), 1e-2)",
+        updated="self.q[1].train(not self.q[1].training)",
+    ),
+    "deleted": _shape(
+        more="self.warm = 3.0",
+        updated="warm = getattr(self, 'warm', 0.0); warm and delattr(self, 'warm')",
+        last=f"return {_STEP}, shift=warm)",
+    ),
     "gradients": _shape(
         "self.q = network().double(); self.k = 0;"
         " self.opt = torch.optim.Adagrad(self.q.parameters())",

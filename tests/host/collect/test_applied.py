@@ -113,6 +113,7 @@ def test_integers_of_every_algorithm(name, kind):
 
 
 HUGE = np.float32(3e38)
+HUGES = np.array([1, HUGE], np.float32)  # one of its components
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,7 @@ HUGE = np.float32(3e38)
     [
         (Box(-HUGE, HUGE, (2,), np.float32), "a Box of a finite high - low in float32"),
         (Box(-1.7e308, 1.7e308, (2,), np.float64), "a Box of a finite high - low in float64"),
+        (Box(-HUGES, HUGES, (2,), np.float32), "a Box of a finite high - low in float32"),
         (Box(-np.inf, np.inf, (2,), np.float32), "a Box of a finite high - low in float32"),
         (Box(0, np.inf, (2,), np.float16), "a Box of a finite high - low in float32"),
         (Box(0, 1 << 60, (2,), np.int64), r"a Box of integers within -2\^53..2\^53"),

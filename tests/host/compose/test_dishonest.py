@@ -65,7 +65,8 @@ SEQUENTIAL = {
     "an annealed tau": ("tau must be constant .*not 1.0 and then 0.999", (
         INIT, INIT + "\n        self.tau = 1.0"), late("True", "self.tau *= 0.999")),
     "an object's counter": ("TD errors differ .*clock.t set to", (
-        "class Trainer:", "class Clock:\n    t = 0.0\n\n\nclass Trainer:"), (
+        "class Trainer:",
+        "class Clock:\n    def __init__(self):\n        self.t = 0.0\n\n\nclass Trainer:"), (
         INIT, INIT + "\n        self.clock = Clock()"),
         late("self.clock.t > 99", count="self.clock.t += 0.25")),
     "a tensor's": ("TD errors differ .*passed set to", (

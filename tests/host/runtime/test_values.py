@@ -157,6 +157,15 @@ def test_records_are_read_for_nan(make):
     assert len(memory) == 12
 
 
+def test_other_orders_of_bytes_are_not_read_in_one_pass(make):
+    """A NaN of big-endian words is an ordinary number to a little-endian reader."""
+    memory = make({"x": (">f4", ()), "y": ("f4", ())})
+    for name in "xy":
+        with pytest.raises(UsageError, match=f"^{name} must be finite, not nan at position 1$"):
+            memory.add(**{"x": np.ones(2, ">f4"), "y": np.ones(2)} | {name: np.array([1, NAN])})
+    assert len(memory) == 0
+
+
 PRIORITIES = [
     ([1, "a"], "not '1' of <U21 at position 0"),
     ([1, None], "not None of object at position 1"),
