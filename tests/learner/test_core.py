@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from later import later
 from learner import core_bad
 from learner.core_bad import BAD, errors_of
 from learner.core_programs import LearnProgram, LearnPrograms, TrainingPrograms, run_both
@@ -128,7 +129,8 @@ def test_clocks_are_split(latency):
 @pytest.mark.parametrize(
     "master, channel", [(f"m_axi_{m}", c) for m in ("host", "storage") for c in "RB"]
 )
-def test_error_answers_from_any_clock_on(master, channel):
+@pytest.mark.parametrize("stride", [106, later(53)])
+def test_error_answers_from_any_clock_on(master, channel, stride):
     """Wherever it strikes, the launch ends: without an error, or with AXI and the command."""
     source = LearnPrograms(WIDE, 3)
     program = LearnProgram()
@@ -139,7 +141,7 @@ def test_error_answers_from_any_clock_on(master, channel):
     program.learn(source.steps(2), source.records(2), **fields)
     source.store(program, 1)
     launch, commands, seen = program.launch(), len(program), set()
-    for cycle in range(0, 2600, 53):
+    for cycle in range(0, 2600, stride):
         fault = Fault(master=master, channel=channel, kind="error", cycle=cycle)
         with opened("sim", WIDE, memory=MemoryConfig(faults=(fault,), max_idle=3000)) as kernel:
             shell, _ = status_of(Rig(kernel, STORAGE_BYTES).run(launch)["status"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from faults import EVERYWHERE, failed, shell_of
+from later import later
 from learner.fault_courses import NARROW, REAL, WIDE, Lesson, Trial, learner_status, swept
 
 from hw.learner.records import LearnError
@@ -22,13 +23,19 @@ _NARROW_READS = [
 #: config, whether priorities are given, reads, beats of an experience, and how many of the answers
 #: about batches are tried.
 CASES = {
-    "wide": (WIDE, False, _WIDE_READS, 1, 1),
+    "wide": (WIDE, False, _WIDE_READS, 1, 5),
     "narrow": (NARROW, True, _NARROW_READS, 3, 7),
     "real": (REAL, False, _WIDE_READS, 1, 9),
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
+#: Every answer about a batch.
+CASES |= {f"{name}, all": (*case[:-1], 1) for name, case in CASES.items()}
+
+
+@pytest.fixture(
+    scope="module", params=[later(name) if name.endswith(", all") else name for name in CASES]
+)
 def case(request):
     config, given, *sizes = CASES[request.param]
     return Trial(config, given), *sizes
