@@ -46,6 +46,17 @@ NETWORKS = {
         batch=5,
         agents=5,
     ),
+    # Errors go back through the second convolution; few places, for it runs under Icarus.
+    "two convolutions": network(
+        height=4,
+        width=4,
+        channels=1,
+        convolutions=((4, 2, 1), (4, 2, 2)),
+        hidden=(),
+        outputs=2,
+        lanes=1,
+        steps=2,
+    ),
     "usual": network(),
     "one lane": network(lanes=1, binary32=True),
     "four lanes": network(lanes=4, convolutions=((17, 2, 1), (5, 3, 2)), height=9, width=10),

@@ -8,10 +8,11 @@ from marks import long_but
 
 from hw.fa3c.unit.compute_unit import ComputeUnit
 
-#: What is quick to build, and does each task on one of the memories; all others are long.
-QUICK = "smallest"
-#: As quick: a network and one of its own units.
-QUICK_ROLE = ("one layer", 1)
+#: Does each task on one of the memories.
+SHORT = "smallest"
+#: A network and one of its own units, as short: both kinds of layers, of units that train; quick to
+#: simulate. Units that infer are in the kernel of the quick tests, and all others are long.
+QUICK_ROLES = [("one layer", 1), ("two convolutions", 1)]
 
 
 def matches_twin(simulate, config, number, short, **simulator):
@@ -25,20 +26,21 @@ def matches_twin(simulate, config, number, short, **simulator):
     )
 
 
-@pytest.mark.parametrize("name", long_but([QUICK], NETWORKS))
+@pytest.mark.long
+@pytest.mark.parametrize("name", NETWORKS)
 def test_matches_twin(simulate, name):
-    """A unit that does everything: long under Icarus, to which the units in one role are left."""
+    """A unit that does everything: slow under Icarus, to which the units in one role are left."""
     config = replace(NETWORKS[name], units=("any",))
-    matches_twin(simulate, config, 0, name == QUICK, simulator="verilator")
+    matches_twin(simulate, config, 0, name == SHORT, simulator="verilator")
 
 
 @pytest.mark.parametrize(
-    "name, number", long_but([QUICK_ROLE], [(name, unit) for name in NETWORKS for unit in (0, 1)])
+    "name, number", long_but(QUICK_ROLES, [(name, unit) for name in NETWORKS for unit in (0, 1)])
 )
 def test_each_unit_in_its_role(simulate, name, number):
     """hw_arrays 1: a unit that only trains a network of one layer could not be generated, as it
     has no pass that makes rows of a map."""
-    matches_twin(simulate, NETWORKS[name], number, (name, number) == QUICK_ROLE)
+    matches_twin(simulate, NETWORKS[name], number, (name, number) in QUICK_ROLES)
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from later import later
 
 PROGRAM = """
 import os
@@ -38,7 +39,8 @@ except LookupError:
     [
         (None, False, [1, None]),
         (None, True, [1, 1]),
-        ("OPENBLAS_NUM_THREADS", True, [2, 1]),
+        ("OPENBLAS_NUM_THREADS", False, [2, None]),
+        later("OPENBLAS_NUM_THREADS", True, [2, 1]),
         ("OMP_NUM_THREADS", False, [2, None]),
         ("OMP_NUM_THREADS", True, [2, 2]),
     ],
