@@ -14,6 +14,7 @@ from fa3c.kernel_programs import RandomRounds, Rig
 from fa3c.tasks import blank_task
 from fa3c.test_kernel import SMALL
 from faults import Course, assert_same, failed, shell_of
+from marks import long_but
 from programs import status_of
 from replay.kernels import opened
 
@@ -196,9 +197,14 @@ def numbers(master, channel, stride):
 PLACES = [(m, c) for m in ("host", "global", "local0", "local1") for c in "RB"]
 
 
-@pytest.mark.parametrize("master, channel", PLACES)
-@pytest.mark.parametrize("stride", [0, pytest.param(23, marks=pytest.mark.long)])
-def test_while_tasks_are_executed(master, channel, stride):
+#: Each master, and each channel twice.
+QUICK = [(0, "host", "R"), (0, "global", "B"), (0, "local0", "R"), (0, "local1", "B")]
+
+
+@pytest.mark.parametrize(
+    "stride, master, channel", long_but(QUICK, [(s, *place) for s in (0, 23) for place in PLACES])
+)
+def test_while_tasks_are_executed(stride, master, channel):
     """Whatever it was, theta and g are missing, SYNCs are not made, rollouts are empty."""
     for number in numbers(master, channel, stride):
         check_broken(master, channel, number)
@@ -215,7 +221,10 @@ def test_inferences_that_fail(master, channel):
     assert (status["loaded"], status["synced"]) == (3, 0b01)
 
 
-@pytest.mark.parametrize("image, numbers", [(0, (80, 1200)), (1, (1280, 2400))])
+@pytest.mark.parametrize(
+    "image, numbers",
+    long_but([(0, (1200,)), (1, (1280,))], [(0, (80,)), (0, (1200,)), (1, (1280,)), (1, (2400,))]),
+)
 def test_failed_load(image, numbers):
     """The image is missing until its next LOAD; the other is there; no snapshot is."""
     faulty, _ = training()
