@@ -185,9 +185,7 @@ class TrainerPolicy(Policy):
         shape = (count,) if self.spec.discrete else (count, self.spec.action_count)
         by = seeded(rng, self.device)
         with by, torch.no_grad(), calling("get_action", type(self.trainer)):
-            given = _array(self.trainer.get_action(rows))
-            if given.shape[:1] != (count,):
-                given = np.array([_array(self.trainer.get_action(row)) for row in rows])
+            given = self._called(rows)
         if given.size != np.prod(shape):
             raise UsageError(
                 f"get_action must give {list(shape)} numbers for {count} observations, not "
@@ -206,6 +204,12 @@ class TrainerPolicy(Policy):
         if not right.all():
             raise UsageError(f"get_action must give {rule}, not {given[~right][0]}")
         return actions
+
+    def _called(self, rows):
+        given = _array(self.trainer.get_action(rows))
+        if given.shape[:1] != (len(rows),):
+            given = np.array([_array(self.trainer.get_action(row)) for row in rows])
+        return given
 
     def choose(self, actions, *, greedy=False, steps=0):
         """``actions`` are the greedy ones, as ``predict`` returns them."""

@@ -103,7 +103,7 @@ class Recording:
         self._interval, self._rng = interval, np.random.default_rng(1)
         self.count, self.places, self._linears = 0, 0, {}
         self._kept = Reach(agent.CONTRACT.kind).numbers
-        self.policy = TrainerPolicy(agent, spec, weights=1, exploration=1)
+        self.policy = _WatchedPolicy(agent, spec, weights=1, exploration=1)
         self._updater = _Watched(self.policy, seed=1)
         self.trainer, self._clock, self._done = self.policy.trainer, Clock(), 0
         self._rates, self._contract = self._rates_now(), contract_numbers(self.trainer)
@@ -244,17 +244,12 @@ class Recording:
                 "card, not of some"
             )
         self._returned = errors is None
-        for name, value in self._rates_now().items():
-            if value != self._rates[name]:
+        before = self._rates | self._contract
+        for name, value in (self._rates_now() | contract_numbers(self.trainer)).items():
+            if value != before.get(name):
                 raise UsageError(
-                    f"{name} must be constant to train on the card, not {self._rates[name]!r} and "
+                    f"{name} must be constant to train on the card, not {before.get(name)!r} and "
                     f"then {value!r}"
-                )
-        for name, value in contract_numbers(self.trainer).items():
-            if value != self._contract.get(name):
-                raise UsageError(
-                    f"{name} must be constant to train on the card, not "
-                    f"{self._contract.get(name)!r} and then {value!r}"
                 )
         return errors
 
@@ -298,8 +293,7 @@ class Recording:
         for number, rows in enumerate(sizes):
             obs = self._rng.normal(size=(rows, self._spec.size)) * (factor if number % 2 else 1)
             obs = obs.astype(np.float32)
-            with drawing_nothing(self.trainer, "get_action"):
-                found.append(Act(before, obs, self.policy.act(obs, greedy=True)))
+            found.append(Act(before, obs, self.policy.act(obs, greedy=True)))
         if not _equal(before, self._numbers()):
             raise UsageError("get_action must leave the networks as they are to train on the card")
         return found
@@ -382,6 +376,14 @@ class Recording:
 
 #: Rows of the calls of ``get_action`` after the first steps.
 _ROWS = (1, 64, 2, 33, 1, 5, 100, 1, 1, 17, 16, 15)
+
+
+class _WatchedPolicy(TrainerPolicy):
+    """Refuses a trainer that draws random numbers, inside ``seeded``, which takes draws back."""
+
+    def _called(self, rows):
+        with drawing_nothing(self.trainer, "get_action"):
+            return super()._called(rows)
 
 
 class _Watched(TrainerUpdater):
