@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from fa3c.networks import NETWORKS
-from fa3c.test_kernel import NARROW, WIDE
+from fa3c.test_kernel import NARROW, SMALL, WIDE
 from replay.kernels import generate
 
 import boards
@@ -34,7 +34,8 @@ def rams(text):
 @pytest.mark.parametrize(
     "config",
     [
-        pytest.param(NARROW, id="narrow"),
+        pytest.param(SMALL, id="small"),
+        pytest.param(NARROW, id="narrow", marks=pytest.mark.long),
         pytest.param(
             replace(NARROW, agents=65, tasks=65), id="many_agents", marks=pytest.mark.long
         ),

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import gymnasium
 import pytest
 from extensions import shown, visible
+from marks import long_but
 
 import host.commands.composed as composed
 from host.actors import session
@@ -35,6 +36,13 @@ AGENT = "--set hidden=8,8 --set batch_size=16 --set capacity=512 --set learning_
 ROLLOUT = "--set batch_size=16 --set steps_per_launch=16".split()
 ROUNDS = "--set hidden=16 --set env_count=4 --set evaluation_steps=50".split()
 
+#: what begins a line that the long tests run -> what quick test runs its parts
+LONG = {
+    "rlfabric train dqn --env CartPole-v1 --actors 2": "compose with --actors, and host/actors",
+    "rlfabric train dqn --env CartPole-v1 --act card": "test_program, where the card acts",
+    "rlfabric train a3c --env ALE/Pong-v5": "MinAtar/Breakout-v1; test_pixels",
+}
+
 #: fields that stay in a search, which then has few configs
 FEW = {"dqn": ["--set", "lanes=2", "--set", "multipliers=8"]}
 
@@ -52,7 +60,8 @@ def is_name(line):
 
 
 def runs():
-    return [n for n in LINES if not is_name(n) and not n.startswith(tuple(PARSED))]
+    lines = [n for n in LINES if not is_name(n) and not n.startswith(tuple(PARSED))]
+    return long_but([n for n in lines if not n.startswith(tuple(LONG))], lines)
 
 
 @pytest.fixture
@@ -90,7 +99,7 @@ def ran(run, words):
 def test_lines_are_found():
     assert len(LINES) > 25 and "README.md" in LINES.values() and "train --help" in LINES.values()
     assert "rlfabric train ALGO --env ENV --card model|sim|xrt[:N] [--learner card|cpu]" in LINES
-    for beginning in PARSED:
+    for beginning in (*PARSED, *LONG):
         assert any(line.startswith(beginning) for line in LINES), f"{beginning} is not shown now"
 
 
