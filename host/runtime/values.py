@@ -21,9 +21,11 @@ _REAL, _COMPLEX = "biuf", "biufc"
 def array_of(name, values):
     """``values`` as an array. A tensor of torch, also in a list, is detached and copied to the CPU;
     a float type that NumPy lacks, such as bfloat16, becomes float32. UsageError, which calls the
-    values ``name``, if they are not an array."""
+    values ``name``, if they are not an array, or if a number is masked."""
     if type(values) is np.ndarray:
         return values
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise UsageError(f"{name} must be without masked numbers, not {type(values).__name__}")
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)  # None: torch was not imported
     try:
         return np.asarray(_without_tensors(values, tensor) if tensor else values)

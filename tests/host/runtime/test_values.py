@@ -117,6 +117,17 @@ def test_what_is_no_number(memory, name, values, words):
     equal(memory.state_dict(), before)
 
 
+def test_masked_numbers_are_not_numbers(memory):
+    """What is below a mask means nothing; an array in which nothing is masked is one."""
+    before = memory.state_dict()
+    masked = np.ma.array([[1, 2], [3, 4]], mask=[[0, 0], [0, 1]])
+    for name, given in (("u1", masked), ("x", np.ma.masked), ("f4", masked.astype("f4"))):
+        with pytest.raises(UsageError, match=f"^{name} must be without masked numbers, not Masked"):
+            memory.add(**experiences(2) | {name: given})
+    equal(memory.state_dict(), before)
+    memory.add(**experiences(2) | {"u1": np.ma.array(masked.data)})
+
+
 @pytest.mark.parametrize(
     "name, values",
     [
