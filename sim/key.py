@@ -24,12 +24,15 @@ def key_place():
     """The Path of the key's file: that in ``RLFABRIC_KEY``, else ``rlfabric/key`` in
     ``$XDG_DATA_HOME``, which is ``~/.local/share`` if it is not set. UsageError without a home."""
     if named := os.environ.get(KEY):
-        return Path(named).absolute()
+        return Path(os.path.expanduser(named)).absolute()  # ~ of a service's settings, too
     data = Path(os.environ.get("XDG_DATA_HOME", ""))
     if not data.is_absolute():  # the specification has relative ones ignored
         home = Path(os.path.expanduser("~"))
         if not home.is_absolute() or home == Path("/") or not home.is_dir():
-            raise UsageError(f"HOME must be a folder, for the key of this user, not {str(home)!r}")
+            raise UsageError(
+                f"HOME must be a folder, for the key of this user, not {str(home)!r}; {KEY} names "
+                "another place"
+            )
         data = home / ".local" / "share"
     return data / "rlfabric" / "key"
 

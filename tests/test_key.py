@@ -110,6 +110,8 @@ def test_the_place_is_in_the_home(tmp_path, monkeypatch, data):
     assert key_place() == tmp_path / ".local" / "share" / "rlfabric" / "key"
     monkeypatch.setenv(KEY, "other")
     assert key_place() == Path.cwd() / "other"
+    monkeypatch.setenv(KEY, "~/key")
+    assert key_place() == Path.home() / "key", "not a folder called ~"
 
 
 @pytest.mark.parametrize("home", ["", "/nonexistent/home", "relative"])
@@ -117,5 +119,5 @@ def test_without_a_home_there_is_no_place(monkeypatch, home):
     for name in (KEY, "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", home)
-    with pytest.raises(UsageError, match="HOME must be a folder"):
+    with pytest.raises(UsageError, match=f"^HOME must be a folder, .*; {KEY} names another"):
         user_key()
