@@ -145,6 +145,21 @@ USUAL = {
 }  # fmt: skip
 
 
+class Written:
+    """Numbers in the code's constants: alone, in a tuple, a set, and one within another."""
+
+    def update_policy(self):
+        return self.n == 5003 or self.n in (6007, 7001) or self.n in {8009, 9011}
+
+    def get_action(self):
+        return lambda: self.n in (((10007, 1.5), "a"), (True, None))
+
+
+def test_numbers_within_constants_of_the_code():
+    found = Reach(Written()).constants
+    assert found >= {5003, 6007, 7001, 8009, 9011, 10007, 1.5}
+
+
 @pytest.mark.parametrize("name", SEQUENTIAL)
 def test_a_dqn_that_is_wrong_somewhere(name, tmp_path):
     words, *changes = SEQUENTIAL[name]
