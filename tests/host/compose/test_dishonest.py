@@ -64,6 +64,8 @@ SEQUENTIAL = {
                                                           count="self.seen['n'] += 1")),
     "an annealed tau": ("tau must be constant .*not 1.0 and then 0.999", (
         INIT, INIT + "\n        self.tau = 1.0"), late("True", "self.tau *= 0.999")),
+    "where all rewards are small": (r"differ .*with rewards of the order of 0.001\)",
+        late("rewards.abs().max() < 0.1", "rewards = 2 * rewards")),
     "an object's counter": ("TD errors differ .*clock.t set to", (
         "class Trainer:",
         "class Clock:\n    def __init__(self):\n        self.t = 0.0\n\n\nclass Trainer:"), (
