@@ -88,6 +88,8 @@ def check_finite(array, name, place, values=None):
 
 
 def _cast(values, name, dtype, shape, place, scalar):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise UsageError(f"env must give {name} without masked numbers{place(())}")
     try:
         found = np.asarray(values)
     except Exception as error:  # ragged lists, tensors with gradients or of another device

@@ -287,6 +287,7 @@ def test_what_can_be_cast(space, obs):
         (FLOATS, np.float32(1), r"of shape \[2\], not np.float32\(1.0\) \(it, at a reset\)"),
         (FLOATS, None, r"of shape \[2\], not None"),
         (FLOATS, [[1], [2, 3]], "that are an array, not a list"),
+        (FLOATS, np.ma.masked_greater(np.ones(3), 0), "without masked numbers"),
         (FLOATS, ["1", "2"], r"that are numbers, not \['1', '2'\]"),
         (FLOATS, np.array([1j, 0]), "that are numbers, not array"),
         (FLOATS, np.array([1, 1e300]), r"not 1e\+300 \(it, number 1, at a reset\)"),
