@@ -49,6 +49,7 @@ _FORBIDDEN = {
     "Makefile": r"""["'\\$#`;|&<>]""",
     ".cfg": r"""["'\\$#;=]""",
 }
+_CONTROL = r"[^\x20-\x7e\x80-\U0010ffff]"
 
 
 def _filter(name):
@@ -61,8 +62,9 @@ def _filter(name):
             return _printable(value).translate(_ENTITIES)
         if name.endswith(".xml"):
             return html.escape(_printable(value).replace("--", "- -"))
-        wrong = next(rule for end, rule in _FORBIDDEN.items() if name.endswith(end))
-        if found := re.search(wrong, value) or re.search(r"[^\x20-\x7e\x80-\U0010ffff]", value):
+        wrong = next((rule for end, rule in _FORBIDDEN.items() if name.endswith(end)), None)
+        wrong = f"{wrong}|{_CONTROL}" if wrong else _CONTROL  # a board's own kinds of files
+        if found := re.search(wrong, value):
             raise UsageError(f"text in {name} must be without {found[0]!r}, not {value!r}")
         return value
 

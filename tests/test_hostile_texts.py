@@ -141,7 +141,7 @@ def plan():
         "mapping": {"rm": "cpu0", "learner": "card0", "act": "cpu0", "setting": 1},
         "predicted": {"iteration_us": 1.0, "gps": 1.0, "bound_by": "learner"},
         "profile": {"processor": "x", "cores": 2}, "kernel": {"name": "dqn"},
-        "machine": {"devices": [device]},
+        "machine": {"devices": [device]}, "proof": "x",
     }  # fmt: skip
 
 
@@ -154,11 +154,13 @@ PLACES = {
     "processor": lambda plan, text: plan["profile"].update(processor=text),
     "source": lambda plan, text: plan["machine"].update(devices=[dict(name="cpu0", source=text)]),
     "bound_by": lambda plan, text: plan["predicted"].update(bound_by=text),
+    "proof": lambda plan, text: plan.update(proof=text),
 }
 
 
 def readme(plan):
     values = dict(title=composed._title(plan), plan=plan, kernel="kernels/x.json", board="u50")
+    values["proof"] = plan["proof"]
     return templates.render("host.compose", "README.md", **values)
 
 
@@ -173,12 +175,12 @@ def test_the_readme_of_a_program(plan, place):
         assert structure("README.md", readme(other)) == whole, hostile
 
 
-@pytest.mark.parametrize("field", ["algo", "device", "act"])
+@pytest.mark.parametrize("field", ["algo", "device", "act", "proof"])
 def test_a_program(field):
     """Texts of the plan are literals or in the docstring."""
 
     def rendered(text):
-        values = {"algo": "dqn", "device": "cpu", "act": "cpu0"} | {field: text}
+        values = {"algo": "dqn", "device": "cpu", "act": "cpu0", "proof": "x"} | {field: text}
         title = f"{values['algo']} on E-v0: learner on x, actors on {values['act']}."
         config = SimpleNamespace(
             env_count=1, steps_per_launch=1, actors=0, device=values["device"], steps=1, seed=0,
@@ -187,6 +189,7 @@ def test_a_program(field):
         names = Code(f"ALGORITHM, ENV = rl.algorithm({literal(values['algo'])}), 'E-v0'")
         told = dict(agent=Code("dict()"), hash="0", version="0", on_card=False, threshold=None)
         told |= dict(title=docstring(title), names=names, config=config, fixed="", kernel="k/x")
+        told["proof"] = composed._wrapped(values["proof"])
         return composed._rendered("rollouts.py", **told)
 
     whole = structure(".py", rendered("x"))

@@ -143,7 +143,7 @@ def test_a_program_is_its_run(case, tmp_path, monkeypatch):
     own = runpy.run_path(str(tmp_path / "train.py"))
     card = () if plan.design == "none" else ("model",)
     policy = own["train"](*card, config.steps, config.seed, tmp_path / "best.npz", **inline)
-    equal(policy.parameters, state["session"]["policy"]["parameters"])
+    equal(policy.snapshot, state["session"]["policy"]["parameters"])
     learner = state["session"]["learner"]
     theirs = learner if config.LEARNS_FROM == "rounds" else {name: learner[name] for name in kept}
     assert kept
