@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from host.algorithms.registry import ALGORITHMS
-from host.commands import composed, exits
+from host.commands import composed, exits, listing
 from host.commands.app import app
 from hw.designs import DESIGNS
 from tests.host.compose.trainer_files import FOLDER
@@ -54,12 +54,14 @@ def helps():
 def shows():
     """``{"NAME: field": default, range and meaning}``, as ``rlfabric show`` has the fields of an
     algorithm or a design."""
-    result, wide = {}, {"COLUMNS": "500", "TERM": "dumb", "NO_COLOR": "1"}
-    for name in sorted({*ALGORITHMS, *DESIGNS}):
-        for line in CliRunner().invoke(app, ["show", name], env=wide).output.splitlines():
-            _, field, *cells = [" ".join(cell.split()) for cell in line.split("│")] + [""]
-            if cells:
-                result[f"{name}: {field}"] = result.get(f"{name}: {field}", "") + str(cells)
+    result = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listing.console, "_width", 500)  # no cell is wrapped
+        for name in sorted({*ALGORITHMS, *DESIGNS}):
+            for line in CliRunner().invoke(app, ["show", name]).output.splitlines():
+                _, field, *cells = [" ".join(cell.split()) for cell in line.split("│")] + [""]
+                if cells:
+                    result[f"{name}: {field}"] = result.get(f"{name}: {field}", "") + str(cells)
     return result
 
 
