@@ -19,11 +19,15 @@ __all__ = ["collect"]
 ROOT = Path(__file__).parents[2]
 _FILE = "RLFABRIC_FREEZE_ERRORS"
 #: Longer texts, which have another program's words, are cut off.
-_LENGTH = 240
+_LENGTH = 160
 _found = set()
 _CHANGING = (
     (re.compile(r"(?:\.\./)+[^\s'\",:;)\]]+|(?<![\w.])/[^\s'\",:;)\]]+"), "PATH"),
     (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
+    (re.compile(r"make\[1\]: \w+ directory 'PATH' "), ""),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "TIME"),
+    (re.compile(r"digest [0-9a-f]{12}"), "digest DIGEST"),
+    (re.compile(r"\b(line|step|actor) \d+|\.v:\d+:\d+"), r"\1 NUMBER"),
     (re.compile(r"0x[0-9a-f]{6,}"), "ADDRESS"),
     (re.compile(r"\b\d+(\.\d+)? ?(s|ms|us|GiB|GB|MiB)\b"), r"NUMBER \2"),
     (re.compile(r"(pid|process|port) \d+"), r"\1 NUMBER"),
