@@ -17,6 +17,7 @@ from host.algorithms.registry import ALGORITHMS
 from host.commands import composed, exits, listing
 from host.commands.app import app
 from hw.designs import DESIGNS
+from sim.tools import BUILD_DIRECTORY
 from tests.host.compose.trainer_files import FOLDER
 from tests.host.composed_plans import invoke, unmeasured
 
@@ -41,13 +42,15 @@ COMPOSITIONS = {
 
 
 def helps():
-    """``{command: its --help}``, 100 columns wide."""
+    """``{command: its --help}``, without frames, line ends and the place of the build folder."""
     group = typer.main.get_command(app)
     result = {}
     for words in ([], *([name] for name in group.commands)):
-        plain = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+        plain = {"COLUMNS": "1000", "TERMINAL_WIDTH": "1000", "TERM": "dumb", "NO_COLOR": "1"}
         found = CliRunner().invoke(app, [*words, "--help"], env=plain, prog_name="rlfabric")
-        result[" ".join(["rlfabric", *words])] = found.output
+        result[" ".join(["rlfabric", *words])] = " ".join(
+            re.sub("[─│╭╮╰╯]", " ", found.output.replace(str(BUILD_DIRECTORY), "BUILD")).split()
+        )
     return result
 
 
