@@ -29,7 +29,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "tests" / "reference" / "freeze.json"
 
-#: Parts that a user's processor, or minutes of Verilator, Verilog or pytest, keep out of make test.
+#: Parts of `make test`, with compositions and the first estimates: all others take minutes.
 QUICK = (
     "runs: dqn", "runs: ddpg", "runs: td3", "runs: sac", "runs: ppo", "runs: dqn, learner cpu",
     "runs: ddpg, learner cpu", "runs: ddpg on FIXAR", "buffers", "written", "formulas",
