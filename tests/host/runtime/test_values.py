@@ -216,6 +216,8 @@ TENSORS = {
     "float8": lambda x: x.to(torch.float8_e4m3fn), "float64": lambda x: x.double(),
     "gradient": lambda x: x.clone().requires_grad_(), "far": lambda x: x.as_subclass(_Far),
     "list": lambda x: [each.clone().requires_grad_() for each in x],
+    "tuple": lambda x: tuple(each.as_subclass(_Far) for each in x),
+    "lists in a tuple": lambda x: tuple([*y] if y.ndim else y for y in x.as_subclass(_Far)),
 }  # fmt: skip
 
 
@@ -266,6 +268,41 @@ def test_states_are_not_cast_either(memory, name):
     with pytest.raises(UsageError, match=f"^{name} must be an integer in 0.*, not -1 at "):
         memory.load_state_dict({**state, name: wrong})
     equal(memory.state_dict(), state)
+
+
+def test_what_was_handed_over_stays_as_it_was(make):
+    """States, batches, priorities and transitions, also those of one field that is the whole
+    record; and what was handed in: the caller goes on to write into it."""
+    memory, given = make({"x": (np.uint8, (32,))}), np.full((20, 32), 7, np.uint8)
+    memory.add(x=given)
+    state, others = memory.state_dict(), (memory.get_all_transitions(), memory.sample(4))
+    found = [state, *others, {"priorities": memory.priorities()}]
+    before = copy.deepcopy(found)
+    given[:] = 9
+    memory.add(x=given)
+    memory.update_priorities(np.arange(32), np.arange(32.0))
+    memory.sample(8)
+    for mine, its in zip(found, before, strict=True):
+        equal(mine, its)
+    memory.load_state_dict(state)
+    memory.add(x=given), memory.sample(8), memory.set_priorities([0], [2.5])
+    equal(state, before[0])
+
+
+def test_a_state_goes_from_memory_to_memory(make):
+    """The largest priority so far too, whose experience has another one by now."""
+    fields = {"x": (np.uint8, (2,))}
+    memory = make(fields)
+    memory.add(x=np.zeros((40, 2)), priorities=np.linspace(0.5, 200, 40))
+    memory.set_priorities(np.arange(32), np.full(32, 0.25))
+    memory.sample(3)
+    state = memory.state_dict()
+    for _ in range(3):
+        memory = make(fields)
+        memory.load_state_dict(state)
+        equal(memory.state_dict(), state)
+    memory.add(x=[[1, 1]])
+    assert memory.priorities()[int(state["position"])] == state["maximum"]
 
 
 COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
