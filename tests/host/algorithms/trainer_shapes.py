@@ -12,7 +12,10 @@ from torch import nn
 
 Pair = collections.namedtuple("Pair", "first second")
 
-class Stats:
+class Counted:
+    __slots__ = "count"
+
+class Stats(Counted):
     def __init__(self): self.mean, self.count = np.zeros(4), 0
     def add(self, x):
         self.count += 1
@@ -101,11 +104,13 @@ SHAPES = {
         acted="return (self.q(obs) + float(self.stats.mean[0])).argmax(-1)",
     ),
     "containers": _shape(
-        more="self.history, self.last, self.seen = [], collections.deque(maxlen=3), {}",
+        more="self.history, self.last, self.seen = [], collections.deque(maxlen=3), {};"
+        " self.left = [kind(enumerate(range(9))) for kind in (list, dict, set, collections.deque)]",
         updated="self.history.append(float(reward.sum())); self.last.append(Pair(obs.clone(), 1));"
-        " self.seen[len(self.history), 'k'] = {1, 2}",
+        " self.seen[len(self.history), 'k'] = {1, 2};"
+        " [getattr(each, 'popitem', getattr(each, 'pop', 0))() for each in self.left]",
         last=f"return {_STEP}, shift=sum(self.history) + float(self.last[0].first.sum())"
-        " + len(self.seen))",
+        " + len(self.seen) + sum(map(len, self.left)))",
     ),
     "random": _shape(
         more="self.gens = torch.Generator(), np.random.default_rng(3), random.Random(4),"
@@ -126,6 +131,17 @@ SHAPES = {
         updated="self.mean = obs.mean() if self.mean is None else self.mean + obs.mean();"
         " self.td = 2.0",
         last=f"return {_STEP}, shift=float(self.mean) + self.td)",
+    ),
+    "neighbours": _shape(
+        more="self.one = self.other = self.left = self.right = None",
+        updated="self.one, self.other = np.ones((2, 8)); self.left, self.right ="
+        " torch.ones(2, 16)",  # side by side in one piece of memory, which they do not share
+        last=f"return {_STEP}, shift=float(self.one.sum() + self.right.sum()))",
+    ),
+    "replaced": _shape(
+        more="self.old = network()",
+        updated="self.old = copy.deepcopy(self.q)",
+        acted="return self.old(obs).argmax(-1)",
     ),
     "modes": _shape(
         "self.q = nn.Sequential(nn.Linear(4, 32), nn.Dropout(0.5), nn.Linear(32, 3));"
@@ -153,6 +169,18 @@ REFUSED = {
     "lock": (_shape(more="self.t = [threading.Lock()]"), r"t\[0\] must be .* not lock"),
     "closure": (_shape(more="n = network(); self.net = lambda x: n(x)"),
                 "net must be a function of attributes, not one that keeps a Sequential"),
+    **{
+        name: (_shape(more=f"n = network(); self.net = {code}"),
+               "net must be a function of attributes, not one that keeps a Sequential")
+        for name, code in {
+            "partial": "functools.partial(lambda n, x: n(x), n)",
+            "keyword of a partial": "functools.partial(lambda n: n, n=n)",
+            "partial of a closure": "functools.partial(lambda x: n(x))",
+            "default": "lambda x, n=n: n(x)",
+            "default of a keyword": "lambda x, *, n=n: n(x)",
+            "method": "n.forward",
+        }.items()
+    },
     "hidden": (_shape(more="n = network(); self.opt = torch.optim.Adam(n.parameters())"),
                r"opt must have parameters of attributes, .* shape \[8, 4\] in group 0"),
     "schedule": (_shape("self.q = network(); self.s = torch.optim.lr_scheduler.StepLR("
