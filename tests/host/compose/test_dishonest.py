@@ -2,6 +2,7 @@
 with the place. Honest ones are not refused, however they count."""
 
 import random
+from functools import partial
 
 import pytest
 
@@ -156,10 +157,16 @@ class Written:
     def get_action(self):
         return lambda: self.n in (((10007, 1.5), "a"), (True, None))
 
+    def late(n, begin=11003, *, every=12007):
+        return n > begin and n % every == 0
+
+    due = staticmethod(partial(late, 13001, every=14009))
+
 
 def test_numbers_within_constants_of_the_code():
+    """And in defaults, those of keywords among them."""
     found = Reach(Written()).constants
-    assert found >= {5003, 6007, 7001, 8009, 9011, 10007, 1.5}
+    assert found >= {5003, 6007, 7001, 8009, 9011, 10007, 1.5, 11003, 12007, 13001, 14009}
 
 
 @pytest.mark.parametrize("name", SEQUENTIAL)

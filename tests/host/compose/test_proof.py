@@ -199,3 +199,15 @@ def test_distances_of_honest_trainers_are_of_rounding(name, share):
     tensors = 2 * layers
     assert len(shares) == 4 * (1 + tensors) * (2 if name == "usual" else 1)
     assert 0 < max(shares) < share
+
+
+def test_batches_in_which_no_episode_or_all_end():
+    """Each with rewards, and some without; None: some end."""
+    agent = trainer("sequential").config(**BATCH)
+    with single_threaded(with_torch=True):
+        record = Recording(read(agent.made(DISCRETE), DISCRETE), agent, DISCRETE)
+        steps = record.ends()
+    ended = [(step.batch["discount"] == 0).mean() for step in steps]
+    shares = [share if share in (0, 1) else None for share in ended]
+    rewards = [bool(step.batch["reward"].any()) for step in steps]
+    assert {*zip(shares, rewards, strict=True)} >= {(0, True), (1, True), (0, False), (None, False)}
