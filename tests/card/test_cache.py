@@ -121,10 +121,10 @@ def swapped(folder):
     shutil.rmtree(other)
 
 
-def resealed(folder):
+def resealed(folder, name="sub/file"):
     """Whoever knows the format but not the key."""
-    (folder / "sub" / "file").write_text("evil")
-    digests = {"sub/file": hashlib.sha256(b"evil").hexdigest()}
+    (folder / name).write_text("evil")
+    digests = {name: hashlib.sha256(b"evil").hexdigest()}
     text = json.dumps(digests, sort_keys=True).encode()
     seal = hmac.digest(bytes(32), b"kernel\0" + text, "sha256").hex()
     (folder / DIGESTS).write_text(json.dumps({"files": digests, "seal": seal}))
@@ -183,6 +183,25 @@ def test_what_is_run_is_what_was_checked(tmp_path):
     (folder / "new").write_text("whole")
     with pytest.raises(Failure, match="new must be as it was built"):
         contents(folder / "new")
+
+
+@pytest.mark.parametrize("change", ["another key", "no seal", "another folder", "a list", "none"])
+def test_what_was_exchanged_with_its_digests_is_not_run(tmp_path, change):
+    """After ``kept`` has checked the folder, as by another user who can write in it."""
+    of = dict.fromkeys(("kernel", "other"), lambda work: (work / "out" / "file").write_text("a"))
+    folder, other = (kept(tmp_path / name, make) for name, make in of.items())
+    digests = folder / DIGESTS
+    if change == "another folder":
+        shutil.copy(other / DIGESTS, digests)
+    elif change == "none":
+        digests.unlink()
+    else:
+        resealed(folder, "file")
+        found = json.loads(digests.read_text())
+        wrong = {"no seal": {"files": found["files"]}, "a list": [found]}
+        digests.write_text(json.dumps(wrong.get(change, found)))
+    with pytest.raises(Failure, match="file must be as it was built, not changed meanwhile"):
+        contents(folder / "file")
 
 
 def test_without_a_place_for_the_key_nothing_is_kept(tmp_path, monkeypatch, capsys):
