@@ -18,7 +18,7 @@ from host.algorithms.autodiff import torch
 
 __all__ = ["FUNCTIONS", "PLAIN", "array_of", "assigned_by", "attributes_of", "equal", "has_state"]
 __all__ += ["is_constant", "is_object", "lent_by", "named_tuple", "never_changes", "own_of"]
-__all__ += ["random_state", "same", "written"]
+__all__ += ["random_state", "same", "slots_of", "written"]
 
 PLAIN = frozenset((type(None), bool, int, float, str))
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
@@ -49,15 +49,24 @@ def own_of(value):
 
 def attributes_of(value):
     """``{name: attribute}`` of a trainer, or of an object of a Python class."""
-    slots = (vars(kind).get("__slots__", ()) for kind in type(value).__mro__)
-    names = [name for each in slots for name in ([each] if isinstance(each, str) else each)]
-    found = {name: getattr(value, name) for name in names if hasattr(value, name)}
-    found.pop("__dict__", None), found.pop("__weakref__", None)
+    found = {name: getattr(value, name) for name in slots_of(value)}
     found |= getattr(value, "__dict__", {})
     if not isinstance(value, torch.nn.Module):
         return found
     found = {name: x for name, x in found.items() if name not in _internals()}
     return found | value._parameters | value._buffers | value._modules
+
+
+def slots_of(value):
+    """Names of the attributes of ``value`` that are in ``__slots__``, as Python keeps them: private
+    ones begin with the class that has them."""
+    found = []
+    for kind in type(value).__mro__:
+        names, owner = vars(kind).get("__slots__", ()), kind.__name__.lstrip("_")
+        for name in (names,) if isinstance(names, str) else names:
+            private = owner and name.startswith("__") and not name.endswith("__")
+            found.append(f"_{owner}{name}" if private else name)
+    return [x for x in found if x not in ("__dict__", "__weakref__") and hasattr(value, x)]
 
 
 def named_tuple(trainer, name):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from host.algorithms.autodiff import torch
+from host.algorithms.trainer_values import slots_of
 from hw.errors import UsageError
 
 __all__ = ["Place", "Reach", "drawing_nothing"]
@@ -132,13 +133,8 @@ class Reach:
         for name, each in list(attributes.items()):
             if name not in _LEARNED:
                 self._visit(f"{prefix}{name}", each, partial(attributes.__setitem__, name))
-        for kind in type(value).__mro__:
-            slots = vars(kind).get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                if name != "__dict__" and hasattr(value, name):
-                    self._visit(
-                        f"{prefix}{name}", getattr(value, name), partial(setattr, value, name)
-                    )
+        for name in slots_of(value):
+            self._visit(f"{prefix}{name}", getattr(value, name), partial(setattr, value, name))
 
     def _class(self, kind):
         for each in kind.__mro__:

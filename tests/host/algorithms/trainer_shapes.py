@@ -15,11 +15,17 @@ Pair = collections.namedtuple("Pair", "first second")
 class Counted:
     __slots__ = "count"
 
-class Stats(Counted):
-    def __init__(self): self.mean, self.count = np.zeros(4), 0
+class _Summed(Counted):
+    __slots__ = ("__sum",)
+    def __init__(self): self.count, self.__sum = 0, 0.0
     def add(self, x):
         self.count += 1
-        self.mean = self.mean + (x - self.mean) / self.count
+        self.__sum = self.__sum + x
+        return self.__sum / self.count
+
+class Stats(_Summed):
+    def __init__(self): super().__init__(); self.mean = np.zeros(4)
+    def add(self, x): self.mean = super().add(x)
 
 class Own:
     def __init__(self): self._n = 0

@@ -260,10 +260,10 @@ def test_shared_counters_are_as_before(tmp_path):
 
 def test_where_numbers_are_found():
     class Inner:
-        __slots__ = ("n",)
+        __slots__ = ("n", "__left")
 
         def __init__(self):
-            self.n = 3
+            self.n, self.__left = 3, 8
 
     class Own:
         limit = 70
@@ -281,6 +281,7 @@ def test_where_numbers_are_found():
     values = {name: place.value for name, place in places.items()}
     assert values == {
         "pair[0]": 5, "pair[1][0]": 6.5, "len(pair[1])": 1, "inner.n": 3, "Own.limit": 70,
+        "inner._Inner__left": 8,
     }  # fmt: skip
     for place in places.values():
         place.put(place.value + 1)
