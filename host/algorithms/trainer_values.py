@@ -153,15 +153,27 @@ def is_constant(x):
 
 
 def lent_by(x):
-    """Values that a function keeps: defaults, closure, bound object."""
+    """Values that a function keeps: defaults, closure, attributes, bound object; of a variable of a
+    closure that it sets, such as a counter, the cell."""
     if isinstance(x, functools.partial):
         return [x.func, *x.args, *x.keywords.values()]
     if isinstance(x, types.FunctionType):
-        held = (cell.cell_contents for cell in x.__closure__ or () if _is_full(cell))
-        return [*held, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+        cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+        full = [(name, cell) for name, cell in cells if _is_full(cell)]
+        changed = _set_by(x.__code__)
+        held = [cell if name in changed else cell.cell_contents for name, cell in full]
+        named = (x.__kwdefaults__ or {}) | vars(x)
+        return [*held, *(x.__defaults__ or ()), *named.values()]
     if isinstance(x, FUNCTIONS):
         return [x.__self__, getattr(x, "__func__", None)]
     return []
+
+
+def _set_by(code):
+    """Names of the variables of a closure that ``code`` sets, or a function within it."""
+    inner = (_set_by(each) for each in code.co_consts if isinstance(each, types.CodeType))
+    found = {x.argval for x in dis.get_instructions(code) if x.opname == "STORE_DEREF"}
+    return found.union(*inner) & {*code.co_freevars}
 
 
 def _is_full(cell):

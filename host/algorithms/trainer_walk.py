@@ -21,6 +21,7 @@ values of a file are put into them, and only containers, arrays and tensors are 
 """
 
 import enum
+import types
 from collections import Counter, OrderedDict, defaultdict, deque
 
 import numpy as np
@@ -287,9 +288,10 @@ class Walk:
             elif isinstance(x, tuple):
                 self._lent += [(path, part) for part in x]
             else:
+                what = "variable" if isinstance(x, types.CellType) else type(x).__name__
                 raise UsageError(
-                    f"{path} must be a function of attributes, not one that keeps a "
-                    f"{type(x).__name__} of its own (make that an attribute too)"
+                    f"{path} must be a function of attributes, not one that keeps a {what} of its "
+                    "own (make that an attribute too)"
                 )
 
     def _check_optimizers(self):

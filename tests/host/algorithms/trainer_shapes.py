@@ -32,6 +32,28 @@ class Own:
     def state_dict(self): return {"n": self._n, "at": torch.tensor(self._n)}
     def load_state_dict(self, state): self._n = state["n"]
 
+def counting():
+    n = 0
+    def count(): nonlocal n; n += 1; return n
+    return count
+def counting_within():
+    n = 0
+    def count():
+        def add(): nonlocal n; n += 1; return n
+        return add()
+    return count
+def tagged(n):
+    def act(x): return act.n(x)
+    act.n = n
+    return act
+def summing(first):
+    def add(x, m=2, *, k=1):
+        n = first
+        def other(): first = x; return lambda: first
+        def more(): nonlocal n; n += x + m; return add(x - k) if x > 1 else n
+        return more()
+    return add
+
 def network(): return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
 
 def learn(q, opt, obs, action, reward, next_obs, discount, factor=1.0, shift=0.0):
@@ -97,10 +119,11 @@ SHAPES = {
         last=f"return {_STEP}, shift=self.own._n)",
     ),
     "numbers": _shape(
-        more="self.rate, self.k, self.on, self.name, self.x = 1.0, 0, False, 'a', np.float32(1)",
+        more="self.rate, self.k, self.on, self.name, self.x = 1.0, 0, False, 'a', np.float32(1);"
+        " self.add = summing(1)",
         updated="self.rate *= 0.9; self.k += 1; self.on = not self.on; self.name += 'b';"
         " self.x = np.float32(self.x / 3)",
-        last=f"return {_STEP}, self.rate + self.x, self.k + self.on + len(self.name))",
+        last=f"return {_STEP}, self.rate + self.x, self.k + self.on + self.add(len(self.name)))",
         acted="return (self.q(obs) + self.rate * torch.arange(3)).argmax(-1)",
     ),
     "arrays": _shape(
@@ -185,7 +208,13 @@ REFUSED = {
             "default": "lambda x, n=n: n(x)",
             "default of a keyword": "lambda x, *, n=n: n(x)",
             "method": "n.forward",
+            "attribute": "tagged(n)",
         }.items()
+    },
+    **{
+        name: (_shape(more=f"self.count = {code}()"),
+               "count must be a function of attributes, not one that keeps a variable of its own")
+        for name, code in {"counter": "counting", "counter within": "counting_within"}.items()
     },
     "hidden": (_shape(more="n = network(); self.opt = torch.optim.Adam(n.parameters())"),
                r"opt must have parameters of attributes, .* shape \[8, 4\] in group 0"),
