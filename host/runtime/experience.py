@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from host.runtime.program import aligned
-from host.runtime.values import all_true, array_of, cast, check_finite, held, place_in, put
+from host.runtime.values import all_true, array_of, cast, check_finite, held, place_in, put, quietly
 from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Given, Opcode
 from hw.replay.records import GRANULE_BYTES, ITEM
@@ -111,22 +111,31 @@ def same_words(one, other):
 
 class _Parts(NamedTuple):
     """The fields of a record dtype: ``names`` as keys, ``dtypes`` and ``shapes``, one for each;
-    ``floats``, position -> name of floats; ``words``, whether all are numbers of 32 bits."""
+    ``floats``, position -> name of floats. A record is ``count`` numbers of the dtype ``element``:
+    if all floats are ``alike``, and most of the record, it is theirs, or else uint8."""
 
     names: dict[str, None]
     dtypes: list[np.dtype]
     shapes: list[tuple]
     floats: dict[int, str]
-    words: bool
+    element: np.dtype
+    count: int
+    alike: bool
 
 
 @functools.lru_cache(maxsize=16)
 def _parts(dtype):
-    dtypes = [dtype[name].base for name in dtype.names]
-    floats = {k: name for k, name in enumerate(dtype.names) if dtypes[k].kind in "fc"}
-    words = all(own.itemsize == 4 and own.kind in "fiu" and own.isnative for own in dtypes)
-    shapes = [dtype[name].shape for name in dtype.names]
-    return _Parts(dict.fromkeys(dtype.names), dtypes, shapes, floats, words and bool(floats))
+    names, dtypes = dict.fromkeys(dtype.names), [dtype[name].base for name in dtype.names]
+    floats = {k: name for k, name in enumerate(names) if dtypes[k].kind in "fc"}
+    shapes = [dtype[name].shape for name in names]
+    own = {dtypes[k] for k in floats}
+    element = own.pop() if len(own) == 1 else np.dtype(np.uint8)
+    alike = element.kind == "f" and element.isnative and dtype.itemsize % element.itemsize == 0
+    alike &= all(dtype.fields[name][1] % element.itemsize == 0 for name in floats.values())
+    alike &= 2 * sum(dtype[name].itemsize for name in floats.values()) >= dtype.itemsize
+    element = element if alike else np.dtype(np.uint8)
+    count = dtype.itemsize // element.itemsize
+    return _Parts(names, dtypes, shapes, floats, element, count, alike)
 
 
 def to_records(experiences, dtype):
@@ -145,44 +154,50 @@ def to_records(experiences, dtype):
                 f"not {list(experiences.shape)} of {experiences.dtype}"
             )
         records = np.ascontiguousarray(experiences)
-        _check_floats(parts, records)
+        _check_floats(parts, records.view(parts.element), records)
         return records
-    names, dtypes, shapes, *_ = parts
+    names, shapes = parts.names, parts.shapes
     if experiences.keys() != names.keys():
         for name in experiences:
             if name not in names:
                 raise UsageError(f"{name} must be one of {', '.join(names)}, not unknown")
         missing = next(name for name in names if name not in experiences)
         raise UsageError(f"{missing} must be given, not missing")
-    arrays = [array_of(name, experiences[name]) for name in names]
+    arrays = [
+        given if type(given := experiences[name]) is np.ndarray else array_of(name, given)
+        for name in names
+    ]
     found = [values.shape for values in arrays]
-    records = np.zeros(1 if found == shapes else (found[0] or (0,))[0], dtype)
-    if found != shapes and found != (wanted := [(len(records), *shape) for shape in shapes]):
+    one = found == shapes
+    count = 1 if one else (found[0] or (0,))[0]
+    if not one and found != (wanted := [(count, *shape) for shape in shapes]):
         name, one, own = next(x for x in zip(names, found, wanted, strict=True) if x[1] != x[2])
         raise UsageError(
             f"{name} must have shape {own}, not {one}: every field has a first axis of n "
             "experiences, or, of one alone, none has"
         )
-    if [values.dtype for values in arrays] == dtypes:
-        for name, values in zip(names, arrays, strict=True):
-            records[name] = values
-    else:
-        with np.errstate(over="ignore", invalid="ignore"):
-            for name, values, own in zip(names, arrays, dtypes, strict=True):
-                if values.dtype == own or values.dtype.kind == own.kind == "f":
-                    records[name] = values
-                else:
-                    put(name, records[name], values)
-    _check_floats(parts, records, arrays)
+    elements = np.zeros(count * parts.count, parts.element)
+    records = elements.view(dtype)
+    quietly(_write, parts, records, arrays)
+    _check_floats(parts, elements, records, arrays)
     return records
 
 
-def _check_floats(parts, records, arrays=None):
-    """UsageError if a float of ``records`` is infinite or NaN; ``arrays`` has all fields as they
-    were before they were cast, if they were."""
-    if parts.words:
-        if all_true(np.isfinite(np.frombuffer(records, np.float32))):
-            return  # in one pass over all words; if an integer looks like a NaN, the floats follow
+def _write(parts, records, arrays):
+    """Writes ``arrays``, one for each field, to ``records``; floats are checked later."""
+    for name, own, values in zip(parts.names, parts.dtypes, arrays, strict=True):
+        given = values.dtype
+        if given is own or given.kind == own.kind == "f" or given == own:
+            records[name] = values
+        else:
+            put(name, records[name], values)
+
+
+def _check_floats(parts, elements, records, arrays=None):
+    """UsageError if a float of ``records``, whose bytes are ``elements``, is infinite or NaN;
+    ``arrays`` has all fields as they were before they were cast, if they were."""
+    if parts.alike and all_true(np.isfinite(elements)):
+        return  # in one pass; if an integer looks like a NaN, the floats follow
     for position, name in parts.floats.items():
         check_finite(name, records[name], arrays[position] if arrays else records[name])
 

@@ -141,12 +141,11 @@ class ReplayMemory:
         if update is not None:
             indexes, errors = checked_items(len(self), "td_errors", *update)
             update = indexes, np.ascontiguousarray(held("td_errors", errors, np.float32))
-        fill, records, given = len(self), None, None
+        count, records, given = 0, None, None
         if experiences is not None:
             records = self.records_of(experiences)
             count = len(records)
             given = self.entering(count, priorities, td_errors)
-            fill = min(fill + count, self.capacity)
             if count > self.capacity:
                 begin = count - self.capacity
                 records, given = records[begin:], given and given.part(begin, count)
@@ -154,7 +153,9 @@ class ReplayMemory:
             raise UsageError("experiences must be given with priorities or td_errors, not missing")
         several = isinstance(sample, list)
         draws = sample if several else [] if sample is None else [sample]
-        draws = [self._checked_draw(fill, *draw) for draw in draws]
+        if draws:
+            fill = min(len(self) + count, self.capacity)
+            draws = [self._checked_draw(fill, *draw) for draw in draws]
         batches = self._step(update, records, given, draws)
         return batches if several else batches[0] if batches else None
 

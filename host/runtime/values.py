@@ -7,43 +7,68 @@ refused in float fields, because no learner can train on them.
 """
 
 import sys
+from contextvars import Context
 
 import numpy as np
 
 from hw.errors import UsageError
 
 __all__ = ["all_true", "array_of", "cast", "check_finite", "held", "place_in", "put"]
+__all__ += ["quietly"]
 
 #: Kinds of dtypes that are numbers, or bools.
 _REAL, _COMPLEX = "biuf", "biufc"
+_SCALARS = frozenset([float, int, bool, *(np.dtype(code).type for code in "?bhilqBHILQefd")])
+
+#: Most axes of an array.
+_AXES = 64
+
+#: A context in which NumPy reports no floating-point error.
+_QUIET = Context()
+_QUIET.run(np.seterr, all="ignore")
+
+
+def quietly(function, *arguments):
+    """``function(*arguments)`` without a floating-point warning or error of NumPy, whatever
+    ``np.seterr`` says: ``np.errstate``, which takes longer than the cast of a small array. The
+    function must not call a caller's code, which would miss its own context variables."""
+    return _QUIET.copy().run(function, *arguments)
 
 
 def array_of(name, values):
     """``values`` as an array. A tensor of torch, also in a list, is detached and copied to the CPU;
     a float type that NumPy lacks, such as bfloat16, becomes float32. UsageError, which calls the
     values ``name``, if they are not an array, or if a number is masked."""
-    if type(values) is np.ndarray:
+    kind = type(values)
+    if kind is np.ndarray:
         return values
+    if kind in _SCALARS:
+        return np.asarray(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise UsageError(f"{name} must be without masked numbers, not {type(values).__name__}")
-    tensor = getattr(sys.modules.get("torch"), "Tensor", None)  # None: torch was not imported
+        raise UsageError(f"{name} must be without masked numbers, not {kind.__name__}")
+    first = values
+    for _ in range(10**9):  # a list may be in itself
+        if not isinstance(first, (list, tuple)) or len(first) == 0:
+            break
+        first = first[0]
+    tensor = getattr(sys.modules.get("torch"), "Tensor", ())  # (): torch was not imported
     try:
-        return np.asarray(_without_tensors(values, tensor) if tensor else values)
+        return np.asarray(_without_tensors(values) if isinstance(first, tensor) else values)
     except (RuntimeError, TypeError, ValueError) as error:  # in the words of torch or NumPy
         [reason, *_] = str(error).splitlines()
         raise UsageError(
-            f"{name} must be an array of numbers, not {type(values).__name__}: {reason}"
+            f"{name} must be an array of numbers, not {kind.__name__}: {reason}"
         ) from None
 
 
-def _without_tensors(values, tensor):
-    if isinstance(values, tensor):
-        short = values.is_floating_point() and values.element_size() < 4
-        return (values.float() if short else values).numpy(force=True)
-    nested = isinstance(values, (list, tuple)) and len(values) > 0
-    if nested and isinstance(values[0], (list, tuple, tensor)):
-        return [_without_tensors(value, tensor) for value in values]
-    return values
+def _without_tensors(values):
+    """A tensor as an array; a list, the first number of which is a tensor, as a list of arrays."""
+    if isinstance(values, (list, tuple)):
+        return [_without_tensors(value) for value in values]
+    if not hasattr(values, "is_floating_point"):
+        return values
+    short = values.is_floating_point() and values.element_size() < 4
+    return (values.float() if short else values).numpy(force=True)
 
 
 def held(name, values, dtype):
@@ -60,17 +85,18 @@ def cast(name, given, dtype):
     """As ``held`` for the array ``given``, but floats may be, or become, infinite or NaN."""
     if given.dtype == dtype:
         return given
-    if given.dtype.kind == np.dtype(dtype).kind and np.can_cast(given.dtype, dtype):
-        return given.astype(dtype)
+    kind = np.dtype(dtype).kind
+    if given.dtype.kind == kind and (kind == "f" or np.can_cast(given.dtype, dtype)):
+        return quietly(given.astype, dtype)
     found = np.empty(given.shape, dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        put(name, found, given)
+    quietly(put, name, found, given)
     return found
 
 
 def put(name, into, given):
-    """Writes the array ``given`` to the array ``into``. UsageError for a number that the dtype of
-    ``into`` does not hold, except that a float may be, or become, infinite or NaN."""
+    """Writes the array ``given`` to the array ``into``, and is called by ``quietly``. UsageError
+    for a number that the dtype of ``into`` does not hold, except that a float may be, or become,
+    infinite or NaN."""
     to, of = into.dtype.kind, given.dtype.kind
     if of not in (_COMPLEX if to == "c" else _REAL) and given.size:
         raise _refused(name, into.dtype, given, _real(given))
@@ -102,7 +128,7 @@ def check_finite(name, found, given):
 
 def all_true(bools):
     """Whether an array of bools is True everywhere: ``all``, several times as fast for few."""
-    return 0 not in bools.tobytes()
+    return 0 not in bools.tobytes() if bools.size < 4096 else bools.item(bools.argmin())
 
 
 def place_in(shape, bools):

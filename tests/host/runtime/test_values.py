@@ -4,6 +4,9 @@ field, place and value, and nothing has changed; tensors; indexes; copies."""
 import copy
 import pickle
 import re
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import numpy as np
@@ -175,6 +178,71 @@ def test_other_orders_of_bytes_are_not_read_in_one_pass(make):
         with pytest.raises(UsageError, match=f"^{name} must be finite, not nan at position 1$"):
             memory.add(**{"x": np.ones(2, ">f4"), "y": np.ones(2)} | {name: np.array([1, NAN])})
     assert len(memory) == 0
+
+
+MIXED = {"o": ("f4", (2,)), "a": ("i8", ()), "r": ("f4", ()), "d": ("?", ())}
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("count", [1, 3, 2000])
+def test_floats_among_integers(make, dtype, count):
+    """Read in one pass with the integers; -1 has the bits of a NaN."""
+    fields = {name: (kind.replace("f4", dtype), shape) for name, (kind, shape) in MIXED.items()}
+    memory = make(fields)
+    given = {name: np.ones((count, *shape), kind) for name, (kind, shape) in fields.items()}
+    for sign in (1, -1):
+        given["a"][:] = sign
+        memory.add(**given)
+        assert memory.get_all_transitions()["a"][-1] == sign
+    for kind, sign in ((dtype, 1), ("f8", -1)):
+        given["a"][:] = sign
+        for name in "or":
+            wrong = np.ones(given[name].shape, kind)
+            wrong.flat[-1] = NAN
+            with pytest.raises(UsageError, match=f"^{name} must be finite, not nan at "):
+                memory.add(**given | {name: wrong})
+
+
+@pytest.mark.parametrize("how", ["ignore", "warn", "raise", "call", "print"])
+def test_a_caller_s_floating_point_errors(memory, how, capfd):
+    """``np.seterr`` decides nothing here, and stays as it is."""
+    good = {"f4": [[1e-300, 0.1]], "f2": [[1e-9, 1]], "c8": [[1e-300j, 1]], "i4": [[2.0, 3]]}
+    bad = {"f4": [[1e300, 0]], "f2": [[1e9, 0]], "u1": [[NAN, 0]], "i4": [[1e300, 0]]}
+    no_call = np.errstate(all=how, call=lambda *_: pytest.fail("called"))
+    with no_call, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        state = np.geterr()
+        memory.add(**experiences(1) | {name: np.array(x) for name, x in good.items()})
+        memory.update_priorities([0], np.array([1e-300]))
+        for name, values in bad.items():
+            with pytest.raises(UsageError, match=f"^{name} must be .*, not .* at "):
+                memory.add(**experiences(1) | {name: np.array(values)})
+        with pytest.raises(UsageError, match=r"^td_errors must be .* not 1e\+300 at position 0"):
+            memory.update_priorities([0], np.array([1e300]))
+        assert np.geterr() == state
+    assert capfd.readouterr() == ("", "")
+
+
+def test_threads_cast_at_once():
+    """Large arrays, during whose cast another thread goes on."""
+    memories = [RingMemory({"x": (np.float32, (16000,))}, 60) for _ in range(2)]
+    values, together = np.full((60, 16000), 0.1), threading.Barrier(2)
+
+    def fill(memory):
+        for _ in range(8):
+            together.wait(5)
+            memory.add(x=values)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(fill, memories))
+    assert all(memory.is_full() for memory in memories)
+
+
+def test_a_list_in_itself_is_no_array(memory):
+    within = []
+    within.append(within)
+    with pytest.raises(UsageError, match="^x must be "):
+        memory.add(**experiences(1) | {"x": within})
 
 
 PRIORITIES = [
