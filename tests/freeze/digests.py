@@ -29,17 +29,21 @@ class Near:
 def digest(value):
     """The digest of a value: a hex string, or of a ``Near`` the list ``[kind, rms, projection,
     projection]``, where kind is dtype and shape, and a projection is the mean of the numbers with
-    fixed random signs."""
+    fixed random signs. Numbers that are not finite count as 0, and kind tells them apart."""
     if isinstance(value, Near):
         array = np.asarray(value.value)
         numbers = array.astype(np.float64).ravel()
         signs = np.random.Generator(np.random.SFC64(zlib.crc32(str(array.shape).encode())))
-        size, finite = max(len(numbers), 1), np.nan_to_num(numbers)
+        size, finite = max(len(numbers), 1), np.where(np.isfinite(numbers), numbers, 0)
+        kind = _kind(array)
+        if not np.isfinite(numbers).all():  # which are what, and where
+            classes = np.select([np.isnan(numbers), np.isinf(numbers)], [2, np.sign(numbers)])
+            kind += f" not finite {hashlib.sha256(classes.astype(np.int8)).hexdigest()[:12]}"
         projections = [
             float(finite @ signs.choice([-1.0, 1.0], len(numbers))) / size for _ in range(2)
         ]
         rms = float(np.sqrt(finite @ finite / size))
-        return [_kind(array), *(float(f"{x:.6g}") for x in (rms, *projections))]
+        return [kind, *(float(f"{x:.6g}") for x in (rms, *projections))]
     if isinstance(value, np.ndarray | np.generic):
         data = _kind(value).encode() + np.ascontiguousarray(value).tobytes()
     else:

@@ -62,6 +62,10 @@ def test_rows_by_formula_are_those_of_the_documents():
         (Near(np.arange(100.0)), Near(np.arange(100.0) * 1.002)),
         (Near(np.arange(100.0)), Near(np.arange(100.0)[::-1])),
         (Near(np.zeros(4)), Near(np.array([0, 0, 1e-3, 0]))),
+        (Near(np.zeros(4)), Near(np.array([0, np.nan, 0, 0]))),
+        (Near(np.array([np.nan, 0])), Near(np.array([0, np.nan]))),
+        (Near(np.array([np.nan, 1])), Near(np.array([np.inf, 1]))),
+        (Near(np.array([-np.inf, 1])), Near(np.array([np.inf, 1]))),
     ],
 )
 def test_different_values_differ(one, other):
