@@ -13,6 +13,8 @@ from gymnasium.error import DependencyNotInstalled
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import SyncVectorEnv
 
+from host.collect.spaces import Misshapen
+from host.runtime.values import REAL, is_masked, quietly
 from hw.errors import Failure, RlfabricError, UsageError
 
 __all__ = ["PASSED", "Border", "EnvironmentFailed", "all_finite", "check_finite", "enclose"]
@@ -88,7 +90,7 @@ def check_finite(array, name, place, values=None):
 
 
 def _cast(values, name, dtype, shape, place, scalar):
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if is_masked(values):
         raise UsageError(f"env must give {name} without masked numbers{place(())}")
     try:
         found = np.asarray(values)
@@ -102,10 +104,9 @@ def _cast(values, name, dtype, shape, place, scalar):
         wanted = f"of shape {list(shape)}" if shape else "that are scalars"
         shape = f"of shape {list(found.shape)}" if found.shape else repr(values)
         raise UsageError(f"env must give {name} {wanted}, not {shape}{place(())}")
-    if found.dtype.kind not in "biuf":
+    if found.dtype.kind not in REAL:
         raise UsageError(f"env must give {name} that are numbers, not {values!r}{place(())}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = found.astype(dtype)
+    array = quietly(found.astype, dtype)
     if dtype.kind != "f" and (bad := array != found).any():
         position = tuple(np.argwhere(bad)[0].tolist())
         rule = f"env must give {name} that are numbers of {dtype}"
@@ -141,6 +142,8 @@ class Border(gymnasium.Wrapper):
         self._steps, self._resets = 0, True
         try:
             obs, info = self.env.reset(**options)
+        except Misshapen as error:  # of an observation that was to be flattened
+            raise UsageError(f"env must give {error}{self.place(())}") from None
         except PASSED:
             raise
         except Exception as error:
@@ -152,6 +155,8 @@ class Border(gymnasium.Wrapper):
         self._resets = False
         try:
             obs, reward, terminated, truncated, info = self.env.step(action)
+        except Misshapen as error:
+            raise UsageError(f"env must give {error}{self.place(())}") from None
         except PASSED:
             raise
         except Exception as error:

@@ -290,6 +290,23 @@ class Flattened(FlattenObservation):
         self.space = describe(env.observation_space)
         super().__init__(env)
 
+    def observation(self, observation: object) -> NDArray[np.generic]:
+        """The vector of ``observation``; Misshapen if it, or a part of it, has another shape than
+        its space, though as many numbers."""
+        _check_shapes(self.space, observation, "observations")
+        return super().observation(observation)
+
+
+def _check_shapes(space, observation, name):
+    if isinstance(space, Parts):
+        keys = range(len(space.parts)) if space.keys is None else space.keys
+        for key, part in zip(keys, space.parts, strict=True):
+            _check_shapes(part, observation[key], f"{name}[{key!r}]")
+    elif space.kind != "Discrete":
+        shape = np.shape(observation)
+        if shape != space.shape:
+            raise Misshapen(f"{name} of shape {list(space.shape)}, not of shape {list(shape)}")
+
 
 def flattened(envs: VectorEnv) -> Flattened | None:
     """The wrapper that flattens observations of the first environment of ``envs``; None if

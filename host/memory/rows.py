@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from host.runtime.experience import Entering, Fields
 from host.runtime.memory import ReplayMemory
-from host.runtime.values import held
-from hw.errors import UsageError
 from hw.replay.config import ReplayConfig
 
 __all__ = ["Drawn", "RowMemory"]
@@ -147,18 +145,12 @@ class RowMemory(ReplayMemory):
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Replaces everything by a saved state. ValueError unless the state is of a memory of the
         same kind, capacity, fields and options."""
-        experiences, priorities = self._check_state(state)
-        random = held("random", state["random"], np.uint64)
-        fill, position = len(experiences), int(state["position"])
-        if fill > self.capacity or not 0 <= position < self.capacity:
-            raise UsageError(
-                f"position and experiences must be in a memory of {self.capacity}, not {position} "
-                f"and {fill}"
-            )
+        experiences, priorities, random, position, maximum = self._check_state(state)
+        fill = len(experiences)
         self.clear()
         self._rows[:fill] = experiences
         self.position, self._fill = position, fill
-        self._load_drawing(random, int(state["maximum"]), priorities)
+        self._load_drawing(random, maximum, priorities)
 
     @property
     def _identity(self):

@@ -5,6 +5,7 @@ Without a priority an experience enters with the largest priority so far.
 """
 
 import functools
+import reprlib
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -171,6 +172,10 @@ def to_records(experiences, dtype):
     one = found == shapes
     count = 1 if one else (found[0] or (0,))[0]
     if not one and found != (wanted := [(count, *shape) for shape in shapes]):
+        for name, values in zip(names, arrays, strict=True):
+            if values.dtype.kind not in "biufc":
+                given = reprlib.repr(experiences[name])
+                raise UsageError(f"{name} must be an array of numbers, not {given}")
         name, one, own = next(x for x in zip(names, found, wanted, strict=True) if x[1] != x[2])
         raise UsageError(
             f"{name} must have shape {own}, not {one}: every field has a first axis of n "

@@ -34,6 +34,16 @@ __all__ = ["ReplayMemory"]
 Draw: TypeAlias = tuple[int, float]
 
 
+#: Entries of a memory's state: name, dtype, axes.
+_STATE = (
+    ("experiences", np.uint8, 2),
+    ("priorities", np.uint32, 1),
+    ("random", np.uint64, 1),
+    ("position", np.int64, 0),
+    ("maximum", np.int64, 0),
+)
+
+
 @functools.lru_cache(maxsize=16)
 def _quantized(exponent):
     """alpha or beta as the card counts it."""
@@ -276,21 +286,46 @@ class ReplayMemory:
 
     def _check_state(
         self, state: Mapping[str, object]
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """The experiences, uint8 [fill, itemsize], and raw priorities, uint32 [fill], of a saved
-        state. ValueError if the state is of another memory, or does not have as many priorities."""
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint64], int, int]:
+        """The experiences, uint8 [fill, itemsize], raw priorities, uint32 [fill], the generator's
+        state, uint64 [4], the index of the next experience and the largest raw priority so far, of
+        a saved state. UsageError if the state is of another memory, or of none."""
         self._check_identity(state)
-        experiences = held("experiences", state["experiences"], np.uint8)
-        priorities = held("priorities", state["priorities"], np.uint32)
-        if len(priorities) != len(experiences):
+        found = []
+        for name, dtype, rank in _STATE:
+            if name not in state:
+                raise UsageError(f"{name} must be in the state, not missing")
+            values = held(name, state[name], dtype)
+            if values.ndim != rank:
+                raise UsageError(f"{name} must have {rank} axes, not the shape {values.shape}")
+            found.append(values)
+        experiences, priorities, random, position, maximum = found
+        fill, limit = len(experiences), self._replay.priority_limit
+        if experiences.shape[1] != self.dtype.itemsize:
+            size = experiences.shape[1]
+            raise UsageError(f"experiences must have {self.dtype.itemsize} bytes each, not {size}")
+        if len(priorities) != fill:
             raise UsageError(
-                f"priorities must be one an experience ({len(experiences)}), not {len(priorities)}"
+                f"priorities must be one an experience ({fill}), not {len(priorities)}"
             )
-        return experiences, priorities
+        if len(random) != 4:
+            raise UsageError(f"random must be four words, not {len(random)}")
+        if fill > self.capacity or not 0 <= position < self.capacity:
+            raise UsageError(
+                f"position and experiences must be in a memory of {self.capacity}, not {position} "
+                f"and {fill}"
+            )
+        if fill < self.capacity and position != fill:
+            raise UsageError(f"position must be the fill ({fill}) until it is full, not {position}")
+        for name, value in (("maximum", maximum), ("priorities", priorities.max(initial=0))):
+            if not 0 <= value <= limit:
+                raise UsageError(f"{name} must be in 0..{limit}, not {value}")
+        return experiences, priorities, random, int(position), int(maximum)
 
     def _check_identity(self, state):
+        if not isinstance(state, Mapping):
+            raise UsageError(f"state must be what state_dict gives, not {type(state).__name__}")
         for name, own in self._identity.items():
-            if state.get(name) != own:
-                raise UsageError(
-                    f"{name} must be that of this buffer ({own}), not {state.get(name)}"
-                )
+            found = state.get(name)
+            if np.ndim(found) or found != own:
+                raise UsageError(f"{name} must be that of this buffer ({own}), not {found}")

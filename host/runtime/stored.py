@@ -71,7 +71,7 @@ class Stored(OnCard, ReplayMemory):
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Replaces everything by a saved state. ValueError unless the state is of a buffer with the
         same kernel config, capacity, fields, alpha, epsilon and ``stratified``."""
-        experiences, priorities = self._check_state(state)
+        experiences, priorities, random, position, maximum = self._check_state(state)
         fill = len(experiences)
         self.launcher.kernel.claims.confirm(self.launcher.claim)
         storage = np.zeros((fill, self._stride), np.uint8)
@@ -81,10 +81,10 @@ class Stored(OnCard, ReplayMemory):
         self.launcher.run(
             [
                 self._setup,
-                (Opcode.SEED, {"state": state["random"]}),
+                (Opcode.SEED, {"state": random}),
                 (
                     Opcode.RESTORE,
-                    {"position": state["position"], "fill": fill, "maximum": state["maximum"]},
+                    {"position": position, "fill": fill, "maximum": maximum},
                 ),
             ]
         )

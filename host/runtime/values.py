@@ -13,11 +13,11 @@ import numpy as np
 
 from hw.errors import UsageError
 
-__all__ = ["all_true", "array_of", "cast", "check_finite", "held", "place_in", "put"]
-__all__ += ["quietly"]
+__all__ = ["REAL", "all_true", "array_of", "cast", "check_finite", "held", "is_masked"]
+__all__ += ["place_in", "put", "quietly"]
 
 #: Kinds of dtypes that are numbers, or bools.
-_REAL, _COMPLEX = "biuf", "biufc"
+REAL, _COMPLEX = "biuf", "biufc"
 _SCALARS = frozenset([float, int, bool, *(np.dtype(code).type for code in "?bhilqBHILQefd")])
 
 #: Most axes of an array.
@@ -35,6 +35,11 @@ def quietly(function, *arguments):
     return _QUIET.copy().run(function, *arguments)
 
 
+def is_masked(values):
+    """Whether a number of ``values`` is masked: what is below a mask means nothing."""
+    return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
+
+
 def array_of(name, values):
     """``values`` as an array. A tensor of torch, also in a list, is detached and copied to the CPU;
     a float type that NumPy lacks, such as bfloat16, becomes float32. UsageError, which calls the
@@ -44,7 +49,7 @@ def array_of(name, values):
         return values
     if kind in _SCALARS:
         return np.asarray(values)
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if is_masked(values):
         raise UsageError(f"{name} must be without masked numbers, not {kind.__name__}")
     first = values
     for _ in range(10**9):  # a list may be in itself
@@ -98,7 +103,7 @@ def put(name, into, given):
     for a number that the dtype of ``into`` does not hold, except that a float may be, or become,
     infinite or NaN."""
     to, of = into.dtype.kind, given.dtype.kind
-    if of not in (_COMPLEX if to == "c" else _REAL) and given.size:
+    if of not in (_COMPLEX if to == "c" else REAL) and given.size:
         raise _refused(name, into.dtype, given, _real(given))
     into[...] = given
     if to in "fc" and of in "fc" or given.size == 1 and into.item() == given.item():
@@ -115,7 +120,7 @@ def _real(given):
     """Where an array of another kind than numbers has numbers: elements of an array of objects."""
     if given.dtype.kind != "O":
         return np.zeros(given.shape, bool)
-    return np.array([np.asarray(value).dtype.kind in _REAL for value in given.flat])
+    return np.array([np.asarray(value).dtype.kind in REAL for value in given.flat])
 
 
 def check_finite(name, found, given):
@@ -144,7 +149,7 @@ def _refused(name, dtype, given, right):
     """The UsageError for the first number of ``given`` where ``right`` is False."""
     place, at = place_in(given.shape, right)
     kind = given.dtype.kind
-    if kind not in (_COMPLEX if dtype.kind == "c" else _REAL):
+    if kind not in (_COMPLEX if dtype.kind == "c" else REAL):
         value = given.item(place)
         return UsageError(f"{name} must be {_rule(dtype)}, not {value!r} of {given.dtype}{at}")
     value = given[place]

@@ -14,6 +14,7 @@ from host.algorithms.registry import find
 from host.collect.border import Border, EnvironmentFailed, received
 from host.collect.environment import Actor, make_envs
 from host.collect.evaluation import Copies, evaluate
+from host.collect.spaces import Flattened
 from hw.errors import UsageError
 from tests.host.habits import EQUAL, FAILS, Habit, named
 
@@ -308,6 +309,28 @@ def test_what_cannot_be_cast(space, obs, words):
     env = Border(Given(space, obs), "it")
     with pytest.raises(UsageError, match=f"^env must give (finite )?observations,? {words}"):
         env.reset()
+
+
+@pytest.mark.parametrize(
+    "space, right, wrong, words",
+    [
+        (Box(-1, 1, (2, 3)), (2, 3), (3, 2), r"observations of shape \[2, 3\], .* \[3, 2\]"),
+        (Box(-1, 1, (2, 3)), (2, 3), (6,), r"observations of shape \[2, 3\], not of shape \[6\]"),
+        (Box(-1, 1, ()), (), (1,), r"observations of shape \[\], not of shape \[1\]"),
+        (Dict(x=Box(-1, 1, (2, 2))), (2, 2), (4,), r"observations\['x'\] of shape \[2, 2\], not "),
+    ],
+)
+def test_a_wrong_shape_of_the_right_size_below_flattening(space, right, wrong, words):
+    def given(shape):
+        array = np.zeros(shape, np.float32)
+        return {"x": array} if isinstance(space, Dict) else array
+
+    env = Border(Flattened(Given(space, given(right))), "it")
+    assert env.reset()[0].shape == env.step(0)[0].shape == (int(np.prod(right)),)
+    env.unwrapped.obs = given(wrong)
+    for call, when in ((lambda: env.step(0), "step 2 of its episode"), (env.reset, "at a reset")):
+        with pytest.raises(UsageError, match=rf"^env must give {words}.* \(it, {when}\)$"):
+            call()
 
 
 def test_structures_are_copied():

@@ -373,6 +373,42 @@ def test_a_state_goes_from_memory_to_memory(make):
     assert memory.priorities()[int(state["position"])] == state["maximum"]
 
 
+ODD = [
+    *(("maximum", value) for value in (-1, 1 << 24, "a", [1], None, NAN)),
+    *(("random", value) for value in ([], None, [1, 2, 3], [-1, 0, 0, 0], [0.5] * 4, 7)),
+    *(("position", value) for value in (None, 1.5, 2, "x", -1, 32, [4])),
+    *(("experiences", value) for value in (None, 5, np.zeros(4), np.zeros((4, 7)), [])),
+    *(("priorities", value) for value in (None, 5, [[1] * 4], [1] * 5, [1 << 24] * 4)),
+    *(("capacity", value) for value in (None, np.zeros(3), "x")),
+]
+
+
+@pytest.mark.parametrize("name, value", ODD)
+def test_odd_states_are_refused(memory, name, value):
+    """Each entry by its name, in one line, before anything has changed."""
+    state = memory.state_dict()
+    with pytest.raises(UsageError, match=f"^[^\n]*\\b{name} [^\n]*must [^\n]*$"):
+        memory.load_state_dict(state | {name: value})
+    equal(memory.state_dict(), state)
+
+
+def test_states_that_lack_an_entry_or_are_none(memory):
+    state = memory.state_dict()
+    for name in state:
+        with pytest.raises(UsageError, match=f"^{name} must be "):
+            memory.load_state_dict({key: each for key, each in state.items() if key != name})
+    for none in (None, [], 3, "a"):
+        with pytest.raises(UsageError, match="^state must be what state_dict gives, not "):
+            memory.load_state_dict(none)
+    equal(memory.state_dict(), state)
+
+
+@pytest.mark.parametrize("value", [None, "text", {}, [None], object(), b"1"])
+def test_what_is_no_array_is_shown(memory, value):
+    with pytest.raises(UsageError, match=f"^f4 must be .*, not {re.escape(repr(value))[:9]}"):
+        memory.add(**experiences(2) | {"f4": value})
+
+
 COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
 
 
