@@ -13,6 +13,8 @@ __all__ = ["Copies", "evaluate"]
 
 #: most copies of an environment: acting takes almost the same time for so many rows as for one
 _MOST = 8
+#: steps after which an evaluation that has seen no episode end says so
+_LONG = 10_000
 
 
 class Copies:
@@ -36,6 +38,7 @@ class Copies:
 
     def __init__(self, env, episodes, algorithm, render_mode=None):
         self.episodes, self.envs, self.first = episodes, [], None
+        self.ended = False  # whether an episode ever has, or its absence was told
         try:
             for _ in range(min(episodes, _MOST)):
                 self.envs.append(make_envs(env, 1, algorithm, render_mode))
@@ -95,14 +98,26 @@ class _Episode:
         return f" (episode {self.number} of the evaluation, {number}step {self.steps})"
 
 
+def _warn_of_endless(episode, limit):
+    until = "without a limit" if limit is None else f"to {limit} steps (evaluation_steps)"
+    warnings.warn(
+        f"episode {episode.number} of the evaluation must end, not go on after {episode.steps} "
+        f"steps, in which no other has ended: it goes on {until}",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
 def evaluate(policy, copies, *, seed, limit=None, stop=()):
     """Plays ``copies.episodes`` greedy episodes of ``policy``; returns their returns, [episodes].
 
     Episode i starts from ``seed + i``, whichever of the Copies plays it. A copy whose episode has
     ended plays the next episode that nobody has begun; if there is none, it is not stepped any
     more. If an episode has not ended after ``limit`` steps, its return is that of these steps, with
-    a RuntimeWarning; None stands for no limit. As soon as ``stop``, a list to which another
-    function appends, is not empty, evaluation ends in the middle of its episodes and returns None.
+    a RuntimeWarning; None stands for no limit. If no episode has ended after 10 000 steps, another
+    RuntimeWarning says so at once, and evaluation goes on. As soon as ``stop``, a list to which
+    another function appends, is not empty, evaluation ends in the middle of its episodes and
+    returns None.
     """
     returns, cut = np.zeros(copies.episodes), 0
     numbers = iter(range(copies.episodes))
@@ -121,6 +136,10 @@ def evaluate(policy, copies, *, seed, limit=None, stop=()):
         following = []
         for episode, action in zip(playing, actions, strict=True):
             episode.step(action)
+            copies.ended |= episode.ended
+            if episode.steps == _LONG != limit and not copies.ended:
+                copies.ended = True
+                _warn_of_endless(episode, limit)
             if episode.ended or episode.steps == limit:
                 returns[episode.number] = episode.gained
                 cut += not episode.ended

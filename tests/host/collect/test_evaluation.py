@@ -1,5 +1,6 @@
 """host.collect.evaluation: which episodes are played, by whom, and for how long."""
 
+import warnings
 from contextlib import closing
 
 import gymnasium
@@ -119,6 +120,35 @@ def test_a_limit_and_a_stop():
         lengths = np.minimum([1 + seed % 13 for seed in range(40, 60)], 4)
         np.testing.assert_array_equal(found, lengths * np.arange(40, 60))
         assert evaluate(Second(), copies, seed=40, stop=["now"]) is None
+
+
+class Endless(Countdown):
+    def step(self, action):
+        obs, reward, *_, info = super().step(action)
+        self.left = max(self.left, 1)
+        return obs, reward, False, False, info
+
+
+gymnasium.register("rlfabric-tests/Endless-v0", entry_point=Endless, disable_env_checker=True)
+
+
+def test_an_evaluation_without_an_end_says_so_while_it_plays(monkeypatch):
+    """Once for all evaluations, and before its limit; not where episodes end."""
+    monkeypatch.setattr("host.collect.evaluation._LONG", 15)
+    with closing(Copies("rlfabric-tests/Endless-v0", 9, DQN)) as copies:
+        for count in (2, 1):
+            with pytest.warns(RuntimeWarning) as said:
+                evaluate(Second(), copies, seed=0, limit=20)
+            texts = [str(each.message) for each in said]
+            assert len(texts) == count and texts[-1].startswith("9 episodes of an evaluation")
+            if count == 2:
+                assert texts[0] == (
+                    "episode 0 of the evaluation must end, not go on after 15 steps, in which no "
+                    "other has ended: it goes on to 20 steps (evaluation_steps)"
+                )
+    with closing(Copies(NAME, 9, DQN)) as copies, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(Second(), copies, seed=0)
 
 
 def test_copies_that_cannot_be_made():
