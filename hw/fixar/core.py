@@ -57,7 +57,7 @@ class FixarCore(LearnerCore):
             learner.noise.eq(act.noise),
             learner.seed.eq(act.seed),
         ]
-        bits, cut = command.activation_bits[:5], range(MOST_CUT)
+        bits, cut = command.activation_bits[: CODE_WIDTH.bit_length()], range(MOST_CUT)
         with m.If(formatting):
             m.d.sync += [
                 learner.half_activations.eq(command.activations),

@@ -2,7 +2,7 @@
 
 from amaranth.lib import enum
 
-from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
+from hw.gae.layouts import EXPONENT_LIMIT, FACTOR_WIDTH, NUMBER_WIDTH, SHIFT_LIMIT
 from hw.gae.records import MOMENTS, Error, Phase
 from hw.gae.statistics.mean_deviation import COUNT_WIDTH, SQUARES_WIDTH, SUM_WIDTH
 from hw.shell.command import Command, CommandTable, Rule, counted, operands, results
@@ -14,10 +14,8 @@ __all__ += ["MEAN_WIDTH", "MOST_CODE_BITS", "Opcode", "SHIFT_LIMIT"]
 #: Slots of one command.
 MAX_COUNT = (1 << 16) - 1
 
-#: Of PUSH: bits of a mean and of a factor, largest shift; magnitude of an exponent.
+#: Of PUSH: bits of a mean.
 MEAN_WIDTH = NUMBER_WIDTH
-SHIFT_LIMIT = 53
-EXPONENT_LIMIT = 150
 #: Of PUSH: fewest bits of a code (HEPPO, figures 8 and 9), and most, as wider ones are words.
 LEAST_CODE_BITS, MOST_CODE_BITS = 3, 16
 

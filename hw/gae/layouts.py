@@ -1,14 +1,19 @@
 """Slots as they travel between the units: a step of every row, side by side."""
 
-from amaranth import signed
+from amaranth import Shape, signed
 from amaranth.lib import data
 
 from hw.gae.records import Kind
 
-__all__ = ["FACTOR_WIDTH", "NUMBER_WIDTH", "result_layout", "slot_layout"]
+__all__ = ["EXPONENT", "EXPONENT_LIMIT", "FACTOR_WIDTH", "NUMBER_WIDTH", "SHIFT_LIMIT"]
+__all__ += ["result_layout", "slot_layout"]
 
 #: Bits of a number as it is counted for sums and codes, signed, and of the factor on it.
 NUMBER_WIDTH, FACTOR_WIDTH = 27, 26
+
+#: Largest magnitude of an exponent, and the shape that holds it; largest shift.
+EXPONENT_LIMIT, SHIFT_LIMIT = 150, 53
+EXPONENT = Shape.cast(range(-EXPONENT_LIMIT, EXPONENT_LIMIT + 1))
 
 
 def slot_layout(config):

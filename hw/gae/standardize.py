@@ -13,7 +13,7 @@ from hw.arith.fixed import SQ
 from hw.arith.float32.format import EXPONENT_MAX, FIELDS
 from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, QuantizeConfig
-from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
+from hw.gae.layouts import EXPONENT, FACTOR_WIDTH, NUMBER_WIDTH, SHIFT_LIMIT
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -24,9 +24,14 @@ LANE_BITS = 32
 #: A number ``x`` counts as this, of ``x * 2**exponent``.
 NUMBER = SQ(NUMBER_WIDTH, 0)
 
-#: How a plane is standardized; ``shift`` is 1..53.
+#: How a plane is standardized.
 SCALE = data.StructLayout(
-    {"exponent": signed(9), "mean": NUMBER.shape, "factor": FACTOR_WIDTH, "shift": 6}
+    {
+        "exponent": EXPONENT,
+        "mean": NUMBER.shape,
+        "factor": FACTOR_WIDTH,
+        "shift": range(SHIFT_LIMIT + 1),
+    }
 )
 
 #: Of a difference of two numbers and a factor.
@@ -113,7 +118,7 @@ class Standardize(wiring.Component):
                 m.d.sync += signal.eq(value)
             return signal
 
-        exponent = Signal(signed(9))
+        exponent = Signal(EXPONENT)
         m.d.comb += exponent.eq(
             Mux(self.values, self.values_scale.exponent, self.rewards_scale.exponent)
         )

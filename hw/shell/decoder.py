@@ -15,7 +15,7 @@ from amaranth.utils import exact_log2
 
 from hw.shell.command import MAX_BEATS
 from hw.shell.errors import ShellError
-from hw.shell.program import COMMAND_BYTES
+from hw.shell.program import COMMAND_BYTES, misaligned
 
 __all__ = ["Decoder"]
 
@@ -230,5 +230,5 @@ class Decoder(wiring.Component):
             m.d.sync += room.eq(behind >> exact_log2(beat_bytes))
             if offset and len(wide) > MAX_BEATS.bit_length():
                 late.append((used & (wide > MAX_BEATS), ShellError.COUNT, 0))
-            late.append((used & (begin[:6].any() | (wide > room)), users[0][1].error, 0))
+            late.append((used & (misaligned(begin) | (wide > room)), users[0][1].error, 0))
         return late

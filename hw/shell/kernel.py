@@ -12,6 +12,7 @@ from hw.shell.axi import connect_master, engine_of, master_members, slave_member
 from hw.shell.control import Control
 from hw.shell.description import HOST_MASTER
 from hw.shell.ports import mux_ports
+from hw.shell.program import misaligned
 from hw.shell.read_engine import ReadEngine
 from hw.shell.reset import reset_tree
 from hw.shell.sequencer import Sequencer
@@ -86,7 +87,7 @@ class Kernel(wiring.Component):
             sequencer.program_bytes.eq(control.program_bytes),
             sequencer.status_room.eq(control.status_bytes),
             sequencer.misaligned.eq(
-                Cat(getattr(control, pointer.name)[:6].any() for pointer in pointers)
+                Cat(misaligned(getattr(control, pointer.name)) for pointer in pointers)
             ),
             sequencer.status.eq(core.status),
         ]

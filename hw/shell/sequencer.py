@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.shell.errors import ShellError
 from hw.shell.ports import read_port, write_port
-from hw.shell.program import COMMAND_BYTES, OUTCOME
+from hw.shell.program import COMMAND_BYTES, OUTCOME, misaligned
 from hw.shell.status_block import MAGIC, STATUS, write_status
 from hw.stream.queue import Queue
 
@@ -141,7 +141,7 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             header.magic.eq(MAGIC),
             header.config_hash.eq(self.config_hash),
-            silent.eq(self.status_address[:6].any() | (self.status_room < size)),
+            silent.eq(misaligned(self.status_address) | (self.status_room < size)),
             excess.eq((self.command_count << 6) > self.program_bytes),
         ]
         with m.State("IDLE"):

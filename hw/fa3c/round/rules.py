@@ -8,9 +8,11 @@ from types import SimpleNamespace
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from hw.fa3c.layouts import listed_task
 from hw.fa3c.records import AGENTS, CONSTANTS, TASK, Error, Task
+from hw.shell.program import misaligned
 
 __all__ = ["Rules"]
 
@@ -82,7 +84,7 @@ class Rules(wiring.Component):
         )
         index = Signal(range(AGENTS + 1))
         agents = task.agents.as_value()
-        m.d.comb += self.agent.eq(agents.word_select(index[:3], 8))
+        m.d.comb += self.agent.eq(agents.word_select(index[: exact_log2(AGENTS)], 8))
         count = Mux(kinds.infer, task.count, kinds.train)  # of agents
 
         with m.FSM():
@@ -102,8 +104,8 @@ class Rules(wiring.Component):
                         m.next = "ROOM"
             with m.State("ROOM"):
                 m.d.sync += [
-                    broken.operands.eq(task.operands[:6].any() | (ends[0] > self.operands_bytes)),
-                    broken.results.eq(task.results[:6].any() | (ends[1] > self.results_bytes)),
+                    broken.operands.eq(misaligned(task.operands) | (ends[0] > self.operands_bytes)),
+                    broken.results.eq(misaligned(task.results) | (ends[1] > self.results_bytes)),
                 ]
                 # The loop over agents needs a count within its range.
                 with m.If((count == 0) | broken.task):
@@ -195,7 +197,8 @@ class Rules(wiring.Component):
     def _ends(self, m, task, kinds):
         """Registers with the offsets at which operands and results of the task end."""
         config, ends = self.config, (Signal(34), Signal(34))
-        count = task.count[:5]
+        count = Signal(range(config.samples + 1))  # a larger one breaks TASK
+        m.d.comb += count.eq(task.count)
         needs = (
             Mux(kinds.train, count * config.output_bytes, count * config.screen_bytes),
             Mux(kinds.infer, count * config.output_bytes, 0),

@@ -12,12 +12,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.estimate import Estimate
-from hw.gae.commands import COMMANDS, Opcode
+from hw.gae.commands import COMMANDS, MOST_CODE_BITS, Opcode
 from hw.gae.intake.beat_counter import BeatCounter, Plane, of_beat
 from hw.gae.intake.first_error import FirstError
 from hw.gae.intake.slot_assembler import SlotAssembler
 from hw.gae.intake.slot_rules import SlotRules, reward_counts, value_counts
-from hw.gae.layouts import slot_layout
+from hw.gae.layouts import EXPONENT, slot_layout
 from hw.gae.records import MOMENTS, Error, Kind
 from hw.gae.standardize import LANE_BITS, Standardize
 from hw.gae.statistics.statistics import Statistics
@@ -170,15 +170,15 @@ class Intake(wiring.Component):
                 number = getattr(push, f"{name}_{field}")
                 m.d.comb += getattr(scale, field).eq(number[: scale.shape()[field].width])
         # Bit k of the largest code: every width with a bit k beside the sign has it.
-        bits, width = push.code_bits[:5], self.config.gae.code_width
+        bits, width = push.code_bits[: MOST_CODE_BITS.bit_length()], self.config.gae.code_width
         m.d.sync += standardize.limit.eq(
             Cat((bits == 0) | (bits > k + 1) for k in range(width - 1))
         )
         command = data.View(COMMANDS[Opcode.STATISTICS].shape, self.command)
         with m.If(is_statistics):
             m.d.comb += [
-                standardize.rewards_scale.exponent.eq(command.reward_exponent[:9]),
-                standardize.values_scale.exponent.eq(command.value_exponent[:9]),
+                standardize.rewards_scale.exponent.eq(command.reward_exponent[: EXPONENT.width]),
+                standardize.values_scale.exponent.eq(command.value_exponent[: EXPONENT.width]),
             ]
 
     def _assemble(self, m, advance, take, code_counts):

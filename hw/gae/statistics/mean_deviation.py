@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import PRECISION, WIDTH
-from hw.gae.layouts import NUMBER_WIDTH
+from hw.gae.layouts import EXPONENT, NUMBER_WIDTH
 from hw.gae.statistics.quotient import Quotient
 
 __all__ = ["COUNT_WIDTH", "SQUARES_WIDTH", "SUM_WIDTH", "SUMS", "MeanDeviation"]
@@ -42,7 +42,7 @@ class MeanDeviation(wiring.Component):
     -------
     start : In(1)
         Pulse: begin.
-    sums : In(SUMS), exponent : In(signed(9))
+    sums : In(SUMS), exponent : In(EXPONENT)
         count, sum and squares of the formulas, and exponent; steady from ``start`` to ``done``.
     done : Out(1)
         Pulse: the members below are valid until the next start.
@@ -55,7 +55,7 @@ class MeanDeviation(wiring.Component):
 
     start: In(1)
     sums: In(SUMS)
-    exponent: In(signed(9))
+    exponent: In(EXPONENT)
     done: Out(1)
     mean: Out(WIDTH)
     deviation: Out(WIDTH)

@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import BIAS, PRECISION, SIDE, WIDTH, rounded
+from hw.gae.layouts import EXPONENT
 
 __all__ = ["Quotient"]
 
@@ -32,7 +33,7 @@ class Quotient(wiring.Component):
         ``step``: ``bit`` is the next bit of the numerator.
     inexact : In(1)
         The numerator has further bits that are not 0; read with the result.
-    negative : In(1), divisor : In(divisor_width), exponent : In(signed(9))
+    negative : In(1), divisor : In(divisor_width), exponent : In(EXPONENT)
         Sign of the result; divisor and exponent of the formula. Steady from ``start`` on.
     result : Out(32)
         Valid from the second clock after the last bit on.
@@ -48,7 +49,7 @@ class Quotient(wiring.Component):
                 "inexact": In(1),
                 "negative": In(1),
                 "divisor": In(divisor_width),
-                "exponent": In(signed(9)),
+                "exponent": In(EXPONENT),
                 "result": Out(WIDTH),
             }
         )

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
 from hw.gae.commands import COMMANDS, Opcode
+from hw.gae.layouts import EXPONENT
 from hw.gae.records import MOMENTS
 from hw.gae.standardize import NUMBER, PRODUCT, Standardize
 from hw.gae.statistics.mean_deviation import SUMS, MeanDeviation
@@ -80,6 +81,7 @@ class Statistics(wiring.Component):
         m.submodules.sums = sums = Sums(self.lanes)
         m.submodules.moments = moments = MeanDeviation()
         command = data.View(COMMANDS[Opcode.STATISTICS].shape, self.command)
+        exponents = (command.value_exponent, command.reward_exponent)
 
         def later(value, clocks, name, reset=False):
             return delay(m, value, clocks, name=name, enable=self.advance, reset=reset)
@@ -109,7 +111,7 @@ class Statistics(wiring.Component):
             moments.start.eq(summed | again),
             moments.sums.eq(Mux(second, sums.values_sums, sums.rewards_sums)),
             moments.exponent.eq(
-                Mux(second, command.value_exponent[:9], command.reward_exponent[:9]).as_signed()
+                Mux(second, *(each[: EXPONENT.width] for each in exponents)).as_signed()
             ),
             self.done.eq(moments.done & second),
         ]

@@ -1,0 +1,155 @@
+"""hw.fa3c.round.rules at the ends of every field of config and task, against the kernel's twin and
+the rules as ``fa3c.tasks`` has them.
+
+No limit is written down here: a field takes each number of the config, of the task's sizes and of
+its state, one less and one more, and the same with higher bits.
+"""
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+from fa3c.tasks import Reference, blank_task, small_config, task_bits
+from marks import long_but
+
+from hw.fa3c.records import AGENTS, TASK, Error, Task
+from hw.fa3c.round.rules import Rules
+from sim.model.fa3c.tasks import TaskCheck
+
+INFER, TRAIN, SYNC = (kind.value for kind in Task)
+ONE = dict(units=("any",), batch=1, steps=1, agents=1, snapshots=1, tasks=1)
+ALL = dict(units=("train", *["any"] * 7), batch=8, steps=32, agents=256, snapshots=32, tasks=256)
+CONFIGS = {
+    "smallest": ONE,
+    "largest": ALL,
+    "roles": {},
+    **{f"{name} largest": ONE | {name: ALL[name]} for name in ("steps", "snapshots", "units")},
+    "agents largest": ONE | {name: ALL[name] for name in ("batch", "agents")},
+    **{f"{name} smallest": ALL | {name: ONE[name]} for name in ("steps", "batch", "units")},
+}
+#: Clocks of a task, at most: three, and two for each agent.
+LIMIT = 3 + 2 * AGENTS
+
+
+def numbers_of(config):
+    """Numbers at which the rules may change: those of the config, one less and one more."""
+    own = (config.batch, config.steps, config.agents, config.snapshots, len(config.units), 0)
+    near = {number + by for number in own for by in (-1, 0, 1)} - {-1}
+    return sorted(near | {1 << 31, *(number + (1 << bit) for number in own for bit in (5, 8, 31))})
+
+
+def bases(config):
+    """``(task, length of every rollout)``: tasks of one agent or step, and of as many as can be.
+    All keep the rules but the last TRAIN, whose rollout has a step too few."""
+    for count in sorted({1, config.batch}):
+        for step in (0, config.steps):
+            agents = [*range(count), *[0] * (AGENTS - count)]
+            unit, snapshot = config.units_for("infer")[-1], config.snapshots - 1
+            fields = dict(unit=unit, snapshot=snapshot, step=step, count=count, agents=agents)
+            yield blank_task(INFER, **fields), step
+    for count, length in ((1, 1), (config.steps, config.steps), (config.steps, config.steps - 1)):
+        agents = [config.agents - 1, *[0] * (AGENTS - 1)]
+        unit = config.units_for("train")[-1]
+        yield blank_task(TRAIN, unit=unit, count=count, agents=agents), length
+    yield blank_task(SYNC, snapshot=config.snapshots - 1), 0
+
+
+def cases(config):
+    """``(task, length of every rollout, bytes of operands, bytes of results)``."""
+    size = config.batch * config.screen_bytes + config.samples * config.output_bytes
+    for base, length in bases(config):
+        count, kind = base["count"], base["kind"]
+        operands = count * {INFER: config.screen_bytes, TRAIN: config.output_bytes, SYNC: 0}[kind]
+        results = count * config.output_bytes * (kind == INFER)
+        for place in (0, 64):
+            for less in (0, 1, 32, 64):
+                moved, room = base | dict(operands=place), max(0, operands + place - less)
+                yield moved, length, room, size
+                moved, room = base | dict(results=place), max(0, results + place - less)
+                yield moved, length, size, room
+        changes = [
+            (name, place)
+            for name in ("operands", "results")
+            for place in (1, 32, size, (1 << 31) + 64, (1 << 32) - 64)
+        ]
+        changes += [
+            (name, number)
+            for name in ("kind", "unit", "snapshot", "step", "count")
+            for number in numbers_of(config)
+        ]
+        for place in range(AGENTS):
+            for number in {0, 1, config.agents - 1, config.agents & 255, 255}:
+                agents = list(base["agents"])
+                agents[place] = number
+                changes.append(("agents", agents))
+        yield from ((base | {name: value}, length, size, size) for name, value in changes)
+
+
+def hardware(config, synced, tried):
+    """``[error]`` of Rules for every case, each a list of one task."""
+    dut, found = Rules(config), []
+
+    async def bench(ctx):
+        ctx.set(dut.synced, sum(1 << snapshot for snapshot in synced))
+        ctx.set(dut.i.p.last, 1)
+        for task, length, operands, results in tried:
+            ctx.set(dut.clear, 1)
+            await ctx.tick()
+            ctx.set(dut.clear, 0)
+            ctx.set(dut.length, length)
+            ctx.set(dut.operands_bytes, operands)
+            ctx.set(dut.results_bytes, results)
+            ctx.set(dut.i.p.task.as_value(), task_bits(task))
+            ctx.set(dut.i.valid, 1)
+            for _ in range(LIMIT + 1):
+                taken = ctx.get(dut.i.ready)
+                await ctx.tick()
+                if taken:
+                    break
+            else:
+                raise AssertionError(f"{task} must be taken within {LIMIT} clocks")
+            ctx.set(dut.i.valid, 0)
+            found.append(ctx.get(dut.error))
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return found
+
+
+def expected(config, synced, task, length, sizes):
+    """What the twin and the rules of ``fa3c.tasks`` say; both say the same."""
+    lengths, made = [length] * config.agents, sum(1 << snapshot for snapshot in synced)
+    raw = task_bits(task).to_bytes(TASK.size, "little")
+    check = TaskCheck(config, np.array(lengths), made, sizes.__getitem__)
+    error, _ = check(np.frombuffer(raw, TASK.dtype))
+    reference = Reference(config)
+    reference.lengths, reference.synced = lengths, synced
+    assert reference.check([task], *sizes.values())[0] == error, (task, length, sizes)
+    return int(error)
+
+
+@pytest.mark.parametrize("name", long_but(["smallest", "largest", "steps largest"], CONFIGS))
+def test_both_ends(name):
+    """A TRAIN of 32 steps needs operands too: its count was cut to five bits."""
+    config, seen = small_config(**CONFIGS[name]), set()
+    synced, tried = {0, config.snapshots - 1}, list(cases(config))
+    errors = hardware(config, synced, tried)
+    for got, (task, length, *sizes) in zip(errors, tried, strict=True):
+        sizes = dict(zip(("operands", "results"), sizes, strict=True))
+        error = expected(config, synced, task, length, sizes)
+        assert got == error, (Error(got), Error(error), task, length, sizes)
+        seen.add((task["kind"], error))
+    every = {Error.NONE, Error.TASK, Error.UNIT, Error.SNAPSHOT, Error.AGENT, Error.STEP}
+    every |= {Error.OPERANDS, Error.RESULTS}
+    # A byte names one of 256 agents, so that only a second agent can be wrong; results of a TRAIN
+    # are a wrong field.
+    single = {Error.AGENT} if config.agents == 256 else set()
+    wanted = {
+        INFER: every - (single if config.batch == 1 else set()),
+        TRAIN: every - single - {Error.RESULTS},
+        SYNC: {Error.NONE, Error.TASK, Error.SNAPSHOT},
+    }
+    assert {(kind, error) for kind, error in seen if kind in wanted} == {
+        (kind, int(error)) for kind, errors in wanted.items() for error in errors
+    }
