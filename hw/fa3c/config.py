@@ -11,6 +11,7 @@ from hw.errors import UsageError
 from hw.fa3c.layer import layers_of
 from hw.fa3c.rows import ROW, ROW_BYTES
 from hw.shell.axi import EngineConfig
+from hw.shell.buffers import MAX_BYTES
 from hw.shell.command import MAX_BEATS, round_up
 
 __all__ = ["LAYOUTS", "LINE_ROWS", "ROLES", "SLOTS", "Fa3cConfig"]
@@ -93,6 +94,11 @@ class Fa3cConfig(ConfigBase):
             self._check_layer(number, layer)
         most = MAX_BEATS * self.engine.beat_bytes // ROW_BYTES
         check_range("rows of parameters", self.snapshot_rows, 1, most, ", the beats of a request")
+        if self.local_bytes > MAX_BYTES:
+            raise UsageError(
+                f"local_bytes must be at most {MAX_BYTES} (snapshots, and rollouts of agents x "
+                f"steps, on each of {self.local_masters} local_masters), not {self.local_bytes}"
+            )
         # Requests for maps are shorter than that, also for a whole batch: a line of a convolution
         # has at most LINE_ROWS rows, a dense layer has a row of parameters for each input.
 

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from hw.errors import UsageError
 from hw.shell.program import PAGE_BYTES
 
-__all__ = ["HOST", "HOST_BUFFERS", "Buffer", "masters_of"]
+__all__ = ["HOST", "HOST_BUFFERS", "MAX_BYTES", "Buffer", "masters_of"]
 
 #: The master that carries program, operands, results and status in every kernel.
 HOST = "host"
+
+
+#: Bytes of the largest buffer whose size counts bytes: whole pages, in an argument of 32 bits.
+MAX_BYTES = (1 << 32) - PAGE_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,11 @@ class Buffer:
     def unit(self):
         """Bytes of one unit of the size."""
         return PAGE_BYTES if self.large else 1
+
+    @property
+    def limit(self):
+        """Bytes of the largest such buffer: whole pages whose size fits 32 bits."""
+        return (1 << 32) * self.unit - PAGE_BYTES
 
     @property
     def size_name(self):

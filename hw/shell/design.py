@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hw.errors import UsageError
 from hw.shell.axi import EngineConfig, engine_of
+from hw.shell.buffers import HOST_BUFFERS
 from hw.shell.description import (
     KernelDescription,
     digest,
@@ -132,8 +134,26 @@ class Design:
     def kernel(self, config):
         return Kernel(self.describe(config), self.core(config))
 
+    def check_buffers(self, config):
+        """UsageError for a buffer that must be larger than its size argument can say, which has 32
+        bits: one of ``buffers``, or ``largest`` with all items of ``storage``."""
+        declared = {each.name: each for each in (*HOST_BUFFERS, *self.core.buffers_of(config))}
+        for name, size in self.buffers(config).items():
+            if size > declared[name].limit:
+                raise UsageError(
+                    f"{name} must be a buffer of at most {declared[name].limit} bytes "
+                    f"({declared[name].size_name} has 32 bits), not of {size}"
+                )
+        (count, size), buffer = self.storage(config), declared[self.largest]
+        if count * size > buffer.limit:
+            raise UsageError(
+                f"{self.items} must be at most {buffer.limit // size} ({buffer.size_name} has 32 "
+                f"bits), not {count}"
+            )
+
     def describe(self, config):
         self.check(config)
+        self.check_buffers(config)
         buffers = self.core.buffers_of(config)
         arguments = standard_arguments(buffers)
         layouts = [layout for section in self.documents(config).values() for layout in section]

@@ -139,6 +139,21 @@ def test_json():
             dict(DENSE, height=1024, width=1024, lanes=4, engine=EngineConfig(data_width=128)),
             "rows of parameters must be an integer in 1..4194303, the beats of a request",
         ),
+        # 32 lines of a row, 1024 of them: 32 steps of 256 agents take 2**24 blocks of 16 rows.
+        (
+            dict(
+                height=1024,
+                width=32,
+                channels=16,
+                binary32=True,
+                convolutions=((16, 1, 1),),
+                hidden=(),
+                steps=32,
+                agents=256,
+            ),
+            r"^local_bytes must be at most 4294963200 \(snapshots, and rollouts of agents x steps, "
+            r"on each of 2 local_masters\), not 17314095104$",
+        ),
     ],
 )
 def test_rules(changes, message):

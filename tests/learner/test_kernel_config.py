@@ -105,6 +105,12 @@ LISTS = r"words must be a list for each of critic, actor, such as [\d:]+,[\d:]+,
             "words of critic must begin with actor's last word, 2, not with 4; "
             "the nearest such words are 2:8:1,8:16:2",
         ),
+        (
+            BOTH,
+            [[4, 8, 1], []],
+            COUNT.replace("of q", "of actor").replace("4 n", "3 n")
+            + r"\(\); the nearest such words are 1:8:1,1:1:1",
+        ),
         (BOTH, [[4, 8, 2], [8, 16, 4]], r"words of critic must be 1..1, .* not 2; .* 4:8:1,8:16:4"),
     ],
 )

@@ -91,6 +91,8 @@ def _wrong(plans, words):
                     f"words of {name} must be 1..{plan.most(position)}{end} at place {position}, "
                     f"not {word!r}"
                 )
+    for name, plan in plans.items():
+        given = words[name]
         if plan.source and given[0] != words[plan.source][-1]:
             return (
                 f"words of {name} must begin with {plan.source}'s last word, "
