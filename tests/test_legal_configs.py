@@ -1,8 +1,9 @@
 """Every config that is allowed becomes Verilog, without a warning: hw_arrays 1.
 
 A whole kernel takes seconds to be written out, nearly all of them Amaranth's netlist. Elaboration,
-where a config that nobody thought of fails, is a fifth of that: the quick test elaborates some of
-each design, and writes one out of those that are small; the long one writes out 200 of each.
+where a config that nobody thought of fails, is a fifth of that: the quick test elaborates 20
+configs of the whole space, at the ends of their fields and between, and writes out one of replay
+and gae; the long ones elaborate 204 of the whole space and write out 200 small ones of each design.
 """
 
 import gc
@@ -11,19 +12,23 @@ from contextlib import contextmanager
 
 import pytest
 from amaranth.hdl import Fragment
+from config_limits import full_config
 from legal_configs import legal_config
-from marks import long_but
 
 from hw.designs import DESIGNS
 from hw.shared import SHARED
 from hw.verilog import no_collection, to_verilog
 
-#: Designs of which the tests of their kernels write one out.
-LARGE = ("dqn", "ddpg", "fixar", "a3c")
+#: Designs that are written out quickly; of the others the tests of their kernels write one out.
+SMALL = ("replay", "gae")
 #: Configs that the quick test elaborates.
-QUICK = 3
+QUICK = {"replay": 6, "gae": 6, "dqn": 4, "fixar": 2, "a3c": 2}
+#: Lookup tables, by the estimate, of a kernel that is elaborated quickly, or within half a minute.
+QUICK_LUT, LONG_LUT = 100_000, 400_000
 #: Configs of one long test, and how many such tests a design has.
 BLOCK, BLOCKS = 20, 10
+#: Configs of the whole space that a long test elaborates.
+FULL = 34
 
 
 @contextmanager
@@ -38,25 +43,35 @@ def no_warnings():
 
 
 @contextmanager
-def named(name, seed):
-    """The config and its kernel; what goes wrong with them says which they are."""
-    config, design = legal_config(name, seed), DESIGNS[name]
+def named(name, config):
+    """The kernel of a config; what goes wrong with it says which it is."""
+    design = DESIGNS[name]
     try:
         assert design.describe(config).config == config.to_dict()
         yield design.kernel(config)
     except Exception as error:
-        raise AssertionError(f"{name} {seed}, {config.to_json()}: {error!r}") from error
+        raise AssertionError(f"{name} {config.to_json()}: {error!r}") from error
 
 
 def write(name, seed):
     """A kernel with all of its units, each in its own role, as Verilog."""
-    with named(name, seed) as kernel:
+    with named(name, legal_config(name, seed)) as kernel:
         assert f"module {name}(" in to_verilog(kernel, name=name)
 
 
-def elaborate(name, seed):
+def full_configs(name, count, most):
+    """Configs of the whole space whose kernels have at most so many lookup tables."""
+    design = DESIGNS[name]
+
+    def fits(config):
+        return design.estimate(config).resources["lut"] <= most
+
+    return [full_config(name, seed, fits) for seed in range(count)]
+
+
+def elaborate(name, config):
     """A kernel and the shared modules that it names first, which name others in turn."""
-    with named(name, seed) as kernel:
+    with named(name, config) as kernel:
         have = set(SHARED)
         Fragment.get(kernel, None)
         while new := set(SHARED) - have:
@@ -65,13 +80,23 @@ def elaborate(name, seed):
                 Fragment.get(SHARED[each], None)
 
 
-@pytest.mark.parametrize("name", long_but(["replay", "gae", "dqn"], DESIGNS))
+@pytest.mark.parametrize("name", QUICK)
 def test_some_become_verilog(name):
+    configs = full_configs(name, QUICK[name], QUICK_LUT)
     with no_warnings():
-        if name not in LARGE:
+        if name in SMALL:
             write(name, 0)
-        for seed in range(QUICK):
-            elaborate(name, seed)
+        for config in configs:
+            elaborate(name, config)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_whole_space_is_elaborated(name):
+    for config in full_configs(name, FULL, LONG_LUT):
+        with no_warnings():
+            elaborate(name, config)
 
 
 @pytest.mark.long
