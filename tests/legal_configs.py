@@ -16,7 +16,7 @@ from hw.nn.activation import ACTIVATIONS
 from hw.nn.optimizer_config import OPTIMIZERS
 from hw.stream.ram import RAM_STYLES
 
-__all__ = ["FIXED", "legal_config"]
+__all__ = ["FIXED", "VALUES", "legal_config"]
 
 
 def _one_of(*values):
@@ -154,6 +154,16 @@ def legal_config(name, seed):
     return config
 
 
+def _drawer(name, place):
+    """What draws the value of a field."""
+    if place not in VALUES.get(name, ()):
+        raise LookupError(
+            f'{name}: no values of the field {place}: add "{place}": _one_of(...), with values on '
+            f"both sides of its rules, to VALUES[{name!r}] in tests/legal_configs.py"
+        )
+    return VALUES[name][place]
+
+
 def _drawn(config, prefix, name, rng):
     """A config of the class of ``config``, whose parts are legal by themselves."""
     for _ in range(10_000):
@@ -167,7 +177,7 @@ def _drawn(config, prefix, name, rng):
             elif isinstance(like, bool) and place not in VALUES[name]:
                 values[field.name] = rng.random() < 0.5
             else:
-                values[field.name] = VALUES[name][place](rng)
+                values[field.name] = _drawer(name, place)(rng)
         try:
             return type(config)(**values)
         except ValueError:

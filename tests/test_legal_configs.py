@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from amaranth.hdl import Fragment
 from config_limits import full_config
-from legal_configs import legal_config
+from legal_configs import VALUES, legal_config
 
 from hw.designs import DESIGNS
 from hw.shared import SHARED
@@ -78,6 +78,12 @@ def elaborate(name, config):
             have |= new
             for each in sorted(new):
                 Fragment.get(SHARED[each], None)
+
+
+def test_a_field_without_values_says_where_they_go(monkeypatch):
+    monkeypatch.delitem(VALUES["gae"], "gae.rows")
+    with pytest.raises(LookupError, match=r'^gae: no values .* add "gae.rows": .*VALUES.*\.py$'):
+        legal_config("gae", 0)
 
 
 @pytest.mark.parametrize("name", QUICK)

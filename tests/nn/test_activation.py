@@ -35,6 +35,17 @@ CASES = long_but(
 )
 
 
+@pytest.fixture(autouse=True)
+def rows_of_every_activation():
+    """One that hardware alone has is named, with the file that lacks it."""
+    for table, file in (
+        (twin.ACTIVATIONS, "sim/model/nn/activation.py"),
+        (EXACT, "tests/nn/exact_activation.py"),
+    ):
+        missing = sorted(ACTIVATIONS.keys() - table.keys())
+        assert not missing, f"{file} must have a class and a row of its table for {missing}"
+
+
 def numbers(arithmetic, kind, rng, rows):
     """Numbers of a kind, limits first, as the twin takes them."""
     if arithmetic is FLOAT:
