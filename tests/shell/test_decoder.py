@@ -4,8 +4,11 @@ Literal cases first, from what the small table says in words; then both against 
 """
 
 import random
+from itertools import product
 
 import pytest
+from amaranth import Const, Shape
+from config_limits import far_config
 from gae.slots import kernel_config as gae_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +18,7 @@ from replay.kernels import NARROW, WIDE
 from shell.decoder_cases import SIZE, Cases
 from shell.small_table import CONFIG, STATE, TABLE, Small, buffers
 
+from hw.designs import DESIGNS
 from hw.gae.core import GaeCore
 from hw.learner.core import LearnerCore
 from hw.learner.parameters.parameter_image import set_bytes
@@ -192,6 +196,7 @@ USUAL = dict(
     count=[k * set_bytes(LEARNER.learner) for k in range(1, 5)],
     inserts=[0, 1, 5],
 )
+ENDS = {"smallest": False, "largest": True}
 #: Cores of kernels, and numbers without which hardly a command is fine.
 CORES = {
     "replay": (lambda: ReplayCore(WIDE), {}),
@@ -202,16 +207,40 @@ CORES = {
 }
 
 
-@pytest.mark.parametrize("name", long_but(["replay", "gae, words", "learner"], CORES))
-def test_real(simulate, tmp_path, name):
-    """The tables of the kernels, with any state."""
-    make, usual = CORES[name]
-    core = make()
+def cases_of(core, usual=()):
+    """Cases of the table of a core."""
     places = {buffer for buffer, _ in core.table.footprints.values()}
     declared = {
         buffer.name: (buffer, engine_of(core.config, buffer.master).beat_bytes)
         for buffer in core.buffers
         if buffer.name in places
     }
-    cases = Cases(core.table, core.config, core.state_layout(core.config), declared, usual)
-    check(cases, simulate, tmp_path)
+    return Cases(core.table, core.config, core.state_layout(core.config), declared, usual)
+
+
+@pytest.mark.parametrize("name", long_but(["replay", "gae, words", "learner"], CORES))
+def test_real(simulate, tmp_path, name):
+    """The tables of the kernels, with any state."""
+    make, usual = CORES[name]
+    check(cases_of(make(), usual), simulate, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name, end",
+    long_but(
+        [("replay", "largest"), ("gae", "largest"), ("fixar", "largest"), ("a3c", "smallest")],
+        list(product(DESIGNS, ENDS)),
+    ),
+)
+def test_ends_of_config_and_command(simulate, tmp_path, name, end):
+    """Each field of each command at its limits and beyond, where all fields of the config are at
+    an end; the state is 0 or all ones, and buffers have no room or the most."""
+    cases = cases_of(DESIGNS[name].core(far_config(name, up=ENDS[end])))
+    for raw in cases.corners():
+        for ones, size in ((0, SIZE), (-1, SIZE), (0, 0)):
+            state = {
+                member: Const(ones, Shape.cast(field.shape)).value for member, field in cases.state
+            }
+            cases.add(raw, state, dict.fromkeys(cases.buffers, size))
+    assert any(not error for _, error in cases.seen)
+    cases.run(simulate, tmp_path)
