@@ -11,7 +11,7 @@ import numpy as np
 from programs import BLANK, Builder, Launch, status_of
 
 __all__ = ["Bench", "Case", "checks", "counted", "exercised", "footprint", "highest"]
-__all__ += ["lowest", "padding", "rule", "same_state", "unused"]
+__all__ += ["lowest", "padding", "rule", "same_state", "unused", "with_twin"]
 
 OPERANDS, RESULTS, COUNT, FIELD, BUFFER = 2, 3, 5, 6, 7
 _PLACES = {"count": 4, "source": 8, "destination": 12}
@@ -170,9 +170,14 @@ class Bench:
         Of buffers in a launch that says nothing else. They may claim more than there is, where no
         command that is taken reaches it.
     operands : numpy.ndarray of uint8
+    timed : names of commands whose results have clocks, which no twin knows
     """
 
-    def __init__(self, rig, commands, good, before, sizes=None, operands=None):
+    #: Of the same kernel on card ``model``, or None. It gets every Case too; same bytes are left.
+    twin = None
+
+    def __init__(self, rig, commands, good, before, sizes=None, operands=None, timed=()):
+        self.timed = timed
         self.rig, self.commands, self.good, self.before = rig, commands, good, before
         self.opcodes = {opcode.name: opcode for opcode in commands}
         self.sizes = sizes or {}
@@ -212,12 +217,21 @@ class Bench:
         commands = self.before[case.command] if case.before is None else case.before
         outputs, outcome = self.run(commands)
         assert outcome == (0, 0, len(commands)), "the launch before the case must succeed"
+        if self.twin:
+            self.twin.prepare(case)
         return outputs
 
     def attempt(self, command, differs):
         sizes = {n: v for n, v in differs.items() if n.endswith(("_bytes", "_pages"))}
         fields = {n: v for n, v in differs.items() if n not in (*sizes, "outcome")}
-        return self.run([(command, fields)], **sizes)
+        outputs, outcome = self.run([(command, fields)], **sizes)
+        if self.twin:
+            expected, _ = self.twin.attempt(command, differs)
+            for name, data in expected.items():
+                if name != "results" or command not in self.timed:
+                    different = np.flatnonzero(outputs[name] != data)
+                    assert not len(different), f"{differs}: {name} from byte {different[0]:#x} on"
+        return outputs, outcome
 
     def check(self, case):
         """Beyond its limit the command is refused and changes nothing; at its limit it is taken."""
@@ -231,6 +245,14 @@ class Bench:
             outcome = self.attempt(case.command, differs)[1]
             wanted = differs.get("outcome", (0, 0))
             assert outcome == (*wanted, int(wanted == (0, 0))), differs
+
+
+def with_twin(card, make):
+    """The Bench ``make(card)``; that of card ``sim`` has one of card ``model`` as its twin."""
+    bench = make(card)
+    if card == "sim":
+        bench.twin = make("model")
+    return bench
 
 
 def same_state(outputs, before, label=""):

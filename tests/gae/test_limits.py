@@ -1,7 +1,7 @@
 """Every limit of the commands of ``gae``, on the cards ``model`` and ``sim``."""
 
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import launch_limits
@@ -10,7 +10,7 @@ from gae.gae_programs import Rig
 from gae.limit_cases import BEFORE, CASES, GOOD, OPERANDS
 from gae.test_kernel import MIDDLE, NARROW, WIDE
 from later import later
-from limits import Bench, checks, exercised
+from limits import Bench, checks, exercised, with_twin
 from replay.kernels import opened
 
 from hw.gae.commands import COMMANDS
@@ -23,16 +23,18 @@ KERNELS = {"narrow": NARROW, "middle": MIDDLE, "wide": WIDE}
 
 @pytest.fixture(scope="module")
 def benches():
-    """``benches(card, name of a kernel)``: its Bench, the same in all tests."""
+    """``benches(card, name of a kernel, twin)``: its Bench, the same in all tests."""
     with ExitStack() as stack:
 
-        @cache
-        def opened_once(card, name):
+        def make(name, card):
             memory = MemoryConfig(max_idle=20_000)
             kernel = stack.enter_context(opened(card, KERNELS[name], memory=memory))
             return Bench(Rig(kernel), COMMANDS, GOOD, BEFORE, operands=OPERANDS)
 
-        yield opened_once
+        def opened_once(card, name, twin=False):
+            return with_twin(card, partial(make, name)) if twin else make(name, card)
+
+        yield cache(opened_once)
 
 
 @pytest.fixture(params=CARDS)
@@ -53,7 +55,7 @@ def bench(request, benches):
     ],
 )
 def test_limit(benches, card, kernel, case):
-    benches(card, kernel).check(case)
+    benches(card, kernel, twin=True).check(case)
 
 
 def test_every_check_has_a_case():

@@ -1,13 +1,13 @@
 """Every limit of the learner's commands, on the cards ``model`` and ``sim``, around a stand-in."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import launch_limits
 import numpy as np
 import pytest
 from learner.limit_cases import BEFORE, CASES, FRESH, GOOD, TOO_MANY_BEATS
 from learner.stand_in_kernels import NARROW, opened
-from limits import Bench, checks, exercised
+from limits import Bench, checks, exercised, with_twin
 from programs import Rig
 from replay.programs import CLOCKS
 
@@ -24,7 +24,13 @@ OPERANDS = np.tile(np.array([0, 0, 1, *[0] * 13], "<f4"), 64).view(np.uint8)
 def opened_bench(card):
     with opened(card, NARROW, memory=MemoryConfig(max_idle=20_000)) as kernel:
         rig = Rig(kernel, {"storage": 1 << 14}, LEARNER_STATUS, CLOCKS)
-        yield Bench(rig, COMMANDS, GOOD, BEFORE, operands=OPERANDS)
+        yield Bench(rig, COMMANDS, GOOD, BEFORE, operands=OPERANDS, timed=("LEARN", "TRAIN"))
+
+
+@contextmanager
+def opened_with_twin(card):
+    with ExitStack() as stack:
+        yield with_twin(card, lambda card: stack.enter_context(opened_bench(card)))
 
 
 @pytest.fixture(scope="module", params=["model", "sim"])
@@ -33,20 +39,26 @@ def bench(request):
         yield bench
 
 
+@pytest.fixture(scope="module", params=["model", "sim"])
+def beside_twin(request):
+    with opened_with_twin(request.param) as bench:
+        yield bench
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_limit(bench, case):
-    bench.check(case)
+def test_limit(beside_twin, case):
+    beside_twin.check(case)
 
 
 @pytest.mark.parametrize("card", ["model", "sim"])
 @pytest.mark.parametrize("case", FRESH, ids=str)
 def test_limit_of_a_fresh_kernel(card, case):
-    with opened_bench(card) as bench:
+    with opened_with_twin(card) as bench:
         bench.check(case)
 
 
-def test_a_request_has_so_many_beats(bench):
-    bench.check(TOO_MANY_BEATS)
+def test_a_request_has_so_many_beats(beside_twin):
+    beside_twin.check(TOO_MANY_BEATS)
 
 
 def test_every_check_has_a_case():

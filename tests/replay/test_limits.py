@@ -1,10 +1,11 @@
 """Every limit of the commands of ``replay``, on the cards ``model`` and ``sim``."""
 
 from contextlib import ExitStack
+from functools import cache, partial
 
 import launch_limits
 import pytest
-from limits import Bench, checks, exercised
+from limits import Bench, checks, exercised, with_twin
 from replay.kernels import NARROW, WIDE, opened
 from replay.limit_cases import BEFORE, CASES, GOOD
 from replay.programs import Rig
@@ -17,28 +18,36 @@ OPERANDS, COUNT, FIELD, BUFFER, PRIORITY = 2, 5, 6, 7, 20
 CHANGE = ("SETUP", {"capacity": 2})
 
 
+KERNELS = {"narrow": NARROW, "wide": WIDE}
+
+
 @pytest.fixture(scope="module", params=["model", "sim"])
 def benches(request):
-    """Name of a kernel -> Bench."""
-    found = {}
+    """``benches(name of a kernel, twin)``: its Bench, the same in all tests; by itself or not."""
     with ExitStack() as stack:
-        for name, config in (("narrow", NARROW), ("wide", WIDE)):
+
+        def make(name, card):
             memory = MemoryConfig(max_idle=20_000)
-            kernel = stack.enter_context(opened(request.param, config, memory=memory))
+            kernel = stack.enter_context(opened(card, KERNELS[name], memory=memory))
             # As many pages as any memory here needs, which are more than there are.
             sizes = {"storage_pages": 1 << 20}
-            found[name] = Bench(Rig(kernel, 1 << 16), COMMANDS, GOOD, BEFORE, sizes)
-        yield found
+            return Bench(Rig(kernel, 1 << 16), COMMANDS, GOOD, BEFORE, sizes)
+
+        def opened_once(name, twin=False):
+            card = request.param
+            return with_twin(card, partial(make, name)) if twin else make(name, card)
+
+        yield cache(opened_once)
 
 
 @pytest.fixture
 def bench(benches):
-    return benches["narrow"]
+    return benches("narrow")
 
 
 @pytest.mark.parametrize("kernel, case", CASES, ids=str)
 def test_limit(benches, kernel, case):
-    benches[kernel].check(case)
+    benches(kernel, twin=True).check(case)
 
 
 def test_every_check_has_a_case():
