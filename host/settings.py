@@ -6,7 +6,7 @@ from typing import get_args
 
 from hw.errors import UsageError
 
-__all__ = ["flat", "integer", "leaves", "override", "resolve", "text_of", "values_of"]
+__all__ = ["flat", "integer", "leaves", "override", "resolve", "text_of", "unknown", "values_of"]
 
 
 def leaves(config, inside=()):
@@ -40,15 +40,19 @@ def resolve(config, name, hint="", before=""):
     found = [leaf for leaf in names if leaf == name or leaf.endswith(f".{name}")]
     if name in found or len(found) == 1:
         return name if name in found else found[0]
-    lists = found, _close(name, names), names
-    found, close, names = ([before + each for each in some] for some in lists)
-    name = before + name
     if found:
-        raise UsageError(f"{name} must be one of {', '.join(found)}, not several")
-    known = (
-        f"did you mean {' or '.join(close)}?" if close else hint or f"there are {', '.join(names)}"
-    )
-    raise UsageError(f"{name} must be the name of a field, not unknown ({known})")
+        found = ", ".join(before + each for each in found)
+        raise UsageError(f"{before}{name} must be one of {found}, not several")
+    raise unknown(name, names, hint, before)
+
+
+def unknown(name, names, hint="", before=""):
+    """The UsageError for ``name``, which is none of the dotted ``names`` of fields; the parameters
+    ``hint`` and ``before`` are those of ``resolve``."""
+    close = [before + each for each in _close(name, names)]
+    every = ", ".join(before + each for each in names)
+    known = f"did you mean {' or '.join(close)}?" if close else hint or f"there are {every}"
+    return UsageError(f"{before}{name} must be the name of a field, not unknown ({known})")
 
 
 def _close(name, names):

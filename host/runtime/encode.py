@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from host.settings import unknown
 from hw.errors import UsageError
 from hw.shell.program import COMMAND_BYTES
 
@@ -15,10 +16,12 @@ def encode(commands, program, config):
     """A program as it lies in the card's memory, uint8 [number of commands, 64].
 
     commands : dict of opcode to Command, the commands that the kernel knows
-    program : list of (opcode, dict); fields that are not named are 0
+    program : list of (opcode, dict); a field that the dict does not have has its default
+        (``Command.blank``)
     config : the kernel's config, on which limits of fields depend
 
-    ValueError for a field that is unknown, or that is not an integer within its limits.
+    UsageError for an opcode or a field that is unknown, for a field that is missing and has no
+    default, and for one that is not an integer within its limits.
     """
     raw = Encoder(commands, config)(program)
     return np.frombuffer(raw, np.uint8).reshape(-1, COMMAND_BYTES)
@@ -35,15 +38,36 @@ class Encoder:
         raw = bytearray()
         for opcode, values in program:
             command, ranges, plain = self._known.get(opcode) or self._learned(opcode)
+            if not isinstance(values, dict):
+                raise UsageError(f"fields of {command.name} must be a dict, not {values!r}")
             raw += command.pack(plain.numbers(values) or _checked(command, ranges, values))
         return raw
 
     def _learned(self, opcode):
         """What the bytes of a command follow from, but for its fields' numbers."""
+        if opcode not in self._commands:
+            names = ", ".join(command.name for command in self._commands.values())
+            raise UsageError(f"opcode must be one of {names}, not {opcode!r}")
         command = self._commands[opcode]
-        ranges = _ranges(command, self._config)
+        ranges = {field.name: _Range.of(command, field, self._config)
+                  for field in command.fields[1:]}  # behind the opcode  # fmt: skip
         known = self._known[opcode] = command, ranges, _Plain.of(command, ranges)
         return known
+
+
+class _Range(NamedTuple):
+    """The limits of a field, its count of numbers, and the number where it is not given."""
+
+    low: int
+    high: int
+    count: int
+    blank: int | None
+
+    @classmethod
+    def of(cls, command, field, config):
+        limits = zip(field.limits(config), field.span, strict=True)
+        low, high = (span if own is None else own for own, span in limits)
+        return cls(low, high, field.count, command.blank(field, config))
 
 
 class _Plain(NamedTuple):
@@ -61,14 +85,13 @@ class _Plain(NamedTuple):
     @classmethod
     def of(cls, command, ranges):
         blank, places, arrays = [command.opcode.value], {}, {}
-        for name, (low, high, zero) in ranges.items():
-            if zero == 0:
+        for name, (low, high, count, number) in ranges.items():
+            if count == 1:
                 places[name] = len(blank), low, high
-                blank.append(0)
             else:
-                arrays[name] = len(blank), len(zero), low, high
-                blank.extend(zero)
-        needed = (name for name, (low, high, _) in ranges.items() if not low <= 0 <= high)
+                arrays[name] = len(blank), count, low, high
+            blank += [number or 0] * count
+        needed = (name for name, each in ranges.items() if each.blank is None)
         return cls(blank, frozenset(needed), places, arrays)
 
     def numbers(self, values):
@@ -102,18 +125,20 @@ _NO_ARRAY = 0, -1, 0, 0
 
 
 def _checked(command, ranges, values):
-    """The numbers of all fields in order; ValueError for the first that is not right."""
+    """The numbers of all fields in order; UsageError for the first that is not right."""
     numbers = [command.opcode.value]
-    if not values.keys() <= ranges.keys():
-        raise UsageError(f"no field of name {next(n for n in values if n not in ranges)}")
-    for name, (low, high, blank) in ranges.items():
-        given = values.get(name, blank)
-        if blank == 0:
+    for name in values:
+        if name not in ranges:
+            raise unknown(name, list(ranges), before=f"{command.name}.")
+    for name, (low, high, count, blank) in ranges.items():
+        given = values.get(name, blank if count == 1 or blank is None else (blank,) * count)
+        if given is None and name not in values:
+            raise UsageError(f"{command.name}.{name} must be given, not missing")
+        if count == 1:
             numbers.append(_within(command, name, given, low, high))
             continue
-        count = _count(given)
-        if count != len(blank):
-            raise UsageError(f"{command.name}.{name} must be {len(blank)} numbers, not {count}")
+        if _count(given) != count:
+            raise UsageError(f"{command.name}.{name} must be {count} numbers, not {_count(given)}")
         for place, number in enumerate(given):
             numbers.append(_within(command, f"{name}[{place}]", number, low, high))
     return numbers
@@ -125,16 +150,6 @@ def _count(given):
         return len(given)
     except TypeError:
         return 1
-
-
-def _ranges(command, config):
-    """``{field: (low, high, blank)}``: its limits, and its value if it is not given."""
-    ranges = {}
-    for field in command.fields[1:]:  # behind the opcode
-        limits = zip(field.limits(config), field.span, strict=True)
-        low, high = (span if own is None else own for own, span in limits)
-        ranges[field.name] = low, high, (0,) * field.count if field.count > 1 else 0
-    return ranges
 
 
 def _within(command, name, number, low, high):

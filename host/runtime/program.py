@@ -126,13 +126,15 @@ class Launcher(OnCard):
         Parameters
         ----------
         program : list of (opcode, dict)
-            The commands in order, each with its fields by name; other fields are 0.
+            The commands in order, each with its fields by name. Offsets of operands and results
+            that are not named are 0, and so is a field whose default is 0; all others are needed.
         operands : list of (offset, array)
             Arrays whose bytes are written to the buffer ``operands``, from ``offset`` (bytes) on.
         results_bytes : int
             Bytes that the commands may write to the buffer ``results``.
 
-        ValueError for a field out of its limits; nothing is launched then. CommandError if the
+        UsageError for a field that is unknown, missing or out of its limits; nothing is launched
+        then. CommandError if the
         card reports an error; ``status`` is then that of this launch, too. CardTimeout and
         CardError have the program's commands in a note.
         """

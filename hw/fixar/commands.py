@@ -99,7 +99,7 @@ _FORMAT = Command(
     (
         Field("activations", "u32", "1: codes of 16 bits; 0: full", high=1),
         Field("errors", "u32", "1: codes of 16 bits; 0: full", high=1),
-        Field("clear", "u32", "1: forget the ranges", high=1),
+        Field("clear", "u32", "1: forget the ranges", high=1, default=0),
         Field(
             "activation_shifts",
             "u32",
@@ -148,9 +148,15 @@ _ACT = Command(
     "lowest on. An observation with an infinite number or a NaN refuses all of them. Nothing else "
     "changes.",
     (
-        Field("noise", "u32", "f32, standard deviation, not negative; its bits", high=0x7F7FFFFF),
+        Field(
+            "noise",
+            "u32",
+            "f32, standard deviation, not negative; its bits",
+            high=0x7F7FFFFF,
+            default=0,
+        ),
         Field("reserved", "u32", "0", high=0),
-        Field("seed", "u64", "of the noise"),
+        Field("seed", "u64", "of the noise", default=0),
     ),
     count=_LEARNERS_ACT.fields[1],
     footprints=_LEARNERS_ACT.footprints,

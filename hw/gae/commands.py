@@ -32,9 +32,10 @@ class Opcode(enum.Enum, shape=8):
     PULL = 6
 
 
-def _signed(name, width, doc, kind="i32"):
+def _signed(name, width, doc, kind="i32", default=None):
     """A number of ``width`` bits, two's complement."""
-    return Field(name, kind, doc, low=-(1 << (width - 1)), high=(1 << (width - 1)) - 1)
+    limit = 1 << (width - 1)
+    return Field(name, kind, doc, low=-limit, high=limit - 1, default=default)
 
 
 def _exponent(name):
@@ -59,7 +60,7 @@ def _scale(name):
     def high(config):
         return None if config.gae.code_width == 32 else config.gae.scale.high
 
-    return Field(name, "u32", "words a code", high=high)
+    return Field(name, "u32", "words a code", high=high, default=0)
 
 
 def _mean(name, doc="words"):
@@ -68,7 +69,7 @@ def _mean(name, doc="words"):
     def limit(config):
         return config.gae.word.high if config.gae.code_width == 8 else (1 << 31) - 1
 
-    return Field(name, "i32", doc, low=lambda config: -limit(config) - 1, high=limit)
+    return Field(name, "i32", doc, low=lambda config: -limit(config) - 1, high=limit, default=0)
 
 
 def _slots(footprint, planes):
@@ -96,9 +97,15 @@ _STATISTICS = Command(
     "Running ones (HEPPO, equations 6 to 9) begin with what was counted before. The stack stays "
     "as it is.",
     (
-        Field("prior_count", "u64", "rewards counted before, or 0", high=(1 << COUNT_WIDTH) - 1),
-        _signed("prior_sum", SUM_WIDTH, "their sum, in units of 2**-exponent", "i64"),
-        Field("prior_squares", "u64", "the sum of their squares, low word first", 2),
+        Field(
+            "prior_count",
+            "u64",
+            "rewards counted before, or 0",
+            high=(1 << COUNT_WIDTH) - 1,
+            default=0,
+        ),
+        _signed("prior_sum", SUM_WIDTH, "their sum, in units of 2**-exponent", "i64", default=0),
+        Field("prior_squares", "u64", "the sum of their squares, low word first", 2, default=0),
         _exponent("reward_exponent"),
         _exponent("value_exponent"),
     ),
@@ -130,6 +137,7 @@ _PUSH = Command(
             "u32",
             f"0, or {LEAST_CODE_BITS} to code_width; codes of 32 bits: 0",
             high=lambda config: config.gae.most_code_bits,
+            default=0,
         ),
     ),
     count=_COUNT,

@@ -97,6 +97,7 @@ _LEARN = Command(
             "u32",
             "experiences stored after each draw",
             high=_most_inserts,
+            default=0,
             error=ShellError.COUNT,
         ),
         Field("experiences", "u32", "byte offset of them, a multiple of 64"),

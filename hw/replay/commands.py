@@ -70,10 +70,18 @@ def _records(granules):
 FIELDS = {
     field.name: field
     for field in (
-        Field("alpha", "u32", "UQ(1, 15)", high=0xFFFF),
-        Field("epsilon", "u32", "UQ(0, 16)", high=0xFFFF),
-        Field("beta", "u32", "UQ(1, 15), exponent of the importance weights", high=0xFFFF),
-        Field("given", "u32", "the list has: 0 nothing, 1 raw priorities, 2 TD errors", high=2),
+        Field("alpha", "u32", "UQ(1, 15)", high=0xFFFF, default=0),
+        Field("epsilon", "u32", "UQ(0, 16)", high=0xFFFF, default=0),
+        Field(
+            "beta", "u32", "UQ(1, 15), exponent of the importance weights", high=0xFFFF, default=0
+        ),
+        Field(
+            "given",
+            "u32",
+            "the list has: 0 nothing, 1 raw priorities, 2 TD errors",
+            high=2,
+            default=0,
+        ),
         Field("priorities", "u32", "byte offset of the list, a multiple of 64"),
     )
 }
@@ -146,7 +154,7 @@ _INSERT = Command(
         FIELDS["epsilon"],
         FIELDS["given"],
         FIELDS["priorities"],
-        Field("priority", "u32", "raw, for all, or 0", high=_priority_limit),
+        Field("priority", "u32", "raw, for all, or 0", high=_priority_limit, default=0),
     ),
     count=_COUNT,
     values=_records(lambda c, s: s.granules),

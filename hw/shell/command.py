@@ -172,6 +172,17 @@ class Command(Layout):
         limits = [(field, *field.limits(config)) for field in self.fields]
         return tuple((f, low, high) for f, low, high in limits if (low, high) != (None, None))
 
+    def blank(self, field, config):
+        """The number of ``field`` where a program does not give it; None if it must be given.
+
+        It is the field's own default, or 0 if it is a footprint's offset, or may be nothing else.
+        """
+        if field.default is not None:
+            return field.default
+        offset = any(field.name == footprint.offset for footprint in self.footprints)
+        low, high = field.limits(config)
+        return 0 if offset or (not low and high == 0) else None
+
     def outside(self, c, config):
         """Yields ``(condition, error, detail)`` for each limit of the command's fields.
 

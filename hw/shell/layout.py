@@ -45,6 +45,10 @@ class Field:
     error : int or None
         Of a command: the error code for a number outside these limits; None stands for
         ``ShellError.FIELD``.
+    default : int or None
+        Of a command: the number where a program does not give the field. None: it must be given.
+
+    UsageError for another kind, or for a count that is no positive integer.
     """
 
     name: str
@@ -54,6 +58,14 @@ class Field:
     low: int | Callable | None = None
     high: int | Callable | None = None
     error: int | None = None
+    default: int | None = None
+
+    def __post_init__(self):
+        if self.kind not in _KINDS:
+            kinds = ", ".join(_KINDS)
+            raise UsageError(f"kind of {self.name} must be one of {kinds}, not {self.kind!r}")
+        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
+            raise UsageError(f"count of {self.name} must be a positive integer, not {self.count!r}")
 
     @property
     def size(self):
