@@ -30,7 +30,7 @@ from pathlib import Path
 
 from boards import BOARDS
 from boards.memory import banks, configured
-from boards.templates import Code, heading, render
+from boards.templates import heading, render
 from hw.errors import Failure, UsageError
 from hw.names import LABEL
 from hw.verilog import to_verilog
@@ -63,9 +63,6 @@ _BESIDE = ("*.hwh", "clock.txt", "info.txt", "emconfig.json", OUTCOME)
 LIMIT_S = 36 * 3600
 #: Seconds that a tool has to give its licence back.
 _GRACE_S = 10
-
-#: Package that a generated script imports: ``host``, or ``rlfabric.host`` if that is installed.
-_HOST = f"{__package__.removesuffix('boards')}host"
 
 
 class ToolsMissing(Failure):
@@ -128,7 +125,7 @@ def files(description, board, *, mapped=None, storage_bytes=None):
     assigned = banks(description, board, storage_bytes=storage_bytes)
     texts = _builder(board).files(description, board, assigned, mapped)
     values = dict(heading=heading(description, board), board=board, kernel=description)
-    return {**texts, "smoke.py": render(__package__, "smoke.py", host=Code(_HOST), **values)}
+    return {**texts, "smoke.py": render(__package__, "smoke.py", **values)}
 
 
 def whole(description, board, banks):

@@ -7,11 +7,12 @@ either name.
 """
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 
 __all__ = ["alias"]
 
@@ -26,7 +27,17 @@ class _Alias(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         above, _, inner = name.partition(".")
         ours = above == __package__ and inner.partition(".")[0] in _FOLDERS
-        return ModuleSpec(name, self) if ours else None
+        found = importlib.util.find_spec(inner) if ours else None
+        if found is None:
+            return None
+        return ModuleSpec(name, self, is_package=found.submodule_search_locations is not None)
+
+    def get_code(self, name: str) -> CodeType | None:
+        """The code that ``python -m name`` runs."""
+        inner = name.partition(".")[2]
+        found = importlib.util.find_spec(inner)
+        loader = found and found.loader
+        return loader.get_code(inner) if isinstance(loader, InspectLoader) else None
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Lets Python create its usual module, which is then replaced."""

@@ -60,12 +60,14 @@ def files(description, board, banks, mapped):
     ``banks`` has one bank for each master; ``mapped`` is ``{resource: count}`` of the kernel, by
     which its die is chosen, or None.
     """
+    memories = list(map(_memory, banks))
     values = dict(
         heading=heading(description, board),
         kernel=description,
         board=board,
         unit=f"{description.name}_1",
-        assigned=list(zip(description.masters, map(_memory, banks), strict=True)),
+        assigned=list(zip(description.masters, memories, strict=True)),
+        joined=any(memory.endswith(".RAMA") for memory in memories),
         region=_region(board, banks, mapped),
         near=any(bank.region is not None for bank in banks),
         mapped=mapped,

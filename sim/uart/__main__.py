@@ -1,4 +1,4 @@
-"""``python -m sim.uart FOLDER``: the board of a generated folder, behind a pseudo-terminal.
+"""``python -m rlfabric.sim.uart FOLDER``: a generated folder's board, behind a pseudo-terminal.
 
 FOLDER is ``build/ulx3s/<design>``: ``system.v``, which the bitstream is made of, runs Verilated.
 The first line of output is the path to give to ``--card uart:PATH``. Ctrl-C ends it.
@@ -38,7 +38,7 @@ def serve(system, terminal):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m sim.uart", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m rlfabric.sim.uart", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     config = UartConfig.from_json((folder / "uart.json").read_text())

@@ -21,6 +21,7 @@ from host.settings import leaves, resolve
 from host.train.families import family_of
 from hw.designs import DESIGNS
 from tests.boards.vendor import described, small
+from tests.public import not_public
 
 
 def test_what_is_known_of_a_kernel_goes_into_its_files(tmp_path):
@@ -39,6 +40,57 @@ def test_what_is_known_of_a_kernel_goes_into_its_files(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert re.search(r"^loaded in [\d.]+ s; 20 launches, [\d.]+ ms each$", result.stdout), result
+
+
+@pytest.mark.parametrize("board", boards.BOARDS)
+def test_they_import_what_is_public(board):
+    """Every file, of every design: ``smoke.py`` imported ``host``, which a wheel does not have."""
+    seen, found = 0, boards.get(board)
+    # An ULX3S's files have the board's netlist, which takes seconds.
+    designs = [*DESIGNS] if found.flow != "nextpnr" else ["gae"]
+    for design in designs:
+        config = override(DESIGNS[design].default(found.numbers), small(design))
+        texts = bitstream.files(DESIGNS[design].describe(config), found)
+        assert [each for file, text in texts.items() for each in not_public(file, text)] == []
+        seen += sum(file.endswith(".py") and "import" in text for file, text in texts.items())
+    assert seen >= len(designs)
+
+
+def test_a_module_runs_by_its_public_name():
+    """The README of an ULX3S has it; a checkout has only another name for it."""
+    words = [sys.executable, "-m", "rlfabric.sim.uart", "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("usage: python -m rlfabric.sim.uart"), done.stderr
+
+
+@pytest.mark.parametrize("name, text", [
+    ("a.py", "import host.card"), ("a.py", "from boards import get"), ("a.py", "import torch"),
+    ("a.py", "from rlfabric import bords"), ("a.py", "from rlfabric.host.card import open_card"),
+    ("a.py", "from rlfabric import training as rl\nrl.Sed(1)"),
+    ("a.py", "import rlfabric\nrlfabric.opencard()"), ("README.md", "`python -m sim.uart .`"),
+    ("a.py", "def run():\n    import sim"),
+])  # fmt: skip
+def test_what_is_not_public_is_found(name, text):
+    assert list(not_public(name, text))
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("storage_bytes", [None, 1 << 30])
+def test_a_readme_says_what_its_own_link_cfg_says(design, storage_bytes):
+    """RAMA only where banks are joined, and a die only where there is one."""
+    for name, board in boards.BOARDS.items():
+        if board.flow != "vitis" or (storage_bytes and not board.joins):
+            continue
+        description = described(design, name, **small(design))
+        for area in (None, {"lut": 9, "ff": 9, "bram36": 9, "uram": 9, "dsp": 9}):
+            texts = bitstream.files(description, board, mapped=area, storage_bytes=storage_bytes)
+            link, readme = texts["link.cfg"], " ".join(texts["README.md"].split())
+            banks = re.findall(r"^sp=\w+\.(\w+):(\S+)$", link, re.M)
+            assert all(f"`{bank}` |" in readme for _, bank in banks)
+            assert ("asks for here" in readme) == (".RAMA" in link)
+            assert ("here it joins none" in readme) == (board.joins and ".RAMA" not in link)
+            assert ("and die (SLR)" in readme) == ("slr=" in link)
+            assert ("is kept in SLR" in readme) == ("slr=" in link)
 
 
 #: Designs with a replay memory: one of a few dozen experiences is too small to begin to learn from.
