@@ -166,7 +166,8 @@ def read_json(file, option="--config"):
     try:
         values = json.loads(file.read_text())
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{option} must be a file of JSON, not {file} ({error})") from error
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"{option} must be a file of JSON, not {file} ({why})") from error
     if not isinstance(values, dict):
         raise UsageError(f"{option} must be a JSON object of fields, not the value in {file}")
     return values

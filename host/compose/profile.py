@@ -160,16 +160,17 @@ class NoProfile(UsageError):
 
 def load(path, task):
     """The content of a profile's file, with ``plans`` as ``{name: Profile}``. NoProfile if it is
-    damaged, or of another machine or task."""
+    absent or damaged, or of another machine or task."""
     path = Path(path)
     try:
         found = json.loads(path.read_text())
         plans = {name: Profile(**values) for name, values in found["plans"].items()}
         whose = {name: found[name] for name in ("version", "machine", "task")}
+    except FileNotFoundError:
+        raise NoProfile(f"{path.name} must be in {path.parent}, not absent; {_AGAIN}") from None
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise NoProfile(
-            f"{path.name} must be a profile, not damaged or absent "
-            f"({type(error).__name__}: {error}); {_AGAIN}"
+            f"{path.name} must be a profile, not damaged ({type(error).__name__}: {error}); {_AGAIN}"
         ) from error
     for name, wanted in (("version", _VERSION), ("machine", here()), ("task", task)):
         if whose[name] != wanted:

@@ -28,7 +28,7 @@ def test_a_machine_without_torch_and_without_a_learner_on_the_card(measured, mon
 @pytest.mark.parametrize(
     "words, text",
     [
-        ([], "profile.json must be a profile, not damaged or absent"),
+        ([], "profile.json must be in runs/compose-dqn-CartPole-v1, not absent; measure one"),
         (["--inserts", 4], "inserts must be given with times, not without them"),
         (["--transfers", "added"], "transfers must be given with times, not without them"),
         (["--set", "learner=cpu"], "learner must be left to compose, not be set"),

@@ -87,9 +87,11 @@ def test_damaged(tmp_path, text):
     path = tmp_path / "profile.json"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(UsageError, match="profile.json must be a profile, not damaged or absent .*"
-                       "measure one: the same command with --profile"):  # fmt: skip
+    why = r"a profile, not damaged \(.*\)" if text is not None else f"in {tmp_path}, not absent"
+    again = "measure one: the same command with --profile"
+    with pytest.raises(UsageError, match=f"^profile.json must be {why}; {again}$") as caught:
         load(path, TASK)
+    assert "Errno" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
