@@ -169,9 +169,8 @@ def load(path, task):
     except FileNotFoundError:
         raise NoProfile(f"{path.name} must be in {path.parent}, not absent; {_AGAIN}") from None
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise NoProfile(
-            f"{path.name} must be a profile, not damaged ({type(error).__name__}: {error}); {_AGAIN}"
-        ) from error
+        cause = f"{type(error).__name__}: {error}"
+        raise NoProfile(f"{path.name} must be a profile, not damaged ({cause}); {_AGAIN}") from error
     for name, wanted in (("version", _VERSION), ("machine", here()), ("task", task)):
         if whose[name] != wanted:
             raise NoProfile(
