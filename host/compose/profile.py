@@ -169,8 +169,9 @@ def load(path, task):
     except FileNotFoundError:
         raise NoProfile(f"{path.name} must be in {path.parent}, not absent; {_AGAIN}") from None
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        cause = f"{type(error).__name__}: {error}"
-        raise NoProfile(f"{path.name} must be a profile, not damaged ({cause}); {_AGAIN}") from error
+        damage = f"{type(error).__name__}: {error}"
+        rule = f"{path.name} must be a profile, not damaged ({damage})"
+        raise NoProfile(f"{rule}; {_AGAIN}") from error
     for name, wanted in (("version", _VERSION), ("machine", here()), ("task", task)):
         if whose[name] != wanted:
             raise NoProfile(
