@@ -134,8 +134,9 @@ class TrainerPolicy(Policy):
                     f"device must be cpu for a trainer with the tensor {path}, which cannot be "
                     f"moved in place, not {device!r}"
                 ) from error
-        for module in found.modules.values():
-            module.to(device)
+        for kind, module in found.fixed.values():
+            if kind == "module":
+                module.to(device)
         for optimizer in found.optimizers.values():
             if optimizer.state:  # such as the sums of Adagrad
                 optimizer.load_state_dict(optimizer.state_dict())
@@ -159,7 +160,7 @@ class TrainerPolicy(Policy):
         tree = parameters.pop(ATTRIBUTES, None)
         self.load_parameters(parameters)
         if tree is not None:
-            restore(self.trainer, tree, self.device)
+            restore(self.trainer, tree, self.device, self._first)
         elif lossy := self._first.lossy:
             raise UsageError(f"{lossy[0]} must be in a file of this trainer, not left out")
 

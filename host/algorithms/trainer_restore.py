@@ -12,7 +12,17 @@ from contextlib import contextmanager
 import numpy as np
 
 from host.algorithms.autodiff import torch
-from host.algorithms.trainer_values import PLAIN, assigned_by, attributes_of, named_tuple, own_of
+from host.algorithms.trainer_values import (
+    PLAIN,
+    assigned_by,
+    attributes_of,
+    is_short,
+    named_tuple,
+    options_of,
+    overlaps_itself,
+    own_of,
+    written,
+)
 from host.algorithms.trainer_walk import Walk
 from host.checkpoint import CheckpointError
 
@@ -26,12 +36,24 @@ _KINDS = frozenset(
 )
 
 
-def restore(trainer, tree, device="cpu"):
+def restore(trainer, tree, device="cpu", first=None):
     """Sets the attributes of ``trainer`` to ``tree``, the tree of a Walk; new tensors are on
-    torch's ``device``. CheckpointError, with the path, if the trainer has no place for a value."""
+    torch's ``device``. Modules are as in ``first``, the Walk when the trainer was made, where the
+    tree does not say how they differ. CheckpointError, with the path, if the trainer has no place
+    for a value."""
     live = Walk(trainer, numbers=False)
     with taking():
+        for path, parts in (first.parts if first else {}).items():
+            _reset(live.modules.get(path), parts)
         _Restored(live, device).attributes(trainer, "", tree, attributes_of(trainer))
+
+
+def _reset(module, parts):
+    """Sets options and requires_grad of a module as in ``parts``."""
+    for name, options in parts.options.items() if module else ():
+        vars(module.get_submodule(name)).update(options)
+    for name, parameter in module.named_parameters() if module else ():
+        parameter.requires_grad_(parts.needs[name])
 
 
 @contextmanager
@@ -75,6 +97,14 @@ def _wrong(path, wanted, saved):
     return CheckpointError(f"{path} must be {wanted} in the checkpoint, not {kind}")
 
 
+def _short(saved, path):
+    """The type of floats that a tensor had."""
+    found = getattr(torch, str(saved["dtype"]).removeprefix("torch."), None)
+    if not isinstance(found, torch.dtype) or not is_short(found):
+        raise _wrong(path, "a tensor of floats", saved)
+    return found
+
+
 class _Restored:
     def __init__(self, live, device):
         self._live, self._device, self._done, self._loose = live, device, {}, False
@@ -90,7 +120,7 @@ class _Restored:
             value, now = self._value(saved, path), found.get(name)
             if name in found and value is now and type(now) not in PLAIN:
                 continue
-            alias = isinstance(saved, dict) and "same" in saved
+            alias = isinstance(saved, dict) and "same" in saved or isinstance(value, enum.Enum)
             if path in self._live.fixed and value is not None and not alias:
                 raise _wrong(path, f"the {self._live.fixed[path][0]} that it is now", saved)
             setter = setattr if isinstance(owner, torch.nn.Module) else object.__setattr__
@@ -143,9 +173,10 @@ class _Restored:
 
     def _tensor(self, saved, path):
         new, now = torch.from_numpy(np.array(saved["tensor"])), self._now(path)
-        new = new.bfloat16() if "dtype" in saved else new
+        new = new.to(_short(saved, path)) if "dtype" in saved else new
         needs, wrapped = bool(saved.get("requires_grad")), bool(saved.get("parameter"))
-        if torch.is_tensor(now) and (now.shape, now.dtype) == (new.shape, new.dtype):
+        writable = torch.is_tensor(now) and not overlaps_itself(now)
+        if writable and (now.shape, now.dtype) == (new.shape, new.dtype):
             if wrapped == isinstance(now, torch.nn.Parameter):
                 with torch.no_grad():
                     now.copy_(new)
@@ -169,7 +200,14 @@ class _Restored:
             if name not in parts:
                 raise _wrong(f"{path}.{name}", "absent", saved)
             place = f"{path}.{name}" if name else path
-            self.attributes(parts[name], f"{place}.", tree, own_of(parts[name]))
+            options = options_of(parts[name])
+            now = own_of(parts[name]) or {each: options[each] for each in tree if each in options}
+            self.attributes(parts[name], f"{place}.", tree, now)
+        parameters = dict(module.named_parameters())
+        for name, needs in state.get("requires_grad", {}).items():
+            if name not in parameters:
+                raise _wrong(f"{path}.{name}", "absent", saved)
+            parameters[name].requires_grad_(bool(needs))
         return module
 
     def _optimizer(self, saved, path):
@@ -181,8 +219,12 @@ class _Restored:
 
     def _constant(self, saved, path):
         now = self._fixed("constant", path, saved)
+        if isinstance(now, enum.Flag) and "value" in saved:
+            return type(now)(saved["value"])
         if isinstance(now, enum.Enum):
             return type(now)[saved["constant"]]
+        if saved["constant"] != written(now):
+            raise _wrong(path, f"{written(now)} as it is now", saved["constant"])
         return now
 
     def _random(self, saved, path):
@@ -272,7 +314,7 @@ class _Restored:
             new.default_factory = self._value(saved["default"], f"{path}.default_factory")
         pairs = []
         for key, value in saved["dict"]:
-            key = self._value(key, f"{path} (key)")
+            key = self._copied(key, f"{path} (key)")
             pairs.append((key, self._value(value, f"{path}[{key!r}]")))
         new.clear()
         for key, value in pairs:

@@ -38,7 +38,11 @@ def load_gradients(walk, gradients):
 
 def numbers_of(trainer):
     """``{name: number}``, the trainer's attributes that are numbers, such as counters of steps."""
-    return {name: x for name, x in vars(trainer).items() if isinstance(x, int | float)}
+    return {
+        name: x
+        for name, x in getattr(trainer, "__dict__", {}).items()
+        if isinstance(x, int | float)
+    }
 
 
 class ModuleState:
@@ -95,6 +99,10 @@ def load_optimizer(optimizer, state):
     pairs = ((int(key) if str(key).isdigit() else key, x) for key, x in state["state"].items())
     moments = {key: _as_tensors(value) for key, value in pairs}
     groups = _as_tensors(state["param_groups"])
+    for group, now in zip(groups, optimizer.param_groups, strict=False):
+        for name in group.keys() & now.keys():
+            if isinstance(now[name], tuple) and isinstance(group[name], list):
+                group[name] = tuple(group[name])
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from host.algorithms.autodiff import torch
 
 __all__ = ["FUNCTIONS", "PLAIN", "array_of", "assigned_by", "attributes_of", "equal", "has_state"]
-__all__ += ["is_constant", "is_object", "lent_by", "named_tuple", "never_changes", "own_of"]
+__all__ += ["is_constant", "is_object", "is_short", "lent_by", "options_of", "overlaps_itself"]
+__all__ += ["named_tuple", "never_changes", "own_of"]
 __all__ += ["random_state", "same", "slots_of", "written"]
 
 PLAIN = frozenset((type(None), bool, int, float, str))
@@ -27,9 +28,20 @@ _CONSTANTS += (bytes, complex, range, slice, enum.Enum, re.Pattern, pathlib.Pure
 
 
 def array_of(tensor):
-    """A copy of a tensor's numbers; bfloat16, which NumPy has not, as float32."""
-    values = tensor.detach().cpu()
-    return (values.float() if values.dtype == torch.bfloat16 else values).numpy().copy()
+    """A copy of a tensor's numbers; of a type that NumPy lacks, such as bfloat16, as float32."""
+    values = tensor.detach().cpu().resolve_conj().resolve_neg()
+    return (values.float() if is_short(values.dtype) else values).numpy().copy()
+
+
+def is_short(dtype):
+    """Whether ``dtype`` is a type of floats that NumPy lacks, whose numbers float32 holds."""
+    return dtype.is_floating_point and dtype.itemsize < 4 and dtype != torch.float16
+
+
+def overlaps_itself(tensor):
+    """Whether numbers of a tensor share memory, as in an expanded one: such a tensor
+    cannot be written."""
+    return any(n > 1 and not step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 @functools.cache
@@ -45,6 +57,14 @@ def own_of(value):
     if type(value).__module__.partition(".")[0] == "torch":
         return {}
     return {name: x for name, x in vars(value).items() if name not in _internals() | {"training"}}
+
+
+def options_of(module):
+    """``{name: number or text}`` of a module whose class is torch's, such as ``p`` of Dropout."""
+    if type(module).__module__.partition(".")[0] != "torch":
+        return {}
+    hidden = _internals() | {"training"}
+    return {name: x for name, x in vars(module).items() if type(x) in PLAIN and name not in hidden}
 
 
 def attributes_of(value):
@@ -163,10 +183,16 @@ def lent_by(x):
         changed = _set_by(x.__code__)
         held = [cell if name in changed else cell.cell_contents for name, cell in full]
         named = (x.__kwdefaults__ or {}) | vars(x)
-        return [*held, *(x.__defaults__ or ()), *named.values()]
+        counts = [vars(x)] if any(_counts(*each) for each in vars(x).items()) else []
+        return [*held, *(x.__defaults__ or ()), *named.values(), *counts]
     if isinstance(x, FUNCTIONS):
         return [x.__self__, getattr(x, "__func__", None)]
     return []
+
+
+def _counts(name, value):
+    """Whether an attribute of a function may count its calls; torch's own marks do not."""
+    return isinstance(value, int | float) and not name.startswith("_torch")
 
 
 def _set_by(code):

@@ -7,7 +7,8 @@ first key is its kind, which ``host.algorithms.trainer_restore`` reads:
 |---|---|
 | tensor, array, scalar | its numbers; of a tensor also whether it has a gradient |
 | list, tuple, deque, set, frozenset, dict | its elements |
-| module | training flags, buffers and attributes that its state_dict leaves out |
+| module | training flags, buffers and attributes that its state_dict leaves out; options of torch's
+  layers and requires_grad that are not as in ``first`` |
 | optimizer | paths of its parameters, and attributes that its class adds |
 | random | state of a generator of random numbers |
 | state | ``state_dict()`` of another object that has one, such as a schedule of torch |
@@ -23,6 +24,7 @@ values of a file are put into them, and only containers, arrays and tensors are 
 import enum
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,11 +39,14 @@ from host.algorithms.trainer_values import (
     has_state,
     is_constant,
     is_object,
+    is_short,
     lent_by,
     named_tuple,
     never_changes,
+    options_of,
     own_of,
     random_state,
+    same,
     written,
 )
 from hw.errors import UsageError
@@ -54,6 +59,27 @@ _RULE = (
     "must be a module, optimizer, tensor, array, number, text, generator of random numbers, plain "
     "container or object of these, or have state_dict and load_state_dict"
 )
+
+
+class Parts(NamedTuple):
+    """A module as it was: ``kinds``, name of each layer -> class; ``known`` and ``left``, name of
+    each number that its state_dict has, and has not -> (shape, dtype); ``options``, name of each
+    layer of torch -> its plain attributes; ``needs``, name of each parameter -> requires_grad."""
+
+    kinds: dict
+    known: dict
+    left: dict
+    options: dict
+    needs: dict
+
+
+def _layout(x):
+    """How an array or a tensor lies in memory."""
+    return x.shape, x.dtype, x.strides if isinstance(x, np.ndarray) else x.stride()
+
+
+def _shapes(tensors):
+    return {name: (value.shape, value.dtype) for name, value in tensors.items()}
 
 
 class Walk:
@@ -88,6 +114,7 @@ class Walk:
         self.modules, self.optimizers, self.tensors, self.places = {}, {}, {}, {}
         self.fixed, self.names, self._loose = {}, {}, False
         self._inner, self._memory, self._lent, self._hidden = set(), [], [], []
+        self.parts, self._begun, self._overlaps = {}, set(), {}
         self.tree = self._attributes(trainer, "", attributes_of(trainer))
         self._check_lent()
         self._check_optimizers()
@@ -130,8 +157,14 @@ class Walk:
             return {"scalar": np.asarray(x)}
         if is_constant(x):
             self._lent += [(path, part) for part in lent_by(x)]
-            return self._fix("constant", x, path, written(x))
+            saved = self._fix("constant", x, path, written(x))
+            return saved | ({"value": x.value} if isinstance(x, enum.Flag) else {})
         if not self._loose:
+            if id(x) in self._begun:
+                raise UsageError(
+                    f"{path} must not be the tuple {self._paths[id(x)]}, which it is in, to be "
+                    "saved"
+                )
             if id(x) in self._paths and not (id(x) in self._inner and path.isidentifier()):
                 return {"same": self._paths[id(x)]}
             self._know(x, path)
@@ -195,7 +228,7 @@ class Walk:
             self.tensors[path] = x
             self._remember(x, path)
         saved = {"tensor": array_of(x) if self._numbers else None}
-        saved |= {"dtype": str(x.dtype)} if x.dtype == torch.bfloat16 else {}
+        saved |= {"dtype": str(x.dtype)} if is_short(x.dtype) else {}
         saved |= {"requires_grad": True} if x.requires_grad else {}
         return saved | ({"parameter": True} if isinstance(x, torch.nn.Parameter) else {})
 
@@ -206,14 +239,15 @@ class Walk:
             self._memory.append((str(x.device), begin, begin + reach * x.element_size(), path))
 
     def _module(self, x, path):
-        own, flags = {}, []
+        own, flags, options = {}, [], {}
         for name, part in x.named_modules():
             place = f"{path}.{name}" if name else path
             if id(part) not in self._paths:
                 self._inner.add(id(part))
             self._know(part, place)
             flags.append(part.training)
-            if added := own_of(part):
+            options[name] = options_of(part)
+            if added := own_of(part) or self._changed(path, name, options[name]):
                 own[name] = part, f"{place}.", added
         numbers = x.named_parameters, x.named_buffers
         for name, value in (pair for each in numbers for pair in each(remove_duplicate=False)):
@@ -228,12 +262,36 @@ class Walk:
         if known:
             self.modules[path] = x
         left = {name: value for name, value in x.named_buffers() if name not in known}
+        needs = {name: value.requires_grad for name, value in x.named_parameters()}
+        kinds = {name: type(part) for name, part in x.named_modules()}
+        self._check_parts(x, path, Parts(kinds, _shapes(known), _shapes(left), options, needs))
         saved = {
             "training": flags,
             "buffers": {name: array_of(value) for name, value in left.items() if self._numbers},
             "attributes": {name: self._attributes(*each) for name, each in own.items()},
         }
+        first = self._first and self._first.parts.get(path)
+        if first and first.needs != needs:
+            saved["requires_grad"] = needs
         return self._fix("module", x, path, saved)
+
+    def _changed(self, path, name, options):
+        """Those ``options`` of the part ``name`` of a module that are not what they were first."""
+        known = self._first.parts.get(path) if self._first else None
+        before = known.options.get(name, options) if known else options
+        return {each: x for each, x in options.items() if not same(x, before.get(each))}
+
+    def _check_parts(self, x, path, parts):
+        """A module can be restored only into the layers and shapes that __init__ has made."""
+        self.parts[path] = parts
+        known = self._first.parts.get(path) if self._first else None
+        for mine, its in zip(parts[:3], known[:3] if known else (), strict=False):
+            if mine != its:
+                names = [each for each in {**its, **mine} if mine.get(each) != its.get(each)]
+                raise UsageError(
+                    f"{'.'.join(filter(None, (path, names[0])))} must have the layers and shapes "
+                    "that __init__ has made, to be saved, not others"
+                )
 
     def _optimizer(self, x, path):
         self.optimizers[path], self.places[path] = x, []  # which are known at the walk's end
@@ -253,7 +311,7 @@ class Walk:
             at = f"{path}[{key!r}]"
             if type(key) not in PLAIN and not isinstance(key, (tuple, np.generic)):
                 raise UsageError(f"{path} must have plain keys to be saved, not {key!r}")
-            pairs.append([self._value(key, f"{at} (key)"), self._value(value, at)])
+            pairs.append([self._copied(key, f"{at} (key)"), self._value(value, at)])
         saved = {"dict": pairs}
         if type(x) is not dict:
             saved["type"] = type(x).__name__
@@ -267,7 +325,10 @@ class Walk:
         return [self._value(value, f"{path}[{k}]") for k, value in enumerate(x)]
 
     def _tuple(self, x, path):
+        if not self._loose:
+            self._begun.add(id(x))
         saved = {"tuple": self._elements(x, path)}
+        self._begun.discard(id(x))
         if type(x) is tuple:
             return saved
         named = type(x) is torch.Size or named_tuple(self.trainer, type(x).__name__) is type(x)
@@ -312,14 +373,19 @@ class Walk:
                 raise UsageError(f"{path} must have the parameters of __init__, not others")
 
     def _check_memory(self):
-        """Pairs of paths whose memory overlaps; those that came later are refused."""
-        pairs, last = set(), None
+        """Pairs of paths whose memory overlaps; those that came later, or overlap otherwise than
+        in the arrays that __init__ makes, are refused."""
+        pairs, last, begins = set(), None, {place[3]: place[1] for place in self._memory}
         for place in sorted(self._memory):
             if last and place[0] == last[0] and place[1] < last[2]:
-                pairs.add((last[3], place[3]))
+                pair = last[3], place[3]
+                pairs.add(pair)
+                offset = begins[pair[1]] - begins[pair[0]]
+                self._overlaps[pair] = offset, *(_layout(self.objects[path]) for path in pair)
             if not last or place[0] != last[0] or place[2] > last[2]:
                 last = place
-        if self._first is not None and (new := pairs - self._first.shared):
+        known = self._first._overlaps if self._first is not None else self._overlaps
+        if new := [pair for pair, place in self._overlaps.items() if known.get(pair) != place]:
             one, other = min(new)
             raise UsageError(f"{other} must not share memory with {one}, to be saved (clone it)")
         return pairs

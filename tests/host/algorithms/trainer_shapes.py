@@ -10,23 +10,6 @@ import numpy as np
 import torch
 from torch import nn
 
-Pair = collections.namedtuple("Pair", "first second")
-
-class Counted:
-    __slots__ = "count"
-
-class _Summed(Counted):
-    __slots__ = ("__sum",)
-    def __init__(self): self.count, self.__sum = 0, 0.0
-    def add(self, x):
-        self.count += 1
-        self.__sum = self.__sum + x
-        return self.__sum / self.count
-
-class Stats(_Summed):
-    def __init__(self): super().__init__(); self.mean = np.zeros(4)
-    def add(self, x): self.mean = super().add(x)
-
 class Own:
     def __init__(self): self._n = 0
     def state_dict(self): return {"n": self._n, "at": torch.tensor(self._n)}
@@ -126,21 +109,6 @@ SHAPES = {
         last=f"return {_STEP}, self.rate + self.x, self.k + self.on + self.add(len(self.name)))",
         acted="return (self.q(obs) + self.rate * torch.arange(3)).argmax(-1)",
     ),
-    "arrays": _shape(
-        more="self.stats, self.low = Stats(), np.zeros(3); self.low_too = self.low",
-        updated="self.stats.add(obs.numpy().mean(0)); self.low[0] += 1",
-        last=f"return {_STEP}, shift=float(self.stats.mean.sum() + self.low_too[0]))",
-        acted="return (self.q(obs) + float(self.stats.mean[0])).argmax(-1)",
-    ),
-    "containers": _shape(
-        more="self.history, self.last, self.seen = [], collections.deque(maxlen=3), {};"
-        " self.left = [kind(enumerate(range(9))) for kind in (list, dict, set, collections.deque)]",
-        updated="self.history.append(float(reward.sum())); self.last.append(Pair(obs.clone(), 1));"
-        " self.seen[len(self.history), 'k'] = {1, 2};"
-        " [getattr(each, 'popitem', getattr(each, 'pop', 0))() for each in self.left]",
-        last=f"return {_STEP}, shift=sum(self.history) + float(self.last[0].first.sum())"
-        " + len(self.seen) + sum(map(len, self.left)))",
-    ),
     "random": _shape(
         more="self.gens = torch.Generator(), np.random.default_rng(3), random.Random(4),"
         " np.random.RandomState(5)",
@@ -216,6 +184,10 @@ REFUSED = {
                "count must be a function of attributes, not one that keeps a variable of its own")
         for name, code in {"counter": "counting", "counter within": "counting_within"}.items()
     },
+    "counter of a function": (_shape(more="self.act = functools.partial(tagged(0))"),
+                              "act must be a function of attributes, not one that keeps a dict"),
+    "tuple in itself": (_shape(more="t = ([],); t[0].append(t); self.t = t"),
+                        r"t\[0\]\[0\] must not be the tuple t, which it is in"),
     "hidden": (_shape(more="n = network(); self.opt = torch.optim.Adam(n.parameters())"),
                r"opt must have parameters of attributes, .* shape \[8, 4\] in group 0"),
     "schedule": (_shape("self.q = network(); self.s = torch.optim.lr_scheduler.StepLR("
@@ -241,6 +213,18 @@ REFUSED_LATER = {
         "w must not share memory with q.0",
     ),
     "name": (_shape(updated="setattr(self, 'other', 3)"), "other must be set in __init__"),
+    "layers": (_shape(updated="self.q[1] = nn.Tanh()"), "q.1 must have the layers and shapes"),
+    "shape": (
+        _shape(more="self.n = nn.BatchNorm1d(2)", updated="self.n.running_mean = torch.zeros(3)"),
+        "n.running_mean must have the layers and shapes",
+    ),
+    "view": (
+        _shape(
+            more="self.a = np.zeros(3); self.b = self.a[1:]",
+            updated="self.a = np.zeros(5); self.b = self.a[1:]",
+        ),
+        "b must not share memory with a",
+    ),
     "function": (
         _shape(more="self.act = torch.relu", updated="self.act = torch.tanh"),
         "act must be what __init__ has made it",

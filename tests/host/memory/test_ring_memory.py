@@ -72,19 +72,6 @@ def test_priorities_have_no_effect():
     assert told.priorities().dtype == np.uint32
 
 
-def test_the_newest_stay():
-    memory, added = RingMemory(FIELDS, 10), 0
-    for count in (7, 7, 0, 1, 10, 23):
-        memory.add(**experiences(count, added))
-        added += count
-        fill = min(added, 10)
-        everything = memory.get_all_transitions()
-        assert sorted(everything["action"]) == list(range(added - fill, added))
-        assert everything["action"][memory.position - 1] == added - 1, "the newest, then the oldest"
-        for name, values in experiences(added).items():
-            np.testing.assert_array_equal(everything[name], values[everything["action"]])
-
-
 def test_bad_calls_are_refused_and_change_nothing():
     """As those of a prioritized memory, in the same words."""
     memory = filled()
@@ -96,19 +83,6 @@ def test_bad_calls_are_refused_and_change_nothing():
     equal(memory.state_dict(), state)
     with pytest.raises(ValueError, match=r"^capacity must be an integer in 2\.\.16777216, not 1$"):
         RingMemory(FIELDS, 1)
-
-
-def test_a_state_draws_the_same_batches():
-    memory, other = filled(130, seed=8), filled(10, seed=9)
-    memory.sample(7)
-    state = memory.state_dict()
-    other.load_state_dict(state)
-    for each in (memory, other):
-        each.add(**experiences(3, 500))
-    for _ in range(3):
-        equal(memory.sample(40), other.sample(40))
-    equal(memory.state_dict(), other.state_dict())
-    assert (state["random"] != memory.state_dict()["random"]).any(), "a state is a copy"
 
 
 def test_a_cleared_memory_goes_on_drawing():

@@ -184,17 +184,6 @@ def test_weights_as_they_are_drawn(kept):
     assert drawn.records["action"].tolist() == batch["action"].tolist() == drawn.indexes.tolist()
 
 
-def test_a_drawn_place_is_written_again():
-    """A batch is a copy."""
-    memory = filled(capacity=60)
-    drawn, batch = memory.draw(60, 0), memory.sample(60)
-    before = drawn.records.tobytes(), {name: values.copy() for name, values in batch.items()}
-    memory.add(**experiences(60, 1000))
-    assert drawn.records.tobytes() == before[0]
-    equal(batch, before[1])
-    assert memory.sample(60)["action"].min() >= 1000
-
-
 @pytest.mark.parametrize("change", [dict(alpha=0.5), dict(capacity=99), dict(stratified=False)])
 def test_states_of_other_options_are_refused(change):
     (name,) = change

@@ -357,22 +357,6 @@ def test_what_was_handed_over_stays_as_it_was(make):
     equal(state, before[0])
 
 
-def test_a_state_goes_from_memory_to_memory(make):
-    """The largest priority so far too, whose experience has another one by now."""
-    fields = {"x": (np.uint8, (2,))}
-    memory = make(fields)
-    memory.add(x=np.zeros((40, 2)), priorities=np.linspace(0.5, 200, 40))
-    memory.set_priorities(np.arange(32), np.full(32, 0.25))
-    memory.sample(3)
-    state = memory.state_dict()
-    for _ in range(3):
-        memory = make(fields)
-        memory.load_state_dict(state)
-        equal(memory.state_dict(), state)
-    memory.add(x=[[1, 1]])
-    assert memory.priorities()[int(state["position"])] == state["maximum"]
-
-
 ODD = [
     *(("maximum", value) for value in (-1, 1 << 24, "a", [1], None, NAN)),
     *(("random", value) for value in ([], None, [1, 2, 3], [-1, 0, 0, 0], [0.5] * 4, 7)),
@@ -410,28 +394,6 @@ def test_what_is_no_array_is_shown(memory, value):
 
 
 COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
-
-
-@pytest.mark.parametrize("kind", [TreeMemory, RingMemory])
-@pytest.mark.parametrize("copied", COPIES[1:], ids=["deepcopy", "pickle"])
-def test_copies_go_on_alike_and_apart(kind, copied):
-    memory = kind({"x": (np.float32, ())}, 16, seed=3)
-    memory.add(x=np.arange(8))
-    memory.update_priorities([1, 2], [3.0, 4.0])
-    memory.sample(4)
-    other, third = copied(memory), copied(memory)
-    for each in (memory, other):
-        each.update_priorities([5, 6], [9.0, 0.0])
-        each.add(x=np.arange(12))
-        each.set_priorities([7], [100.0])
-    equal(memory.state_dict(), other.state_dict())
-    for _ in range(3):
-        equal(memory.sample(8), other.sample(8))
-    assert (
-        len(third) == 8
-        and third.priorities().tolist() != memory.priorities()[:8].tolist()
-        or (kind is RingMemory)
-    )
 
 
 @pytest.mark.parametrize("copied", COPIES)
