@@ -373,7 +373,7 @@ def _largest(wanted, found, unsure=0.0):
     the largest number, however small that is."""
     differences = np.maximum(abs(wanted - found) - unsure, 0.0)
     largest = max(abs(wanted).max(), abs(found).max())
-    place = np.unravel_index(np.nanargmax(differences), differences.shape)
+    place = np.unravel_index(np.argmax(differences), differences.shape)
     return differences[place] and differences[place] / largest, place
 
 
