@@ -3,6 +3,7 @@
 The class itself is asked what it allows, so that no limit is written down a second time.
 """
 
+import itertools
 import random
 from dataclasses import dataclass
 
@@ -109,10 +110,13 @@ def ends(config):
 
 def far_config(name, up, fits=lambda config: True):
     """A config of which every number is as large as the numbers before it and ``fits(config)``
-    allow, or, if not ``up``, as small."""
-    config = legal_config(name, 0)
-    for place in [number.place for number in numbers(config)]:
-        config = _moved(config, place, 1, up, fits)
+    allow, or, if not ``up``, as small. Texts and flags are those of the first ``legal_config`` that
+    fits."""
+    drawn = (legal_config(name, seed) for seed in itertools.count())
+    config = next(each for each in drawn if fits(each))
+    for parts in ([1], [4.0**-k for k in range(12)]):  # those that reach their end come first
+        for place in [number.place for number in numbers(config)]:
+            config = _moved(config, place, parts, up, fits)
     return config
 
 
@@ -126,16 +130,17 @@ def full_config(name, seed, fits=lambda config: True):
     places = [number.place for number in numbers(config)]
     for place in rng.sample(places, len(places) // 2):
         part = rng.choice([1, rng.random() ** 3])
-        config = _moved(config, place, part, rng.random() < 0.6, fits)
+        config = _moved(config, place, [part], rng.random() < 0.6, fits)
     return config
 
 
-def _moved(config, place, part, up, fits):
-    """``config`` with the number at ``place`` moved by ``part`` of the way to its end."""
-    for number in numbers(config):  # none, if its tuple has become shorter
-        if number.place == place:
-            end, changed = end_of(config, number, up)
-            if part < 1:
-                changed = number.changed(config, round(number.value + part * (end - number.value)))
-            return changed if changed is not None and fits(changed) else config
-    return config
+def _moved(config, place, parts, up, fits):
+    """``config`` with the number at ``place`` moved by the first of ``parts`` of the way to its end
+    that is legal and fits."""
+    number = next((each for each in numbers(config) if each.place == place), None)
+    if number is None:  # its tuple has become shorter
+        return config
+    end, _ = end_of(config, number, up)
+    ways = (round(number.value + part * (end - number.value)) for part in parts)
+    tried = (number.changed(config, way) for way in ways)
+    return next((each for each in tried if each is not None and fits(each)), config)
