@@ -19,9 +19,11 @@ from hw.fa3c.records import A3C_STATUS, Error
 from hw.learner.records import REPORT
 from sim.card.memory import MemoryConfig
 
-#: Lookup tables, by the estimate, of a kernel that is compiled in minutes; bytes of its storage, of
-#: operands of a course; experiences and slots that a course fills in a moment.
-LUT, BYTES, ITEMS = 75_000, 1 << 22, 600
+#: Lookup tables, by the estimate, of a kernel that is compiled in minutes; bytes of its storage.
+LUT, BYTES = 75_000, 1 << 22
+#: Experiences and slots that a course fills in a moment, and clocks of the longest operation; of
+#: a3c, whose clocks are those of many rounds, bytes of an observation.
+ITEMS, CLOCKS, SCREEN = 600, 60_000, 1024
 #: Bytes of buffers that have the most: images, and the inputs of an inference.
 SIZES = {"operands": 1 << 22, "results": 1 << 22}
 
@@ -115,7 +117,11 @@ def config_at(name, end):
         return (
             design.estimate(config).resources["lut"] <= LUT
             and items * size <= BYTES
-            and (items <= ITEMS or name == "a3c")
+            and (
+                config.screen_bytes <= SCREEN
+                if name == "a3c"
+                else items <= ITEMS and max(design.clocks(config).values()) <= CLOCKS
+            )
         )
 
     return far_config(name, end == "largest", fits)

@@ -48,7 +48,8 @@ class Reader(wiring.Component):
         p, layouts, side = self.pass_, self.layouts, self.config.side
         samples, fetch = layouts.samples, self.fetch
         gradient = p.kind == Kind.DW
-        word, tile = Signal.like(p.words), Signal.like(p.inner)
+        # In DW a group has ``side`` words, however few samples there are.
+        word, tile = Signal(range(max(samples + 1, side))), Signal.like(p.inner)
         group, outer = Signal.like(p.inner), Signal.like(p.outer)
         base, action = Signal.like(fetch.address), Signal.like(fetch.action_address)
         ahead = Signal(range(layouts.samples + 2 * side))  # words before this group
