@@ -174,7 +174,7 @@ def _drawn(config, prefix, name, rng):
                 values[field.name] = like
             elif is_dataclass(like):
                 values[field.name] = _drawn(like, f"{place}.", name, rng)
-            elif isinstance(like, bool) and place not in VALUES[name]:
+            elif isinstance(like, bool) and place not in VALUES.get(name, ()):
                 values[field.name] = rng.random() < 0.5
             else:
                 values[field.name] = _drawer(name, place)(rng)

@@ -86,6 +86,12 @@ def test_a_field_without_values_says_where_they_go(monkeypatch):
         legal_config("gae", 0)
 
 
+def test_a_design_without_values_says_where_they_go(monkeypatch):
+    monkeypatch.delitem(VALUES, "gae")
+    with pytest.raises(LookupError, match=r"to VALUES\['gae'\] in tests/legal_configs.py$"):
+        legal_config("gae", 0)
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_some_become_verilog(name):
     configs = full_configs(name, QUICK[name], QUICK_LUT)

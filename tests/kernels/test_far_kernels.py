@@ -1,6 +1,10 @@
 """Whole kernels with every number of their config at its smallest, and with as many at their
 largest as a kernel can have that is compiled in minutes: card ``sim`` against the twin."""
 
+import contextlib
+from functools import partial
+from itertools import product
+
 import numpy as np
 import pytest
 from config_limits import far_config
@@ -27,23 +31,84 @@ ITEMS, CLOCKS, SCREEN = 600, 60_000, 1024
 #: Bytes of buffers that have the most: images, and the inputs of an inference.
 SIZES = {"operands": 1 << 22, "results": 1 << 22}
 
-# A course yields a launch and the places of its REPORTs, and is told the twin's outputs.
+
+def far(test):
+    """Both ends, in a long test."""
+    ends = pytest.mark.parametrize("end", ["smallest", "largest"])
+    return pytest.mark.long(pytest.mark.timeout(3600)(ends(test)))
 
 
-def _replay(config):
-    source = RandomPrograms(config, 1)
-    for _ in range(20):
-        outputs = yield source.program(6), ()
-        source.learn(replay.status_of(outputs["status"])[1])
+def config_at(name, end):
+    """Of as many numbers at that end as ``LUT``, ``BYTES`` and ``ITEMS`` allow."""
+    design = DESIGNS[name]
+
+    def fits(config):
+        if end == "smallest":
+            return name in ("replay", "gae", "a3c") or config.replay.capacity >= 5
+        items, size = design.storage(config)
+        return (
+            design.estimate(config).resources["lut"] <= LUT
+            and items * size <= BYTES
+            and (
+                config.screen_bytes <= SCREEN
+                if name == "a3c"
+                else items <= ITEMS and max(design.clocks(config).values()) <= CLOCKS
+            )
+        )
+
+    return far_config(name, end == "largest", fits)
 
 
-def _gae(config):
-    source = gae.RandomRollouts(config, 1)
-    for _ in range(12):
-        yield source.program(), ()
+def same(name, end, course, clocks, pointers=None):
+    """Card and twin leave the same bytes after every launch of ``course(config)``, a generator: it
+    yields a launch and the places of its REPORTs, and is sent the twin's outputs."""
+    config, status, executed = config_at(name, end), DESIGNS[name].status, 0
+    memory, launches = MemoryConfig(stall=0.1, seed=1, max_idle=1_000_000), course(config)
+    buffers = pointers(config) if pointers else {}
+    arguments = {f"{name}_bytes": size for name, size in buffers.items() if name != "storage"}
+    with opened("sim", config, memory=memory) as kernel, opened("model", config) as twin:
+        rigs = [Rig(each, buffers, status, clocks, 600.0, SIZES) for each in (kernel, twin)]
+        outputs = None
+        with contextlib.suppress(StopIteration):
+            while True:
+                launch, reports = launches.send(outputs)
+                got, outputs = (rig.run(launch, **arguments) for rig in rigs)
+                for place, each in product(reports, (got, outputs)):
+                    at = place + REPORT.offsets["cycles"]
+                    each["results"][at : at + 16] = 0
+                executed += int(status_of(outputs["status"], status)[0]["executed"])
+                for part, data in outputs.items():
+                    differ = np.flatnonzero(got[part] != data)
+                    assert not len(differ), f"{config.to_json()}: {part} from {differ[0]:#x} on"
+    assert executed > 5
 
 
-def _learner(config, programs=TrainingPrograms):
+def storage(config):
+    return {"storage": config.replay.capacity * MAX_RECORD + 4096}
+
+
+@far
+def test_replay(end):
+    def course(config):
+        source = RandomPrograms(config, 1)
+        for _ in range(20):
+            outputs = yield source.program(6), ()
+            source.learn(replay.status_of(outputs["status"])[1])
+
+    same("replay", end, course, replay.CLOCKS, storage)
+
+
+@far
+def test_gae(end):
+    def course(config):
+        source = gae.RandomRollouts(config, 1)
+        for _ in range(12):
+            yield source.program(), ()
+
+    same("gae", end, course, gae.CLOCKS)
+
+
+def learning(programs, config):
     source = programs(config, 1)
     yield source.first()
     for _ in range(6):
@@ -51,11 +116,23 @@ def _learner(config, programs=TrainingPrograms):
         source.fill = int(replay.status_of(outputs["status"])[1]["fill"])
 
 
-def _fixar(config):
-    return _learner(config, FixarPrograms)
+@far
+def test_dqn(end):
+    same("dqn", end, partial(learning, TrainingPrograms), replay.CLOCKS, storage)
 
 
-def _a3c(config):
+@far
+def test_ddpg(end):
+    same("ddpg", end, partial(learning, TrainingPrograms), replay.CLOCKS, storage)
+
+
+@far
+def test_fixar(end):
+    """A kernel whose cores have one sample each stood still in its first gradient step."""
+    same("fixar", end, partial(learning, FixarPrograms), replay.CLOCKS, storage)
+
+
+def rounds(config):
     """A rollout of every step, of as many agents as an inference takes; a TRAIN of all its steps
     whose operands are a beat short, which is refused, and one that fits."""
     source = a3c.RandomRounds(config, 1)
@@ -103,59 +180,7 @@ def error_of(outputs):
     return int(status_of(outputs["status"], A3C_STATUS)[0]["error"])
 
 
-COURSES = {"replay": _replay, "gae": _gae, "fixar": _fixar, "a3c": _a3c}
-
-
-def config_at(name, end):
-    """Of as many numbers at that end as ``LUT``, ``BYTES`` and ``ITEMS`` allow."""
-    design = DESIGNS[name]
-
-    def fits(config):
-        if end == "smallest":
-            return name in ("replay", "gae", "a3c") or config.replay.capacity >= 5
-        items, size = design.storage(config)
-        return (
-            design.estimate(config).resources["lut"] <= LUT
-            and items * size <= BYTES
-            and (
-                config.screen_bytes <= SCREEN
-                if name == "a3c"
-                else items <= ITEMS and max(design.clocks(config).values()) <= CLOCKS
-            )
-        )
-
-    return far_config(name, end == "largest", fits)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("end", ["smallest", "largest"])
-@pytest.mark.parametrize("name", DESIGNS)
-def test_sim_equals_model(name, end):
-    config, design = config_at(name, end), DESIGNS[name]
-    items, size = design.storage(config)
-    pointers = {"storage": items * max(size, MAX_RECORD) + 4096} if name != "gae" else {}
-    if name == "a3c":
-        pointers = config.buffer_bytes
-    memory = MemoryConfig(stall=0.1, seed=1, max_idle=100_000)
-    status, clocks = design.status, {"gae": gae.CLOCKS, "a3c": a3c.CLOCKS}.get(name, replay.CLOCKS)
-    course, executed = COURSES.get(name, _learner)(config), 0
-    with opened("sim", config, memory=memory) as kernel, opened("model", config) as twin:
-        rigs = [Rig(each, pointers, status, clocks, 600.0, SIZES) for each in (kernel, twin)]
-        outputs = None
-        while True:
-            try:
-                launch, reports = course.send(outputs)
-            except StopIteration:
-                break
-            sizes = {f"{name}_bytes": size for name, size in pointers.items() if name != "storage"}
-            got, outputs = (rig.run(launch, **sizes) for rig in rigs)
-            for place in reports:
-                for each in (got, outputs):
-                    at = place + REPORT.offsets["cycles"]
-                    each["results"][at : at + 16] = 0
-            executed += int(status_of(outputs["status"], status)[0]["executed"])
-            for part, data in outputs.items():
-                different = np.flatnonzero(got[part] != data)
-                assert not len(different), f"{config.to_json()}: {part} from {different[0]:#x} on"
-    assert executed > 5
+@far
+def test_a3c(end):
+    """A TRAIN of 32 steps whose operands lay beyond the buffer was not refused."""
+    same("a3c", end, rounds, a3c.CLOCKS, lambda config: config.buffer_bytes)

@@ -36,14 +36,24 @@ CASES = long_but(
 
 
 @pytest.fixture(autouse=True)
-def rows_of_every_activation():
-    """One that hardware alone has is named, with the file that lacks it."""
+def rows():
+    """An activation that only hardware has is named, with the file that lacks it."""
+    check_rows()
+
+
+def check_rows():
     for table, file in (
         (twin.ACTIVATIONS, "sim/model/nn/activation.py"),
         (EXACT, "tests/nn/exact_activation.py"),
     ):
         missing = sorted(ACTIVATIONS.keys() - table.keys())
         assert not missing, f"{file} must have a class and a row of its table for {missing}"
+
+
+def test_a_twin_that_lacks_says_where_it_goes(monkeypatch):
+    monkeypatch.delitem(twin.ACTIVATIONS, "tanh")
+    with pytest.raises(AssertionError, match=r"^sim/model/nn/activation.py must have .*'tanh'"):
+        check_rows()
 
 
 def numbers(arithmetic, kind, rng, rows):

@@ -50,6 +50,13 @@ def test_limit(benches, kernel, case):
     benches(kernel, twin=True).check(case)
 
 
+def test_a_twin_of_another_kernel_is_found(benches, monkeypatch):
+    bench = benches("narrow")
+    monkeypatch.setattr(bench, "twin", benches("wide"))
+    with pytest.raises(AssertionError, match="status from byte"):
+        bench.attempt("SETUP", {})
+
+
 def test_every_check_has_a_case():
     assert exercised([case for _, case in CASES]) == checks(COMMANDS, NARROW)
 
