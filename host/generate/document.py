@@ -2,6 +2,7 @@
 
 from hw.shell.control_map import CONTROL
 from hw.shell.program import PAGE_BYTES
+from hw.shell.reset import RESET_LATENCY
 from hw.shell.status_block import STATUS
 
 __all__ = ["document"]
@@ -27,11 +28,12 @@ the launch ends without a report.
 A launch whose status buffer is too small, or not at a multiple of 64, ends and writes nothing.
 """
 
-_RESET = """\
+_RESET = f"""\
 `ap_rst_n` may come only while no burst is under way on any master, as between launches, or together
 with a reset of everything that answers the masters: the kernel cannot distinguish beats that were
 requested before a reset from those after it. So a launch that stands still is ended by a reset of
-the whole card. After it the kernel is as after loading; memory keeps its bytes.
+the whole card, which lasts at least {RESET_LATENCY + 1} clocks, until the masters are silent. After
+it the kernel is as after loading; memory keeps its bytes.
 """
 
 

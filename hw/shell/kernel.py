@@ -35,9 +35,11 @@ class Kernel(wiring.Component):
 
     One clock, ``ap_clk``, drives the whole kernel. ``ap_rst_n`` is synchronous, and low for at
     least one clock. ``RESET_LATENCY`` clocks later (``reset.py``) it resets control, queues and
-    state machines, but no memories; until then the control slave is not ready. A reset may come
-    only while no AXI burst is under way, or together with a reset of the interconnect, because
-    a kernel cannot tell beats that were asked for before a reset from beats asked for after it.
+    state machines, but no memories, and the control slave is not ready while it is reset; accesses
+    to registers in the clocks between may be lost. A reset may come only while no AXI burst is
+    under way, or together with a reset of the interconnect, because a kernel cannot tell beats that
+    were asked for before a reset from beats asked for after it. Such a common reset lasts at least
+    ``RESET_LATENCY + 1`` clocks, until the masters are silent.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 // What goes wrong on purpose in the memory behind one AXI4 master.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +11,7 @@ enum Channel { AW, W, B, AR, R, CHANNELS };
 // Mirror of the ctypes structure in verilated.py; sim.card.memory.Fault says what it means.
 struct Fault {
     uint32_t master, channel;
-    uint32_t error;          // 0: the channel moves nothing; 1: answers on it say SLVERR
+    uint32_t response;       // 0: the channel moves nothing; else what answers on it say
     uint64_t cycle, until;   // from the first of these clocks on, to before the second
     uint64_t skip, count;    // answers there that are still right, and those that then fail
     uint64_t address, last;  // first and last byte that an answer must touch to be one of them
@@ -21,7 +22,7 @@ public:
     Faults(const Fault* faults, uint32_t fault_count, unsigned master) {
         for (uint32_t i = 0; i < fault_count; ++i)
             if (faults[i].master == master)
-                (faults[i].error ? failing : stuck)[faults[i].channel].push_back({faults[i]});
+                (faults[i].response ? failing : stuck)[faults[i].channel].push_back({faults[i]});
     }
 
     bool stands_still(Channel channel, uint64_t cycle) const {
@@ -33,15 +34,16 @@ public:
     // What the answer to `size` bytes at `address` says that is first shown in `cycle`. Faults
     // count answers, so each is asked about once.
     uint8_t response(Channel channel, uint64_t cycle, uint64_t address, uint32_t size) {
-        bool fails = false;
+        uint8_t response = 0;
         for (State& state : failing[channel]) {
             const Fault& fault = state.fault;
             if (!state.active(cycle) || address > fault.last || address + size <= fault.address)
                 continue;
             const uint64_t number = state.answers++;
-            fails |= number >= fault.skip && number - fault.skip < fault.count;
+            if (number >= fault.skip && number - fault.skip < fault.count)
+                response = std::max(response, uint8_t(fault.response));
         }
-        return fails ? 2 : 0;
+        return response;
     }
 
 private:

@@ -38,14 +38,9 @@ public:
 #endif
         if (settings.noise) noise() = settings.seed * 2 + 1;
         context.randSeed(int(settings.seed ^ settings.seed >> 32) | 1);
-        top.ap_rst_n = 0;
-        settle();
-        for (int i = 0; i < 16; ++i) edge();
-        top.ap_rst_n = 1;
-        settle();
+        reset(16);
         monitor.cycle = 0;
-        write(GIER, 1);
-        write(IP_IER, 1);
+        unmask();
     }
 
     ~Card() {
@@ -94,6 +89,23 @@ public:
     void start() {
         write(CTRL, AP_START);
         started = monitor.progress = monitor.cycle;
+    }
+
+    // ap_rst_n is low for `clocks`, while the memories drop all that is under way. No other time
+    // passes: `monitor.cycle` stands still.
+    void reset(unsigned clocks) {
+        top.ap_rst_n = 0;
+        for (Memory& memory : memories) memory.reset();
+        settle();
+        for (unsigned i = 0; i < clocks; ++i) edge();
+        top.ap_rst_n = 1;
+        settle();
+    }
+
+    // Lets the end of a launch reach the interrupt.
+    void unmask() {
+        write(GIER, 1);
+        write(IP_IER, 1);
     }
 
     Outcome run(uint64_t max_cycles, uint64_t max_idle) {
@@ -183,6 +195,7 @@ API void card_buffers(Card* card, uint32_t master, const Buffer* buffers, uint32
 API void card_write(Card* card, const uint32_t* offsets, const uint32_t* values, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) card->write(offsets[i], values[i]);
 }
+API void card_reset(Card* card, uint32_t clocks) { card->reset(clocks), card->unmask(); }
 API void card_start(Card* card) { card->start(); }
 API int card_run(Card* card, uint64_t max_cycles, uint64_t max_idle) {
     return card->run(max_cycles, max_idle);

@@ -25,6 +25,15 @@ public:
 
     std::vector<Buffer> buffers;
 
+    // Drop all bursts, as an interconnect in reset does; bytes that were taken stay written.
+    void reset() {
+        reads.clear(), writes.clear();
+        read_beat = write_beat = 0, answers = 0;
+        ar_held = aw_held = Held();
+        aw_waited = w_waited = 0;
+        r_shown = b_shown = w_stalled = w_whole = false;
+    }
+
     // Take the transfers of the coming edge.
     void sample() {
         if (*p.rvalid & *p.rready) {

@@ -11,22 +11,25 @@ from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
 from hw.shell.program import PAGE_BYTES
 
-__all__ = ["BANKS", "CHANNELS", "Allocator", "Bank", "Buffer", "Fault", "Memory", "MemoryConfig"]
+__all__ = ["BANKS", "CHANNELS", "RESPONSES", "Allocator", "Bank", "Buffer", "Fault", "Memory"]
+__all__ += ["MemoryConfig"]
 
 CHANNELS = ("AW", "W", "B", "AR", "R")
 FAULTS = ("stuck", "error")
+#: What an answer says that fails, and its code on RRESP and BRESP.
+RESPONSES = {"SLVERR": 2, "DECERR": 3}
 WRITE_ORDERS = ("address", "together", "data")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """A fault of the simulated memory: an AXI channel of a master moves nothing ("stuck"), or its
-    answers are SLVERR ("error").
+    answers are SLVERR or DECERR ("error").
 
-    A beat of R with SLVERR brings random bits. A stuck AW, W or AR takes nothing. A stuck B or R
+    A beat of R that fails brings random bits. A stuck AW, W or AR takes nothing. A stuck B or R
     shows no new answer. Errors are those of single answers, a write's B or a beat of R, decided in
     the clock in which the answer is first shown. Faults of one channel are independent: an answer
-    fails if one of them says so, and each counts it.
+    fails if one of them says so, and each counts it; of two that say so, DECERR is the answer.
 
     master : the master's name, as ``m_axi_host``.
     channel : one of ``CHANNELS``; an error has B or R.
@@ -37,6 +40,7 @@ class Fault:
     skip : of an error, answers that are still right, counted from ``cycle`` on.
     count : of an error, answers that then fail; all that follow are right. None: all fail to the
         end.
+    response : of an error, "SLVERR" or "DECERR".
     address, size : of an error, the device's bytes that it is about; a size of None: to the last
         one there is. An answer whose beat (R) or burst (B) touches none of them neither fails nor
         counts.
@@ -49,11 +53,12 @@ class Fault:
     until: int | None = None
     skip: int = 0
     count: int | None = None
+    response: str = "SLVERR"
     address: int = 0
     size: int | None = None
 
     def __post_init__(self):
-        for name, known in (("channel", CHANNELS), ("kind", FAULTS)):
+        for name, known in (("channel", CHANNELS), ("kind", FAULTS), ("response", RESPONSES)):
             if getattr(self, name) not in known:
                 raise UsageError(
                     f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
@@ -64,7 +69,8 @@ class Fault:
         if self.kind == "error" and self.channel not in ("B", "R"):
             raise UsageError(f"channel must be B or R for an error, not {self.channel!r}")
         if self.kind == "stuck":
-            for name, unset in (("skip", 0), ("count", None), ("address", 0), ("size", None)):
+            unset_values = dict(skip=0, count=None, response="SLVERR", address=0, size=None)
+            for name, unset in unset_values.items():
                 value = getattr(self, name)
                 if value != unset:
                     raise UsageError(f"{name} must be {unset} for a stuck channel, not {value!r}")

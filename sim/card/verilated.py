@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from hw.errors import UsageError
 from sim.card.build import build
-from sim.card.memory import CHANNELS, WRITE_ORDERS
+from sim.card.memory import CHANNELS, RESPONSES, WRITE_ORDERS
 from sim.verilate import loaded
 
 __all__ = ["Outcome", "VerilatedKernel"]
@@ -39,8 +39,8 @@ _Buffer = _structure(
     "Buffer", address=_u64, size=_u64, data=ctypes.c_void_p, readable=_u32, writable=_u32
 )
 _Fault = _structure(
-    "Fault", master=_u32, channel=_u32, error=_u32, cycle=_u64, until=_u64, skip=_u64, count=_u64,
-    address=_u64, last=_u64,
+    "Fault", master=_u32, channel=_u32, response=_u32, cycle=_u64, until=_u64, skip=_u64,
+    count=_u64, address=_u64, last=_u64,
 )  # fmt: skip
 _Settings = _structure(
     "Settings", read_latency=_u32, write_latency=_u32, outstanding=_u32, write_order=_u32,
@@ -61,7 +61,7 @@ def _faults(faults, masters):
             _Fault(
                 master=masters.index(fault.master),
                 channel=CHANNELS.index(fault.channel),
-                error=fault.kind == "error",
+                response=RESPONSES[fault.response] if fault.kind == "error" else 0,
                 cycle=fault.cycle,
                 until=endless if fault.until is None else fault.until,
                 skip=fault.skip,
@@ -81,6 +81,7 @@ def _load(path):
         ("end_trace", None, handle),
         ("buffers", None, handle, _u32, ctypes.POINTER(_Buffer), _u32),
         ("write", None, handle, ctypes.POINTER(_u32), ctypes.POINTER(_u32), _u32),
+        ("reset", None, handle, _u32),
         ("start", None, handle),
         ("run", ctypes.c_int, handle, _u64, _u64),
         ("cycles", _u64, handle),
@@ -196,6 +197,25 @@ class VerilatedKernel:
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return self.outcome
+
+    def advance(self, clocks):
+        """Simulates ``clocks`` clocks, or fewer if the launch ends before. Returns the
+        ``Outcome``."""
+        if self.outcome is Outcome.RUNNING:
+            run = self._library.card_run
+            self.outcome = Outcome(run(self._card, clocks, self.memory.max_idle))
+        return self.outcome
+
+    def reset(self, clocks=16):
+        """Holds ``ap_rst_n`` low for ``clocks`` clocks, and drops what the memory owes the masters.
+
+        A launch under way is lost, and the kernel is as after loading. Memory keeps its bytes.
+        Clocks in reset are not counted.
+        """
+        self._library.card_reset(self._card, clocks)
+        self._registers = {}
+        self.outcome = Outcome.DONE
+        self._check()
 
     @property
     def cycles(self):

@@ -54,6 +54,18 @@ def test_exactly_the_wanted_answers_fail(library, channel, gap, stall):
 
 
 @pytest.mark.parametrize("channel", ["R", "B"])
+def test_both_errors_of_axi(library, channel):
+    """Where both are wished for, it is DECERR, whichever stands first."""
+    faults = [
+        fault(channel, skip=2, count=3, response="DECERR"),
+        fault(channel, skip=1, count=2),
+        fault(channel, skip=4, count=2, response="SLVERR"),
+    ]
+    responses, _ = answers(library, channel, faults)
+    assert responses.tolist()[:8] == [0, 2, 3, 3, 3, 2, 0, 0] and not responses[8:].any()
+
+
+@pytest.mark.parametrize("channel", ["R", "B"])
 def test_errors_begin_and_end_on_their_clocks(library, channel):
     """Answers are counted from ``cycle`` on, and before ``until``."""
     _, cycles = answers(library, channel, [])

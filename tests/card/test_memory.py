@@ -43,6 +43,7 @@ def test_pause_is_below_its_period():
     [
         ("channel must be one of AW, W, B, AR, R, not 'X'", dict(channel="X")),
         ("kind must be one of stuck, error, not 'slow'", dict(kind="slow")),
+        ("response must be one of SLVERR, DECERR, not 'OKAY'", dict(kind="error", response="OKAY")),
         ("channel must be B or R for an error, not 'AR'", dict(channel="AR", kind="error")),
         (f"cycle must be an integer in 0..{2**63}, not -1", dict(cycle=-1)),
         (f"until must be an integer in 8..{2**64 - 1}, after cycle, not 7", dict(cycle=7, until=7)),
@@ -52,6 +53,7 @@ def test_pause_is_below_its_period():
         (f"size must be an integer in 1..{2**63}, not 0", dict(kind="error", size=0)),
         ("skip must be 0 for a stuck channel, not 3", dict(skip=3)),
         ("count must be None for a stuck channel, not 1", dict(count=1)),
+        ("response must be SLVERR for a stuck channel, not 'DECERR'", dict(response="DECERR")),
         ("address must be 0 for a stuck channel, not 64", dict(address=64)),
         ("size must be None for a stuck channel, not 64", dict(size=64)),
     ],

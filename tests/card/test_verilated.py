@@ -7,6 +7,7 @@ from card.copy_kernel import BREACHES, CopyConfig, breach, generate
 from card.copy_session import COMPLETED, ERROR, NORESPONSE, Session
 
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
+from sim.card.verilated import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,53 @@ def test_launch_goes_on_after_a_stuck_channel(path, channel):
     assert free + 450 < session.run.cycles <= free + 600
     assert (session.bytes("results") == session.data).all()
     assert session.launch(size) == COMPLETED and session.run.cycles == free
+
+
+def reset_after(session, clocks):
+    """A launch of 4096 bytes that a reset ends; the kernel, without the host around it."""
+    session.start(4096)
+    engine = session.device._kernel
+    assert engine.advance(clocks) is Outcome.RUNNING
+    engine.reset()
+    return engine
+
+
+@pytest.mark.parametrize("clocks", [1, 60, 150, 300])
+def test_a_launch_after_a_reset_is_as_the_first(path, clocks):
+    """In as many clocks, with the same bytes, whatever memory owed: the arguments are written
+    again, and beats that were asked for before are not there."""
+    session = Session(path)
+    first = cycles(path, 4096)
+    reset_after(session, clocks)
+    assert session.launch(4096) == COMPLETED and session.run.cycles == first
+    assert (session.bytes("results") == session.data).all()
+
+
+def test_memory_keeps_its_bytes_in_a_reset(path):
+    session = Session(path)
+    engine = reset_after(session, 300)
+    before = session.bytes("results").copy()
+    assert not (before == session.data).all() and (before[:64] == session.data[:64]).all()
+    assert engine.outcome is Outcome.DONE and not any(
+        state.pending for state in engine.channels().values()
+    )
+    assert (session.bytes("results") == before).all()
+
+
+def test_an_advance_ends_with_the_launch(path):
+    session, first = Session(path), cycles(path, 64)
+    session.start(64)
+    engine = session.device._kernel
+    assert engine.advance(first - 1) is Outcome.RUNNING
+    assert engine.advance(100) is Outcome.DONE and engine.cycles == first
+    assert engine.advance(100) is Outcome.DONE and engine.cycles == first
+
+
+def test_a_broken_rule_outlasts_a_reset(path):
+    session = Session(path)
+    assert session.launch(4096 + breach("id")) == ERROR
+    session.device._kernel.reset()
+    assert session.device._kernel.outcome is Outcome.VIOLATION
 
 
 @pytest.mark.parametrize("wait, state", [(200, COMPLETED), (201, NORESPONSE)])

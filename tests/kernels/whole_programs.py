@@ -12,24 +12,27 @@ from fixar import kernels as fixar
 from gae import gae_programs as gae
 from learner.core_programs import TrainingPrograms
 from learner.test_kernel import CASES, config_of
-from programs import Rig
+from programs import Rig, status_of
 from replay import programs as replay
 from replay.kernels import NARROW, opened
 
+from hw.designs import DESIGNS
 from hw.fixar.commands import FIXAR_STATUS
 from hw.learner.records import REPORT
 
-__all__ = ["EACH", "PROGRAMS", "same"]
+__all__ = ["EACH", "PROGRAMS", "QUICK", "Session", "assert_left", "same"]
 
 
 @dataclass(frozen=True)
 class WholeProgram:
     """``rig(kernel)`` has the buffers; ``launches()`` gives pairs of a Launch and of the places of
-    its REPORTs, whose clocks no twin knows."""
+    its REPORTs, whose clocks no twin knows; ``since_reset`` names the fields of the design's status
+    that no command clears."""
 
     config: object
     rig: Callable
     launches: Callable
+    since_reset: tuple = ()
 
 
 def _replay():
@@ -89,39 +92,82 @@ _DQN, _DDPG = (
 )
 PROGRAMS = {
     "replay": WholeProgram(NARROW, _rig, _replay),
-    "dqn": WholeProgram(_DQN, _rig, partial(_learner, _DQN)),
-    "ddpg": WholeProgram(_DDPG, _rig, partial(_learner, _DDPG)),
+    "dqn": WholeProgram(_DQN, _rig, partial(_learner, _DQN), ("iterations",)),
+    "ddpg": WholeProgram(_DDPG, _rig, partial(_learner, _DDPG), ("iterations",)),
     "gae": WholeProgram(gae.NARROW, gae.Rig, _gae),
-    "a3c": WholeProgram(SMALL_A3C, partial(a3c.Rig, config=SMALL_A3C), _a3c),
+    "a3c": WholeProgram(SMALL_A3C, partial(a3c.Rig, config=SMALL_A3C), _a3c, ("rounds", "tasks")),
     "fixar": WholeProgram(
         fixar.SMALL,
         lambda kernel: Rig(kernel, {"storage": 1 << 14}, FIXAR_STATUS, replay.CLOCKS),
         _fixar,
+        ("iterations", "activation_ranges", "error_ranges"),
     ),
 }
+#: Those of which a quick test runs many programs.
+QUICK = ("replay", "gae", "dqn")
 #: Their names; ``ddpg``'s kernel takes half a minute to compile, for parts that ``dqn`` has too.
 EACH = [pytest.param(n, marks=pytest.mark.long) if n == "ddpg" else n for n in PROGRAMS]
 
 
+class Session:
+    """A kernel of a design on a card, with the buffers and the launches of its whole program.
+
+    Parameters
+    ----------
+    design : str
+    kernel : host.card.Kernel
+    """
+
+    def __init__(self, design, kernel):
+        self.program, self.engine = PROGRAMS[design], kernel.card.device._kernel
+        self.rig, self.launches = self.program.rig(kernel), self.program.launches()
+        self.status = DESIGNS[design].core.STATUS
+        own = self.rig.buffers.keys() - self.rig.SIZES.keys()
+        self._first = {name: self.rig.buffers[name].view.copy() for name in own}
+
+    def restore(self):
+        """Puts into the design's own buffers what they held at first."""
+        for name, data in self._first.items():
+            self.rig.buffers[name].write(data)
+
+    def run(self, number):
+        """What launch ``number`` leaves: all that it may write, and the shell's record; clocks of
+        REPORTs are 0."""
+        launch, reports = self.launches[number]
+        left = self.rig.run(launch)
+        for place in reports:
+            at = place + REPORT.offsets["cycles"]
+            left["results"][at : at + 16] = 0
+        return left
+
+    def run_all(self):
+        return [self.run(number) for number in range(len(self.launches))]
+
+    def without_counts(self, number, left):
+        """``left`` of launch ``number``, all that is counted since reset at 0."""
+        _, own = status_of(left["status"], self.status)
+        for name in self.program.since_reset:
+            own[name] = 0
+        for place in self.launches[number][1]:
+            report = left["results"][place : place + REPORT.size].view(REPORT.dtype)
+            report["saturations"] = 0
+        return left
+
+
+def assert_left(left, expected, label):
+    """Every byte that a launch has left."""
+    for name, data in expected.items():
+        different = np.flatnonzero(left[name] != data)
+        assert not len(different), f"{label}: {name} from byte {different[0]:#x} on"
+
+
 def left_by(design, card, memory):
-    """What each launch of the design's program leaves on ``card``, all that it may write, and the
-    shell's record; clocks of REPORTs are 0."""
-    program, outputs = PROGRAMS[design], []
-    with opened(card, program.config, memory=memory) as kernel:
-        rig = program.rig(kernel)
-        for launch, reports in program.launches():
-            left = rig.run(launch)
-            for place in reports:
-                at = place + REPORT.offsets["cycles"]
-                left["results"][at : at + 16] = 0
-            outputs.append(left)
-    return outputs
+    with opened(card, PROGRAMS[design].config, memory=memory) as kernel:
+        return Session(design, kernel).run_all()
 
 
 def same(design, memory):
     """The program ends on card ``sim`` with ``memory``, and leaves what the twin leaves."""
     got, expected = (left_by(design, card, memory) for card in ("sim", "model"))
     for number, (left, right) in enumerate(zip(got, expected, strict=True)):
-        for name, data in right.items():
-            different = np.flatnonzero(left[name] != data)
-            assert not len(different), f"launch {number}: {name} from byte {different[0]:#x} on"
+        assert_left(left, right, f"launch {number}")
