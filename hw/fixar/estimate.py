@@ -80,7 +80,7 @@ def parts(config):
             cores,
             Transpose.estimate(CELL_WIDTH, side),
             _each((side, _CORE_LANE), (1, _CORE), (side * (learner.port_words - 1), _CORE_WORD)),
-            Estimate(dsp=TanhTail.DSP + TanhSlope.DSP),
+            Estimate(dsp=TanhTail.DSP + TanhSlope.DSP, bram36=TanhTail.BLOCKS),
         ),
         "parameters": together([parameters, _each((width, _IMAGE_BIT)), Estimate(lut=joint)]),
         "shared": replace(
