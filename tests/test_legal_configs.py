@@ -1,4 +1,5 @@
-"""Every config that is allowed becomes Verilog, without a warning: hw_arrays 1.
+"""Every config that is allowed becomes Verilog, without a warning, and compares nothing with a
+limit that a type keeps: hw_arrays 1.
 
 A whole kernel takes seconds to be written out, nearly all of them Amaranth's netlist. Elaboration,
 where a config that nobody thought of fails, is a fifth of that: the quick test elaborates 20
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 import pytest
 from amaranth.hdl import Fragment
 from config_limits import full_config
+from decided import decided_comparisons
 from legal_configs import VALUES, legal_config
 
 from hw.designs import DESIGNS
@@ -48,7 +50,9 @@ def named(name, config):
     design = DESIGNS[name]
     try:
         assert design.describe(config).config == config.to_dict()
-        yield design.kernel(config)
+        with decided_comparisons() as decided:
+            yield design.kernel(config)
+        assert not decided, "hw.comparison makes these: " + ", ".join(sorted({*decided}))
     except Exception as error:
         raise AssertionError(f"{name} {config.to_json()}: {error!r}") from error
 

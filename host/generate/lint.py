@@ -19,18 +19,12 @@ _EXTENDING = (
 WAIVERS = (
     ("DECLFILENAME", "*", "a design is one file; its modules cannot all be the file's name"),
     ("PROCASSINIT", "*", "registers have their reset value as initial value too, as FPGAs load it"),
-    (
-        "INITIALDLY",
-        "Non-blocking assignment '<=' in initial*",
-        "starts every `always @*` once all of them wait; a tool may take it for `=`",
-    ),
     ("UNUSEDSIGNAL", "*", "Amaranth names every field of a structure, for waveforms, used or not"),
     ("CASEINCOMPLETE", "*", "before every case Amaranth assigns the values of no match"),
     ("VARHIDDEN", "*", "an instance and a wire or memory inside it may have the same name"),
     ("UNUSEDPARAM", "*'RAM_STYLE'", "read by synthesis, as the attribute ram_style"),
     ("SYMRSVDWORD", "*'interrupt'", "Vitis prescribes the name of this port"),
     ("ASCRANGE", "*bit range: [-1:0]", "a field of zero bits, which nothing reads"),
-    ("UNSIGNED", "Comparison is constant*", "a range whose first element may be 0"),
     ("WIDTHTRUNC", "Logical operator LOGNOT expects 1 bit*", "`!x` is yosys for x == 0"),
     (
         "WIDTHTRUNC",

@@ -13,6 +13,7 @@ from hw.arith.float32.format import BIAS, FIELDS
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import Float32Config
 from hw.arith.to_float import ToFloat, ToFloatConfig
+from hw.comparison import below
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.noise import NOISE_FORMAT, Noise
 from hw.learner.network.outputs import pack_numbers
@@ -119,7 +120,7 @@ class Actions(wiring.Component):
         step, inside, ends, last = Signal(), Signal(), Signal(), Signal()
         lanes = (config.side - 1).bit_length()
         m.d.comb += [
-            inside.eq(place < config.action),
+            inside.eq(below(place, config.action)),
             ends.eq(place == self.numbers - 1),
             last.eq(ends & (left == 1)),
             self.read.core.eq(core),

@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.comparison import above
 from hw.estimate import Estimate, together
 from hw.replay.commands import MAX_COUNT, Given, Opcode
 from hw.replay.priority import PriorityConfig, PriorityUnit
@@ -133,7 +134,7 @@ class ItemReader(wiring.Component):
         m.d.comb += [
             beside.i.p.item.eq(arrived.o.p.data),
             beside.i.p.absent.eq(item.index >= self.fill),
-            beside.i.p.large.eq(item.value > config.priority_limit),
+            beside.i.p.large.eq(above(item.value, config.priority_limit)),
             beside.i.p.beyond.eq(arrived.o.p.data[len(self.request.p.value) :].any()),
             priority.i.p.td.eq(item.value),
             beside.i.valid.eq(arrived.o.valid & priority.i.ready),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from amaranth.lib import data
 
+from hw.comparison import beyond
 from hw.errors import UsageError
 from hw.shell.errors import ShellError
 from hw.shell.layout import Field, Layout
@@ -187,17 +188,16 @@ class Command(Layout):
         """Yields ``(condition, error, detail)`` for each limit of the command's fields.
 
         ``condition`` is whether the field in ``c`` is below its lower or above its upper limit. The
-        detail of an error FIELD is the field's byte in the command, that of another error 0.
+        detail of an error FIELD is the field's byte in the command, that of another error 0. A
+        limit has no condition if the type of the field in ``c`` keeps it.
         """
         for field, low, high in self.checked(config):
             value = getattr(c, field.name)
             why = (ShellError.FIELD, self.offsets[field.name])
             if field.error is not None:
                 why = (field.error, 0)
-            if low is not None and (low > 0 or field.kind[0] == "i"):
-                yield value < low, *why
-            if high is not None:
-                yield value > high, *why
+            for wrong in beyond(value, low, high):
+                yield wrong, *why
 
     def broken(self, c, s):
         """Yields ``(condition, error, detail)`` for each rule: whether ``c`` and ``s`` break it,

@@ -3,6 +3,8 @@
 It takes three clocks a task, and two for each agent of a task.
 """
 
+from functools import reduce
+from operator import or_
 from types import SimpleNamespace
 
 from amaranth import *
@@ -10,6 +12,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hw.comparison import above, at_least, below, beyond
 from hw.fa3c.layouts import listed_task
 from hw.fa3c.records import AGENTS, CONSTANTS, TASK, Error, Task
 from hw.shell.program import misaligned
@@ -115,7 +118,7 @@ class Rules(wiring.Component):
             with m.State("AGENT"):
                 m.d.sync += index.eq(index + 1)
                 m.next = "ROLLOUT"
-                known = self.agent < self.config.agents
+                known = below(self.agent, self.config.agents)
                 with m.If(~known | so_far.taken.bit_select(self.agent, 1)):
                     m.d.sync += broken.agent.eq(1)
                 with m.Elif(known):
@@ -157,15 +160,14 @@ class Rules(wiring.Component):
         constants = Cat(getattr(task, name) for name in CONSTANTS).any()
         behind = task.as_value()[8 * TASK.used :].any()
         spare = Cat(agents.word_select(k, 8).any() & (task.count <= k) for k in range(AGENTS)).any()
-        infer = (task.count == 0) | (task.count > config.batch) | (task.step > config.steps)
-        train = (task.count == 0) | (task.count > config.steps) | task.step.any()
+        infer = (task.count == 0) | above(task.count, config.batch) | above(task.step, config.steps)
+        train = (task.count == 0) | above(task.count, config.steps) | task.step.any()
         train |= task.results.any() | agents[8:].any()
         for name, (low, high) in CONSTANTS.items():
-            number = getattr(task, name)
-            train |= (number < low) | (number > high)
+            train |= reduce(or_, beyond(getattr(task, name), low, high), C(0))
         fields = (task.unit, task.step, task.count, agents, task.operands, task.results)
         return (
-            (task.kind > max(kind.value for kind in Task))
+            above(task.kind, max(kind.value for kind in Task))
             | behind
             | (kinds.infer & (infer | spare | constants))
             | (kinds.train & train)
@@ -188,7 +190,7 @@ class Rules(wiring.Component):
             bits.bit_select(number, 1) for bits in (so_far.made, so_far.used, self.synced)
         )
         return (
-            (task.snapshot >= snapshots)
+            at_least(task.snapshot, snapshots)
             | (kinds.infer & ~(synced | made))
             | (kinds.train & (~synced | made))
             | (kinds.sync & (made | used))

@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.comparison import below
 from hw.fixar.layouts import Layouts, stream_words
 from hw.fixar.plan import Kind, Version
 
@@ -67,7 +68,7 @@ class Reader(wiring.Component):
             fetch.address.eq(base + ahead + word),
             fetch.action_address.eq(action + ahead + word),
             fetch.merged.eq(p.frame & (tile < layouts.regions.action_words)),
-            fetch.whole.eq(tile < self.config.action // side),
+            fetch.whole.eq(below(tile, self.config.action // side)),
             fetch.blank.eq(gradient & (ahead + word >= words)),
         ]
         again = [base.eq(p.source), action.eq(first_action), tile.eq(0)]

@@ -11,6 +11,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.comparison import above
 from hw.estimate import Estimate
 from hw.gae.commands import COMMANDS, MOST_CODE_BITS, Opcode
 from hw.gae.intake.beat_counter import BeatCounter, Plane, of_beat
@@ -172,7 +173,7 @@ class Intake(wiring.Component):
         # Bit k of the largest code: every width with a bit k beside the sign has it.
         bits, width = push.code_bits[: MOST_CODE_BITS.bit_length()], self.config.gae.code_width
         m.d.sync += standardize.limit.eq(
-            Cat((bits == 0) | (bits > k + 1) for k in range(width - 1))
+            Cat((bits == 0) | above(bits, k + 1) for k in range(width - 1))
         )
         command = data.View(COMMANDS[Opcode.STATISTICS].shape, self.command)
         with m.If(is_statistics):

@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.comparison import below
 from hw.gae.intake.beat_counter import of_beat
 from hw.gae.records import Kind
 
@@ -83,7 +84,7 @@ class SlotRules(wiring.Component):
             bad = element[2:].any() | misplaced
             # Padding has zeros before it, so that it is never unfinished.
             m.d.comb += [
-                self.bad[k].eq(bad & (position < -(-(rows - k) // size))),
+                self.bad[k].eq(bad & below(position, -(-(rows - k) // size))),
                 self.unfinished[k].eq(self.ordered & (element == Kind.NONE) & follows_step),
             ]
         return m

@@ -10,6 +10,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.comparison import at_least, below
 from hw.errors import UsageError
 from hw.learner.block.ports import word_layout
 from hw.learner.block.word_reader import WordReader, behind
@@ -264,9 +265,9 @@ class ActivationBuffer(wiring.Component):
             # The words in which this place is filled are the first ones, of own and of joined.
             before = sum(count > first + n for count in filled[:own])
             behind_own = own + sum(count > first + n for count in filled[own:])
-            inside = (index < before) | ((index >= own) & (index < behind_own))
+            inside = below(index, before) | (at_least(index, own) & below(index, behind_own))
             if before == own:
-                inside = Const(1) if behind_own == words else index < behind_own
+                inside = Const(1) if behind_own == words else below(index, behind_own)
             for lane in range(self.config.lanes):
                 m.d.comb += word[lane][first + n].eq(Mux(inside, numbers[lane][n], 0))
 

@@ -7,6 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.comparison import below
 from hw.estimate import Estimate, selector, together
 from hw.learner.block.ports import word_layout
 from hw.learner.records import WORDS
@@ -154,7 +155,7 @@ class Outputs(wiring.Component):
         with m.If(advance):
             m.d.sync += [
                 s1_valid.eq(step),
-                s1_inside.eq(place < shape.outputs),
+                s1_inside.eq(below(place, shape.outputs)),
                 s1_lane.eq(lane),
                 s1_place.eq(place),
                 s1_last.eq(ends & (left == 1)),

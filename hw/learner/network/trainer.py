@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
+from hw.comparison import at_least, below
 from hw.learner.algorithms.algorithm import in_order
 from hw.learner.contract import LearnerSignature, count_saturations
 from hw.learner.network.layer import Layer
@@ -204,7 +205,7 @@ class Trainer(wiring.Component):
             before.room.eq(layer.chain_room),
             # Other words are of experiences, or padding.
             before.delta.valid.eq(
-                layer.dx.valid & (layer.dx.index >= first) & (layer.dx.index < last)
+                layer.dx.valid & at_least(layer.dx.index, first) & below(layer.dx.index, last)
             ),
             before.delta_begun.eq(layer.dx_begun),
             layer.dx_room.eq(before.delta_room),

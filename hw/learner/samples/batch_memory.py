@@ -9,6 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.reciprocal import Float32Reciprocal
+from hw.comparison import at_least
 from hw.estimate import Estimate, products, selector, times, together
 from hw.learner.records import observation_granules, record_granules
 from hw.learner.samples.wrong_words import has_wrong_word
@@ -181,7 +182,7 @@ class BatchMemory(wiring.Component):
         """The position ``step`` further, among ``size`` positions that begin at ``first``; and
         whether it has wrapped."""
         step %= size
-        wraps = position >= first + size - step
+        wraps = at_least(position, first + size - step)
         m.d.sync += position.eq(Mux(wraps, position - (size - step), position + step))
         return wraps
 

@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.multiply import Multiply
 from hw.arith.sfc64 import STATE_LAYOUT
+from hw.comparison import at_least
 from hw.estimate import together
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.tree.draw import Draw
@@ -143,7 +144,7 @@ class ReplayManager(wiring.Component):
         m.d.comb += [
             wrong_index.eq(
                 ((request.operation == Operation.GET) | (request.operation == Operation.SET))
-                & (request.index >= config.capacity)
+                & at_least(request.index, config.capacity)
             ),
             is_set.eq(accept & (request.operation == Operation.SET) & ~wrong_index),
             table.set.eq(is_set),
