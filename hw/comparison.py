@@ -34,8 +34,18 @@ def at_least(value, limit):
 
 
 def beyond(value, low, high):
-    """The list of ``value < low`` and ``value > high``, each only if the limit is not None and the
-    type of ``value`` does not keep it."""
+    """The conditions ``value < low`` and ``value > high``, each only if its limit is given and the
+    type of ``value`` does not keep it.
+
+    Parameters
+    ----------
+    value : Value or number
+    low, high : int or None
+
+    Returns
+    -------
+    conditions : list of Value, or of bool for a number
+    """
     conditions = []
     if low is not None:
         conditions.append(below(value, low))

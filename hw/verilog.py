@@ -89,8 +89,8 @@ def no_collection():
 
 
 class _Platform:
-    """How synchronizers are made: their registers have ``ASYNC_REG``, so that a vendor's tools keep
-    them close together and make no shift register of them."""
+    """How synchronizers are made: their registers have ``ASYNC_REG``, so that a vendor's tools place
+    them close together, and never as a shift register."""
 
     def get_ff_sync(self, synchronizer):
         return _marked(FFSynchronizer.elaborate(synchronizer, None))

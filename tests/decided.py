@@ -21,7 +21,8 @@ def decided_comparisons():
     """Yields the list of what hw compares inside by ``<``, ``<=``, ``>`` or ``>=`` with a constant
     although the result is the same for every value of the type, each as ``file:line: x > 255``.
 
-    Values of no bits do not count: an index among one is compared like any.
+    Values of no bits do not count: an index among one is compared like any. Comparisons of tests
+    do not count either.
     """
     found, init = [], Operator.__init__
 
