@@ -4,7 +4,7 @@ FIXAR V: the batch lies in the cores' cells; every tile of weights goes to all c
 """
 
 from functools import reduce
-from operator import add, and_
+from operator import add
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -129,6 +129,11 @@ class FixarLearner(wiring.Component):
                 core.clear.eq(sequencer.intake),
             ]
         connect(m, walk.request, parameters.tiles)
+        # All cores get the same fetches and steps, so the first core's ``fetch_room`` and
+        # ``word_valid`` are all cores'. The register adds one fetch to the ``Feed.SLACK`` that may
+        # follow, and keeps the cores out of each other's paths.
+        room = Signal()
+        m.d.sync += room.eq(self.cores[0].fetch_room)
         m.d.comb += [
             *(getattr(table, name).eq(getattr(self, name)) for name in self._given[:3]),
             *(
@@ -148,8 +153,8 @@ class FixarLearner(wiring.Component):
             walk.start.eq(sequencer.start),
             walk.pass_.eq(table.pass_),
             walk.weights.eq(table.weights),
-            walk.room.eq(reduce(and_, (core.fetch_room for core in self.cores))),
-            walk.word.eq(reduce(and_, (core.word_valid for core in self.cores))),
+            walk.room.eq(room),
+            walk.word.eq(self.cores[0].word_valid),
             walk.row_i.valid.eq(parameters.rows.valid),
             walk.row_i.p.band.eq(parameters.rows.p.band),
             walk.row_i.p.words.eq(parameters.rows.p.words),
