@@ -66,10 +66,7 @@ class FirstError(wiring.Component):
         s1_first = Signal(32, reset_less=True)
         s2_detail = Signal(32, reset_less=True)
         settled = Signal()  # a later slot has begun since
-        place = Signal(range(self.elements))
-        for k in reversed(range(self.elements)):
-            with m.If(s1_wrong[k]):
-                m.d.comb += place.eq(k)
+        any_wrong, place = _lowest(s1_wrong)
         m.d.sync += [
             s1_step.eq(self.step),
             s1_new.eq(self.new_slot),
@@ -78,7 +75,7 @@ class FirstError(wiring.Component):
             s1_first.eq(self.base + self.row),
             s2_step.eq(s1_step),
             s2_new.eq(s1_new),
-            s2_any.eq(s1_step & s1_wrong.any()),
+            s2_any.eq(s1_step & any_wrong),
             s2_code.eq(s1_code),
             s2_detail.eq(s1_first + place),
         ]
@@ -91,3 +88,13 @@ class FirstError(wiring.Component):
         with m.If(self.clear):
             m.d.sync += [self.error.eq(0), self.detail.eq(0), settled.eq(0)]
         return m
+
+
+def _lowest(bits):
+    """``(any, index)``: whether a bit of ``bits`` is 1, and the index of the lowest. A tree: the
+    depth of a chain of ``If`` grows with its length."""
+    if len(bits) == 1:
+        return bits[0], C(0, 0)
+    half = 1 << (len(bits) - 1).bit_length() - 1
+    (lower, own), (upper, other) = _lowest(bits[:half]), _lowest(bits[half:])
+    return lower | upper, Cat(Mux(lower, own, other), ~lower)
