@@ -8,10 +8,15 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-__all__ = ["Alike"]
+__all__ = ["Alike", "module_texts"]
 
 _MODULE = re.compile(r"^module (\\\S+|\w+).*?^endmodule\n", re.M | re.S)
 _PATH = re.compile(r"\\\S+")
+
+
+def module_texts(verilog):
+    """``{name: text}`` of the modules of ``verilog``; escaped names have their backslash."""
+    return {found[1]: found[0] for found in _MODULE.finditer(verilog)}
 
 
 class Alike:
@@ -32,7 +37,7 @@ class Alike:
     """
 
     def __init__(self, verilog):
-        texts = {found[1]: found[0] for found in _MODULE.finditer(verilog)}
+        texts = module_texts(verilog)
         stands = {name: name for name in texts if name.startswith("\\")}
         # The head has the name, and the ports in any order; they are declared after it.
         bodies = {name: text.partition(";\n")[2] for name, text in texts.items()}
@@ -58,6 +63,10 @@ class Alike:
     @staticmethod
     def _renamed(text, names):
         return _PATH.sub(lambda word: names.get(word[0], word[0]), text)
+
+    def standing_for(self, name):
+        """The name of the module that stands for the module ``name``: its own, if none is alike."""
+        return self._stands.get(name, name)
 
     def restored(self, found):
         """``{name: boards.area.Module}`` of all modules of the whole design.

@@ -35,12 +35,18 @@ def fmax(verilog, top, *, work):
 def logic_depth(verilog, top, *, work):
     """The number of lookup tables of six inputs on the longest path between registers of ``top``.
 
-    Carry chains and DSP blocks are mapped to lookup tables too, so that every path counts in full.
+    Carry chains and DSP blocks are mapped to lookup tables too, so that every path counts in full;
+    ``boards.depth`` counts as UltraScale+ has them. Paths end at the memories of ``hw.stream.ram``.
+    Initial values are left out: yosys finds them in conflict where bits of a counter are constant.
     ``verilog`` is the text of the design, ``work`` a folder for files. SynthesisError if yosys
     fails.
     """
     folder = _written(verilog, top, work)
-    script = f"read_verilog {top}.v; synth -flatten -lut 6 -top {top}; tee -o depth.txt ltp -noff"
+    script = (
+        f"read_verilog {top}.v; hierarchy -top {top}; blackbox =$paramod*rlfabric_ram*; proc; "
+        f"flatten; setattr -unset init w:*; synth -flatten -lut 6 -top {top}; "
+        "tee -o depth.txt ltp -noff"
+    )
     yosys(top, script, folder)
     return int(re.search(r"length=(\d+)", (folder / "depth.txt").read_text())[1])
 

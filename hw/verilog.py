@@ -9,11 +9,13 @@ from importlib.resources import files
 from amaranth import *
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
+from amaranth.hdl import Fragment
+from amaranth.lib import wiring
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
-from hw.shared import SHARED
+from hw.shared import SHARED, SharedModule
 
-__all__ = ["no_collection", "to_verilog"]
+__all__ = ["components", "no_collection", "to_verilog"]
 
 #: Modules that an ``Instance`` names, and the files of ``hw.stream`` that hold them.
 _MODULES = {"rlfabric_ram": "ram.v", "rlfabric_ram_dual": "ram_dual.v"}
@@ -72,6 +74,26 @@ def to_verilog(component, *, name):
     return whole
 
 
+def components(component, *, name):
+    """``{module: class}`` of ``component`` and all components inside. Module names are as in
+    ``to_verilog``, without the numbers that Amaranth appends to some."""
+    found = {}
+
+    def walk(fragment, path):
+        for origin in fragment.origins or ():
+            if isinstance(origin, SharedModule):
+                if origin.name not in found:
+                    walk(Fragment.get(SHARED[origin.name], None), (origin.name,))
+                return
+            if isinstance(origin, wiring.Component) and type(origin).__module__.startswith("hw."):
+                found[".".join(path)] = type(origin)
+        for number, (part, own, _) in enumerate(fragment.subfragments):
+            walk(part, (*path, own or f"U${number}"))
+
+    walk(Fragment.get(component, None), (name,))
+    return found
+
+
 @contextmanager
 def no_collection():
     """A context manager: Python's garbage collector is off inside, and afterwards as before.
@@ -89,8 +111,8 @@ def no_collection():
 
 
 class _Platform:
-    """How synchronizers are made: their registers have ``ASYNC_REG``, so that a vendor's tools place
-    them close together, and never as a shift register."""
+    """How synchronizers are made: their registers have ``ASYNC_REG``, so that a vendor's tools
+    place them close together, and never as a shift register."""
 
     def get_ff_sync(self, synchronizer):
         return _marked(FFSynchronizer.elaborate(synchronizer, None))

@@ -15,6 +15,9 @@ from boards.report import report
 from host.generate import configure
 from hw.designs import DESIGNS
 from hw.errors import MissingTool
+from hw.fixar.config import FixarConfig
+from hw.fixar.walk.reader import Reader
+from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
 #: Bit 0 of ``o`` and the wire ``o[0]``, which is what Amaranth calls the first element of an array
@@ -80,6 +83,13 @@ def test_what_nextpnr_said_last_is_shown(tmp_path, monkeypatch):
         with pytest.raises(SynthesisError, match="^nextpnr_ecp5 must accept top, not") as error:
             nextpnr_ecp5("top", [], tmp_path)
         assert str(error.value).strip().splitlines()[-1] == last
+
+
+def test_depth_of_a_counter_with_constant_bits(tmp_path):
+    """FIXAR's reader of tiles of 4 counts in fours: yosys finds initial values in conflict."""
+    config = FixarConfig(observation=3, action=2, hidden=(8,), batch=16, side=4)
+    verilog = to_verilog(Reader(config), name="reader")
+    assert timing.logic_depth(verilog, "reader", work=tmp_path) in range(1, 9)
 
 
 @pytest.mark.long
