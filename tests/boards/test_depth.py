@@ -120,6 +120,16 @@ def netlist(cells, **ports):
     }
 
 
+def test_a_chain_has_a_lookup_table_at_its_entry():
+    """Also where no logic is before it: the chain's operands pass the lookup tables of its slice."""
+    pins = {"S": [2, 3, 4, 5], "DI": ["0"] * 4, "CI": ["0"], "CYINIT": ["0"]}
+    chain = netlist(
+        [("CARRY4", {**pins, "O": [6, 7, 8, 9], "CO": [10, 11, 12, 13]})],
+        i=("input", pins["S"]), o=("output", [6, 7, 8, 9]),
+    )  # fmt: skip
+    assert longest({"chain": Logic(chain)})["chain"].levels == 1 + 4 / 32
+
+
 def test_a_loop_through_parts_is_named():
     buffer = netlist([("$lut", {"A": [2], "Y": [3]})], i=("input", [2]), o=("output", [3]))
     pair = [("buffer", {"i": [2], "o": [3]}), ("buffer", {"i": [3], "o": [2]})]
