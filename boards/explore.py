@@ -20,7 +20,8 @@ from hw.errors import UsageError
 from hw.estimate import RESOURCES, exceeded
 from hw.suggest import listed
 
-__all__ = ["Exploration", "Point", "explore", "front", "lacking"]
+__all__ = ["Decision", "Exploration", "Point", "better", "curves", "explore", "front", "lacking"]
+__all__ += ["worthwhile"]
 
 #: The choice is the smallest point whose clocks are at most so many times those of the fastest.
 ENOUGH = 1.01
@@ -52,6 +53,25 @@ class Point:
     def costs(self):
         """What a better point has less of."""
         return self.clocks, self.levels, self.latency, *self.resources.values()
+
+    @property
+    def size(self):
+        """What decides between points that are fast enough, the first first."""
+        return {"levels": self.levels, "share": self.share, "total": self.total}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """Why a point was chosen: the first cost where it is better than the fastest one.
+
+    cost : "levels", "share" or "total" of a Point; or "clocks", if the choice is the fastest.
+    own : this cost of the choice.
+    others : sorted tuple of this cost of the points that it put aside, all fast enough.
+    """
+
+    cost: str
+    own: float
+    others: tuple
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +107,20 @@ class Exploration:
         """The fastest point that needs too much of a known resource, if it is faster than all that
         fit; else None."""
         known = [p for p in self.points if p.share > 1 and None not in p.resources.values()]
-        found = min(known, key=lambda p: (p.clocks, p.share), default=None)
+        # Of equally fast ones, the one with least of all.
+        found = min(known, key=lambda p: (p.clocks, *p.size.values()), default=None)
         return found if found and found.clocks < self.fastest.clocks else None
+
+    @property
+    def decision(self):
+        """The Decision between the points whose clocks are within a hundredth of the fewest."""
+        left = _enough(self.points, self.fastest)
+        for cost, own in self.choice.size.items():
+            others = {point.size[cost] for point in left} - {own}
+            if self.fastest.size[cost] != own:
+                return Decision(cost=cost, own=own, others=tuple(sorted(others)))
+            left = [point for point in left if point.size[cost] == own]
+        return Decision(cost="clocks", own=self.choice.clocks, others=())
 
 
 def lacking(board, limits, need):
@@ -153,7 +185,6 @@ def explore(design, board, config, *, batch=None, regions=None, fixed=()):
         raise DoesNotFit(_nothing(board, regions, limits, points))
     own = {name: value_of(config, name) for name in fields}
     fastest = min(fitting, key=lambda point: (point.clocks, point.levels, point.total))
-    enough = [point for point in fitting if point.clocks <= ENOUGH * fastest.clocks]
     return Exploration(
         limits=limits,
         regions=regions,
@@ -163,9 +194,7 @@ def explore(design, board, config, *, batch=None, regions=None, fixed=()):
         fields=fields,
         front=front(fitting, space.numbers),
         fastest=fastest,
-        choice=min(
-            enough, key=lambda point: (point.levels, point.share, point.total, point.clocks)
-        ),
+        choice=min(_enough(fitting, fastest), key=lambda p: (*p.size.values(), p.clocks)),
         default=_point(design, board, config, own, batch, limits),
     )
 
@@ -187,6 +216,83 @@ def front(points, numbers=()):
                 best[count], count = costs, count + 1
                 found.append(point)
     return sorted(found, key=lambda point: point.costs)
+
+
+def worthwhile(points):
+    """The points whose clocks are bought for something: none of the others has at most a hundredth
+    more clocks, no other cost higher, and one that is lower. Points with other values of
+    ``Space.numbers`` compete."""
+    found = []
+    # If a point has no cost but clocks higher than another one, it comes first.
+    for point in sorted(points, key=lambda point: (point.costs[1:], point.clocks)):
+        if not any(
+            other.clocks <= ENOUGH * point.clocks
+            and all(a <= b for a, b in zip(other.costs[1:], point.costs[1:], strict=True))
+            for other in found
+        ):
+            found.append(point)
+    return sorted(found, key=lambda point: point.costs)
+
+
+def curves(points, space):
+    """``{value of space.curve: points}``, a curve of clocks over ``space.axis`` for each: of each
+    value of the axis the fastest point that fits. A point that is not faster than one with less of
+    the axis is left out, so that a curve only falls."""
+    found = {}
+    for point in sorted(points, key=lambda p: (p.values[space.axis], p.clocks, p.total)):
+        name = point.values[space.curve] if space.curve else None
+        curve = found.setdefault(name, [])
+        if point.share <= 1 and (not curve or point.clocks < curve[-1].clocks):
+            curve.append(point)
+    return {name: curve for name, curve in found.items() if curve}
+
+
+def better(design, board, config, *, fixed=()):
+    """``(own, point)``: the Points of ``config`` and of a better config that fits ``board``; None
+    if none was found whose clocks are fewer by more than a hundredth.
+
+    It changes one field at a time, as long as that helps: some hundred points, where ``explore``
+    has thousands. So it takes a second, not up to half a minute, and is right for any ``config``:
+    its clocks and resources are computed at each call. A stored table of choices would hold for
+    default configs only, and until a formula changes. The very best is found by ``explore`` only.
+    """
+    space = design.space
+    if space is None:
+        return None
+    batch = space.batch(config)
+    limits = board.usable.to_dict()
+    points = {}
+    fields = {name: tuple(v) for name, v in space.fields(config).items() if name not in fixed}
+
+    def point(values):
+        key = tuple(values.values())
+        if key not in points:
+            try:
+                made = with_values(config, values)
+            except UsageError:
+                points[key] = None
+            else:
+                points[key] = _point(design, board, made, values, batch, limits)
+        return points[key]
+
+    def best(start, rank):
+        changes = ({name: value} for name, values in fields.items() for value in values)
+        near = [found for each in changes if (found := point(start.values | each))]
+        first = min([start, *near], key=rank)
+        return start if rank(first) == rank(start) else best(first, rank)
+
+    own = point({name: value_of(config, name) for name in fields})
+    fast = best(own, lambda p: (p.share > 1, p.share if p.share > 1 else p.clocks, p.total))
+    if fast.share > 1:
+        return None
+    small = best(fast, lambda p: (not _enough([p], fast), *p.size.values(), p.clocks))
+    gains = own.share > 1 or not _enough([own], small)
+    return (own, small) if gains else None
+
+
+def _enough(points, fastest):
+    """All ``points`` that fit and take at most a hundredth more clocks than ``fastest``."""
+    return [p for p in points if p.share <= 1 and p.clocks <= ENOUGH * fastest.clocks]
 
 
 def _point(design, board, config, values, batch, limits):

@@ -47,8 +47,8 @@ def resolve(config, name, hint="", before=""):
 
 
 def unknown(name, names, hint="", before=""):
-    """The UsageError for ``name``, which is none of the dotted ``names`` of fields; the parameters
-    ``hint`` and ``before`` are those of ``resolve``."""
+    """The UsageError for ``name``, which is not among ``names``, dotted names of fields; for
+    ``hint`` and ``before`` see ``resolve``."""
     close = [before + each for each in _close(name, names)]
     every = ", ".join(before + each for each in names)
     known = f"did you mean {' or '.join(close)}?" if close else hint or f"there are {every}"

@@ -18,6 +18,7 @@ from sim.tools import BUILD_DIRECTORY
 
 __all__ = [
     "Candidate",
+    "Decision",
     "Explored",
     "Setting",
     "designs",
@@ -49,6 +50,15 @@ class Candidate(TypedDict):
     regions: Sequence[int] | None
 
 
+class Decision(TypedDict):
+    """Why a config was chosen: its ``cost`` (clocks, levels, share or total) is ``own``, and that
+    of the configs that it put aside is one of ``others``."""
+
+    cost: str
+    own: float
+    others: Sequence[float]
+
+
 class Explored(TypedDict):
     """What ``explore`` found, as ``explore.json`` has it. ``fields`` were tried, those in ``set``
     were given; ``refused`` counts by reason; ``faster`` does not fit; the rest is said there."""
@@ -65,6 +75,7 @@ class Explored(TypedDict):
     set: dict[str, Setting]
     points: int
     refused: dict[str, int]
+    decision: Decision
     choice: Candidate
     fastest: Candidate
     default: Candidate

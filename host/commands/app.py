@@ -103,7 +103,7 @@ def doctor(
     from host.commands.doctor import examine, render
 
     findings = examine()
-    console.print(render(findings))
+    console.print(render(findings, console.width))
     needed = [finding for finding in findings if finding.required or tests and finding.for_tests]
     missing = [finding for finding in needed if not finding.found]
     for finding in missing:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from boards.board import FLOWS
+from host.commands.tables import fitted
 from hw.errors import MissingTool
 from hw.extras import install
 from sim.tools import require, tool_environment
@@ -231,15 +232,15 @@ def examine():
     ]
 
 
-def render(findings):
-    """A rich table of ``findings``; a missing tool has its ``install`` in the place of a
-    version."""
+def render(findings, width):
+    """A rich table of ``findings`` for a terminal of ``width`` columns; a missing tool has its
+    ``install`` in the place of a version."""
+    rows = [(each.mark, each.name, each.found or each.install, each.enables) for each in findings]
+    heads, rows, padding, _ = fitted(("", "what", "found", "needed for"), rows, width)
     # Folded, not cut: the end of a version's range is needed too.
-    heads = (Column(name, overflow="fold") for name in ("", "what", "found", "needed for"))
-    table = Table(*heads, title="What rlfabric finds here")
+    columns = (Column(head, overflow="fold") for head in heads)
+    table = Table(*columns, title="What rlfabric finds here", padding=padding)
     colors = {"ok": "green", "missing": "red", "for tests": "yellow", "-": "dim"}
-    for finding in findings:
-        mark = f"[{colors[finding.mark]}]{finding.mark}"
-        cells = (finding.name, finding.found or finding.install, finding.enables)
-        table.add_row(mark, *map(escape, cells))
+    for finding, (mark, *cells) in zip(findings, rows, strict=True):
+        table.add_row(f"[{colors[finding.mark]}]{mark}", *map(escape, cells))
     return table

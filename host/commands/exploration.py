@@ -2,7 +2,7 @@
 
 import io
 
-from boards.explore import front, lacking
+from boards.explore import curves, front, lacking, worthwhile
 from host.commands.listing import console, table
 from hw.estimate import RESOURCES
 from hw.extras import needed
@@ -16,17 +16,27 @@ _ROWS = 14
 def show(found, document, board):
     """Prints an Exploration and its document as a table and the sentences that explain it."""
     tried = [name for name, values in document["fields"].items() if len(values) > 1]
+    shown = _shown(found)
+    # Costs that are equal in all points decide nothing.
+    costs = [
+        name
+        for name in ("levels", "latency")
+        if len({getattr(point, name) for point in found.points}) > 1
+    ]
     rows = [
         [
             point.clocks,
+            *(getattr(point, name) for name in costs),
             " ".join(written(point.values[name]) for name in tried),
             *(_count(point.resources[name]) for name in RESOURCES),
-            f"{point.limit} {100 * point.share:.0f} %",
+            f"{point.limit} {100 * point.share:.0f}%",
+            f"{100 * point.total:.0f}%",
         ]
-        for point in _shown(found)
+        for point in shown
     ]
     names = " ".join(name.rpartition(".")[2] for name in tried)
-    heads = ("clocks", names, *(name.upper() for name in RESOURCES), "nearest limit")
+    resources = (name.upper() for name in RESOURCES)
+    heads = ("clocks", *costs, names, *resources, "nearest limit", "sum")
     regions = ", ".join(map(str, found.regions))
     table(
         f"{document['design']} on {board.title}, {document['operation']}: the front, from "
@@ -44,10 +54,10 @@ def _count(number):
 
 
 def _shown(found):
-    """Of the front at most ``_ROWS`` points that are less of the board than all faster ones, with
-    the choice and the default among them."""
+    """Of the front at most ``_ROWS`` points that are worthwhile and less of the board than all
+    faster ones, with the choice and the default among them."""
     best, least = [], float("inf")
-    for point in sorted(found.front, key=lambda point: (point.clocks, point.share)):
+    for point in sorted(worthwhile(found.front), key=lambda point: (point.clocks, point.share)):
         if point.share < least:
             best.append(point)
             least = point.share
@@ -64,6 +74,7 @@ def _sentences(document, board):
     regions = choice["regions"]
     which = f"region {regions[0]}" if len(regions) == 1 else f"{len(regions)} regions"
     yield f"choice: {listed(choice['fields'])}; {choice['clocks']} clocks; needs {which}"
+    yield _decided(document["decision"], choice, document["fastest"])
     share = choice["clocks"] / default["clocks"]
     fits = "" if default["regions"] else ", which does not fit here"
     yield f"that is {share:.2f} of the clocks of the board's default ({default['clocks']}{fits})"
@@ -92,10 +103,25 @@ def _sentences(document, board):
     yield "all figures are estimates: see docs/explorer.md for how far they are off"
 
 
+def _decided(decision, choice, fastest):
+    """Which cost decided for the choice, among the configs that are fast enough."""
+    cost, own, others = (decision[name] for name in ("cost", "own", "others"))
+    if cost == "clocks":
+        return "decided by clocks: it is the fastest that fits"
+    if cost == "levels":
+        against = " and ".join(map(str, others))
+        return f"decided by levels of logic: {own}, against {against} of others as fast (1 %)"
+    if cost == "share":
+        against = f"{100 * fastest['share']:.0f} % of {fastest['limit']}"
+        own = f"{100 * own:.0f} % of {choice['limit']}"
+        return f"decided by the nearest limit: {own}, against {against} of the fastest (1 % faster)"
+    return f"decided by the sum of all shares: {100 * own:.0f} %, the least of those as fast (1 %)"
+
+
 def drawn(found, space, title):
-    """A PNG with two panels. Left, in the form of CF'22's Fig. 7: clocks over ``space.axis``, a
-    line for each ``space.curve``, grey where a point does not fit. Right: clocks over the share of
-    the nearest limit. A star is the choice."""
+    """A PNG with two panels of points that fit. Left, in the form of CF'22's Fig. 7: clocks over
+    ``space.axis``, a falling line for each ``space.curve`` (``boards.explore.curves``). Right:
+    clocks over the share of the nearest limit. A star is the choice."""
     figures = needed("matplotlib.figure", "plot", "to draw")
     figure = figures.Figure(figsize=(11, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
@@ -131,21 +157,11 @@ def drawn(found, space, title):
 
 
 def _lines(axes, points, space, choice):
-    best = {}
-    for point in points:
-        curve = point.values[space.curve] if space.curve else ""
-        key = curve, point.values[space.axis]
-        rank = (point.share > 1, point.clocks)
-        if key not in best or rank < (best[key].share > 1, best[key].clocks):
-            best[key] = point
-    for curve in dict.fromkeys(key[0] for key in best):
-        own = sorted((key[1], point) for key, point in best.items() if key[0] == curve)
-        label = f"{space.curve.rpartition('.')[2]} {written(curve)}" if space.curve else None
-        (line,) = axes.plot([x for x, _ in own], [p.clocks for _, p in own], lw=1, label=label)
-        for fits, colour in ((True, line.get_color()), (False, "0.7")):
-            some = [(x, p.clocks) for x, p in own if (p.share <= 1) == fits]
-            axes.plot(*zip(*some, strict=True) if some else ((), ()), "o", ms=3, color=colour)
+    for name, curve in curves(points, space).items():
+        label = f"{space.curve.rpartition('.')[2]} {written(name)}" if space.curve else None
+        xs, ys = zip(*((p.values[space.axis], p.clocks) for p in curve), strict=True)
+        axes.plot(xs, ys, "o-", lw=1, ms=3, label=label)
     axes.plot(choice.values[space.axis], choice.clocks, "*", ms=13, color="tab:red", label="choice")
     axes.set_xscale("log", base=2)
-    axes.set_xlabel(f"{space.axis.rpartition('.')[2]} (grey: does not fit)")
+    axes.set_xlabel(f"{space.axis.rpartition('.')[2]} (configs that fit)")
     axes.legend(fontsize="small")

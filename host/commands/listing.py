@@ -9,6 +9,7 @@ from rich.table import Column, Table
 
 import boards
 from host.algorithms.registry import ALGORITHMS
+from host.commands.tables import fitted
 from host.compose.shipped import SHIPPED, THIS, shipped
 from host.memory import MEMORIES
 from host.train.run_config import LEARNERS
@@ -28,14 +29,14 @@ console = Console()
 
 def table(title, heads, rows):
     """Prints a table with a ``title``, the column names ``heads`` and ``rows`` of cells; None is an
-    empty cell. On a narrow console texts are wrapped, never cut; the first column, whose names are
-    to be copied, is not wrapped if each name takes at most half of the console."""
+    empty cell. On a narrow console texts break between words (``fitted``), and are never cut."""
+    heads, rows, padding, whole = fitted(heads, rows, console.width)
+    # A word that is longer than the console is folded.
     columns = [Column(head, overflow="fold") for head in heads]
-    # Longer names would leave no place for the numbers.
-    columns[0].no_wrap = all(2 * len(str(row[0])) <= console.width for row in rows)
-    shown = Table(*columns, title=title, title_justify="left")
+    columns[0].no_wrap = whole
+    shown = Table(*columns, title=title, title_justify="left", padding=padding)
     for row in rows:
-        shown.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
+        shown.add_row(*map(escape, row))
     console.print(shown)
 
 

@@ -16,6 +16,7 @@ from host.commands.options import (
     Capacity,
     ConfigFile,
     Design,
+    Explored,
     Fanout,
     ForRun,
     Imports,
@@ -27,8 +28,10 @@ from host.commands.options import (
 from host.commands.request import read_json
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
-from host.generate.explored import chosen_fields
+from host.generate.explored import chosen_fields, exploration, hint
 from host.settings import flat
+from hw.suggest import listed
+from sim.cache import say
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["making"]
@@ -36,12 +39,22 @@ __all__ = ["making"]
 making = typer.Typer()
 
 
-def _values(design, board, file, given):
-    """``{field: value}`` of the kernel: those in ``file``, if there is one, then ``given``. If a
-    field has a short and a long name, the last one counts."""
-    if file is None:
-        return given
-    return {**flat(chosen_fields(read_json(file), file, design, board)), **given}
+def _values(design, board, file, given, for_run, imports, explored):
+    """``(values, stored)`` as of ``of_run``: fields in ``file``, if there is one, then ``given``;
+    and the choice of the others, if ``explored``. If a field has a short and a long name, the last
+    one counts. If the fields are far from the best, a line says so."""
+    if file is not None:
+        given = {**flat(chosen_fields(read_json(file), file, design, board)), **given}
+    values, stored = of_run(for_run, design, board, given, imports or ())
+    own = {name: value for name, value in values.items() if name != "library"}
+    if explored:
+        _, document = exploration(design, board, values=own)
+        choice = document["choice"]
+        say(f"explored: {listed(choice['fields'])}; {choice['clocks']} clocks")
+        values = {**values, **choice["fields"]}
+    elif line := hint(design, board, own):
+        say(line)
+    return values, stored
 
 
 @making.command()
@@ -53,6 +66,7 @@ def verilog(
     settings: Settings = None,
     file: ConfigFile = None,
     for_run: ForRun = None,
+    explored: Explored = False,
     imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
     overwrite: Overwrite = False,
@@ -71,13 +85,15 @@ def verilog(
 
     - `rlfabric verilog replay --set priority_width=20`
 
+    - `rlfabric verilog dqn --set kind=float32 --explored`
+
     - `rlfabric verilog a3c --set convolutions=16:8:4,32:3:2 --set hidden=128`
     """
     from host.generate import emit
     from host.generate.lint import lint_directory
 
-    values = _values(design, board, file, options(settings, capacity=capacity, fanout=fanout))
-    values, _ = of_run(for_run, design, board, values, imports or ())
+    given = options(settings, capacity=capacity, fanout=fanout)
+    values, _ = _values(design, board, file, given, for_run, imports, explored)
     directory = emit(design, board, out, overwrite=overwrite, **values)
     if lint:
         lint_directory(directory)
@@ -94,6 +110,7 @@ def bitstream_(
     settings: Settings = None,
     file: ConfigFile = None,
     for_run: ForRun = None,
+    explored: Explored = False,
     imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
     overwrite: Overwrite = False,
@@ -127,8 +144,8 @@ def bitstream_(
     from host.generate import package
     from hw.shell.description import KernelDescription
 
-    values = _values(design, board, file, options(settings, capacity=capacity, fanout=fanout))
-    values, stored = of_run(for_run, design, board, values, imports or ())
+    given = options(settings, capacity=capacity, fanout=fanout)
+    values, stored = _values(design, board, file, given, for_run, imports, explored)
     wanted = stored if storage_bytes is None else storage_bytes
     directory = package(design, board, out, storage_bytes=wanted, overwrite=overwrite, **values)
     print(os.path.relpath(directory), flush=True)
@@ -164,6 +181,7 @@ def report_(
     settings: Settings = None,
     file: ConfigFile = None,
     for_run: ForRun = None,
+    explored: Explored = False,
     imports: Imports = None,
     out: Output = BUILD_DIRECTORY,
     overwrite: Overwrite = False,
@@ -181,8 +199,8 @@ def report_(
     """
     from host.commands.report import make, show
 
-    values = _values(design, board, file, options(settings, capacity=capacity, fanout=fanout))
-    values, _ = of_run(for_run, design, board, values, imports or ())
+    given = options(settings, capacity=capacity, fanout=fanout)
+    values, _ = _values(design, board, file, given, for_run, imports, explored)
     result = make(design, board, out, levels=levels, overwrite=overwrite, **values)
     if as_json:
         print(json.dumps(result, indent=2))

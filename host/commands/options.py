@@ -17,6 +17,7 @@ __all__ = [
     "Capacity",
     "ConfigFile",
     "Design",
+    "Explored",
     "Fanout",
     "ForRun",
     "Imports",
@@ -103,6 +104,13 @@ ConfigFile = Annotated[
         metavar="FILE",
         help="The kernel's fields: the choice in `explore.json` of `rlfabric explore`, or a JSON "
         "object of fields as in `--set`, which goes first.",
+    ),
+]
+Explored = Annotated[
+    bool,
+    typer.Option(
+        "--explored",
+        help="Take the choice of `rlfabric explore` for all fields that are not given.",
     ),
 ]
 Imports = Annotated[

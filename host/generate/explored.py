@@ -1,11 +1,12 @@
 """An exploration as JSON: what was found, and the config that another command takes from it."""
 
 import json
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
 import boards
-from boards.explore import explore
+from boards.explore import better, explore
 from boards.memory import bank_of_largest
 from boards.regions import chosen_regions, regions_for
 from host.generate import find_design
@@ -13,6 +14,7 @@ from host.generate.folder import write_files
 from host.settings import override, resolve, values_of
 from hw.config import value_of
 from hw.errors import UsageError
+from hw.suggest import written
 
 __all__ = [
     "EXPLORED",
@@ -20,6 +22,7 @@ __all__ = [
     "chosen_fields",
     "document",
     "exploration",
+    "hint",
     "is_exploration",
     "save",
     "text_of",
@@ -48,15 +51,41 @@ def exploration(name, board, *, batch=None, regions="all", values=None):
     return found, document(design, board, found, given)
 
 
+def hint(name, board, values):
+    """A sentence that names the ``--set`` that make a kernel faster, as far as
+    ``boards.explore.better`` finds; None if it finds nothing. The kernel is the one of design
+    ``name`` for ``board`` with ``values``, ``{field: value}``, which stay."""
+    design, board = find_design(name), boards.get(board)
+    config = override(design.default(board.numbers), values)
+    given = [resolve(config, each) for each in values]
+    try:
+        found = better(design, board, config, fixed=given)
+    except UsageError:  # of a config that is refused below, or has no formula
+        return None
+    if found is None:
+        return None
+    own, point = found
+    changed = {field: v for field, v in point.values.items() if v != own.values[field]}
+    settings = " ".join(f"--set {field}={written(v)}" for field, v in changed.items())
+    operation = design.space.operation.format(batch=design.space.batch(config))
+    others = [field for field in design.space.numbers if field in changed]
+    note = f" ({', '.join(others)} changes the results)" if others else ""
+    own_clocks = f"{own.clocks} clocks" if own.share <= 1 else f"too much of {board.title}"
+    return (
+        f"{name}: {operation} takes {own_clocks}; {settings} takes {point.clocks} clocks{note}; "
+        "--explored takes the choice of `rlfabric explore`"
+    )
+
+
 def document(design, board, found, given):
     """An Exploration as a dict for JSON; equal searches give equal dicts.
 
     Keys: ``version``, ``design``, ``board``, ``batch``, ``rule``, ``operation``, ``regions``,
     ``limits``, ``fields`` with the values that were tried, ``set`` with the values that were given,
-    ``points`` and ``refused`` with counts, ``choice``, ``fastest``, ``default``, ``faster`` and
-    ``front`` with points. A point has ``fields``, ``clocks``, ``latency``, ``levels``,
-    ``resources``, ``share``, ``limit`` and the ``regions`` that it needs, None where it does not
-    fit.
+    ``points`` and ``refused`` with counts, ``decision`` as ``boards.explore.Decision``, ``choice``,
+    ``fastest``, ``default``, ``faster`` and ``front`` with points. A point has ``fields``,
+    ``clocks``, ``latency``, ``levels``, ``resources``, ``share``, ``limit`` and the ``regions``
+    that it needs, None where it does not fit.
     """
 
     def entry(point, more=False):
@@ -90,6 +119,7 @@ def document(design, board, found, given):
         "set": {name: value_of(found.default.config, name) for name in given},
         "points": len(found.points),
         "refused": found.refused,
+        "decision": asdict(found.decision),
         "choice": entry(found.choice, more=True),
         "fastest": entry(found.fastest),
         "default": entry(found.default),

@@ -20,8 +20,7 @@ from host.generate import describe, override, package
 from host.settings import leaves, resolve
 from host.train.families import family_of
 from hw.designs import DESIGNS
-from tests.boards.vendor import described, small
-from tests.public import not_public
+from tests.boards.vendor import described, not_public, small
 
 
 def test_what_is_known_of_a_kernel_goes_into_its_files(tmp_path):

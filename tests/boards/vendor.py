@@ -1,16 +1,21 @@
 """Runs a generated Tcl script under a real tclsh in which the vendor's commands are recorded."""
 
+import ast
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import boards
+import rlfabric
 from boards import bitstream
 from host.generate import configure, identity
 from host.generate.folder import MANIFEST, manifest
 from hw.designs import DESIGNS
+from rlfabric import training
 
-__all__ = ["VendorError", "described", "properties", "run", "small", "written"]
+__all__ = ["VendorError", "described", "not_public", "properties", "run", "small", "written"]
 
 STAND_IN = Path(__file__).parent / "vendor.tcl"
 #: Sizes of each design that take the least time to generate.
@@ -94,3 +99,41 @@ def properties(record, kind):
         if command == "set_property" and words[-1].startswith(f"{kind}:"):
             found.setdefault(words[-1], {})[words[0]] = words[1]
     return found
+
+
+#: What a generated program may use of this project.
+_MODULES = {"rlfabric": rlfabric.__all__ + ["training"], "rlfabric.training": training.__all__}
+
+
+def not_public(name, text):
+    """Yields what the generated file ``name`` imports, uses or tells to run that a user of the
+    wheel does not have: its only module of this project is ``rlfabric``."""
+    for module in re.findall(r"\bpython3? -m ([\w.]+)", text):
+        if module.partition(".")[0] in ("boards", "host", "hw", "sim", "bench", "tests"):
+            yield f"{name}: python -m {module}"
+    if not name.endswith(".py"):
+        return
+    known = {}  # the program's name -> the module's
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                known[each.asname or each.name] = each.name
+                if each.name not in _MODULES and not _elsewhere(each.name):
+                    yield f"{name}: import {each.name}"
+        elif isinstance(node, ast.ImportFrom):
+            for each in node.names:
+                whole = f"{node.module}.{each.name}"
+                known[each.asname or each.name] = whole
+                if not _elsewhere(node.module) and each.name not in _MODULES.get(node.module, ()):
+                    yield f"{name}: from {node.module} import {each.name}"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = known.get(node.value.id)
+            if module in _MODULES and node.attr not in _MODULES[module]:
+                yield f"{name}: {module}.{node.attr}"
+
+
+def _elsewhere(module):
+    """Whether ``module`` is of Python or NumPy."""
+    first = module.partition(".")[0]
+    return first == "numpy" or first in sys.stdlib_module_names

@@ -70,6 +70,7 @@ class StubDesign:
     largest = "storage"
     items = "capacity"
     training = None
+    space = None
     library = None
     config_type = StubConfig
     summary = "a memory [for tests]"

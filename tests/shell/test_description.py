@@ -1,5 +1,6 @@
 """The hash that a kernel carries: all that host and kernel share, and nothing else."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,12 +10,13 @@ from learner.learning import kernel_config as learner_config
 from replay.kernels import NARROW as REPLAY
 
 from hw.designs import DESIGNS
+from hw.errors import UsageError
 from hw.gae.records import MOMENTS
 from hw.learner.records import HYPERPARAMETERS
 from hw.replay.commands import Opcode
 from hw.replay.records import HEADER, REPLAY_STATUS, Error
 from hw.shell.command import Command, CommandTable
-from hw.shell.layout import Field, Layout
+from hw.shell.layout import _KINDS, Field, Layout
 
 CONFIGS = {
     "replay": REPLAY,
@@ -181,3 +183,37 @@ def test_texts_do_not_change_the_hash(name):
 
 def test_texts_of_commands_do_not_change_the_hash():
     assert hash_of("replay", with_command(Opcode.SEED, reworded)) == hash_of("replay")
+
+
+KINDS = "u32, i32, u64, i64, f32"
+
+
+@pytest.mark.parametrize("kind", ["u8", "U32", "", None, 32, "float32"])
+def test_another_kind_is_refused_by_name(kind):
+    """A package's Field of ``u8`` left the whole design out, with ``KeyError: 'u8'``."""
+    rule = f"kind of amount must be one of {KINDS}, not {kind!r}"
+    with pytest.raises(UsageError, match=re.escape(rule)):
+        Field("amount", kind, "")
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.0, True, None, "2"])
+def test_another_count_is_refused(count):
+    rule = f"count of amount must be a positive integer, not {count!r}"
+    with pytest.raises(UsageError, match=re.escape(rule)):
+        Field("amount", "u32", "", count)
+
+
+@pytest.mark.parametrize("kind", sorted(_KINDS))
+def test_every_kind_is_packed_and_read(kind):
+    record = Layout("R", "", (Field("one", kind, ""), Field("list", kind, "", 3)), size=64)
+    raw = record.pack([5, 1, 2, 3])
+    assert record.unpack(raw) == {"one": 5, "list": [1, 2, 3]} and len(raw) == 64
+    assert kind in KINDS.split(", ")
+
+
+def test_places_of_fields():
+    wide, narrow = Field("wide", "u64", ""), Field("narrow", "u32", "")
+    with pytest.raises(UsageError, match=r"^R\.wide must be on an 8-byte offset, not 4$"):
+        Layout("R", "", (narrow, wide), size=64)
+    with pytest.raises(UsageError, match="^R must fit 8 bytes, not 12$"):
+        Layout("R", "", (wide, narrow), size=8)

@@ -223,11 +223,10 @@ def test_report(run, monkeypatch, tmp_path):
 
     monkeypatch.setattr("host.commands.report.make", make)
     monkeypatch.setattr("host.commands.report.show", lambda result, board, folder: print(folder))
-    words = ("report", "stub", "--board", "u50", "--out", tmp_path, "--set", "depth=3")
+    words = ("report", "stub", "--board", "u50", "--out", tmp_path, "--set", "read.depth=3")
     code, out, _ = run(*words, "--levels", 2)
     assert code == 0 and out.strip().endswith("u50/stub")
-    assert asked == dict(
-        name="stub", board="u50", out=tmp_path, levels=2, overwrite=False, depth="3"
-    )
+    given = {"read.depth": "3"}
+    assert asked == dict(name="stub", board="u50", out=tmp_path, levels=2, overwrite=False, **given)
     code, out, _ = run(*words, "--json")
     assert code == 0 and json.loads(out)["mapped"] == {"lut": 5}

@@ -150,7 +150,7 @@ def test_how_to_install_an_extra(monkeypatch, checkout, command):
 
 def test_nothing_of_a_range_is_cut_off():
     console = Console(file=io.StringIO(), width=80)
-    console.print(doctor.render(doctor.examine()))
+    console.print(doctor.render(doctor.examine(), console.width))
     text = console.file.getvalue()
     assert "…" not in text and "make test, bench" in text
 
@@ -164,7 +164,7 @@ def test_table_shows_cures_with_their_brackets():
         install="pip install '.[atari]'",
     )
     console = Console(file=io.StringIO(), width=120)
-    console.print(doctor.render([finding]))
+    console.print(doctor.render([finding], console.width))
     assert "gymnasium[atari]" in console.file.getvalue()
     assert "'.[atari]'" in console.file.getvalue()
 

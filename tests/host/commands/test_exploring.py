@@ -14,6 +14,7 @@ from host.commands.exits import report
 from host.commands.request import request
 from host.generate import configure, find_design
 from hw.errors import UsageError
+from hw.suggest import written
 
 SMALL = ["--set", "lanes=1", "--set", "multipliers=4", "--set", "hidden=16"]
 
@@ -87,6 +88,72 @@ def test_a_kernel_is_made_of_the_choice(explored, made):
     assert config["learner"]["arithmetic"]["kind"] == "fixed"
     assert config["replay"]["fanout"] == 4, "an option goes before the file"
     assert made("dqn", "--config", file)["replay"]["fanout"] == fields["replay.fanout"] != 4
+
+
+def said(*words):
+    """The line on stderr, and the ``--set`` in it."""
+    found = CliRunner().invoke(app, [str(word) for word in words])
+    assert found.exit_code == 0, found.exception
+    (*_, line) = ["", *found.stderr.splitlines()]
+    words = line.split("; ")[1].split(" takes ")[0].split() if "--set" in line else []
+    return line, words
+
+
+@pytest.mark.parametrize("name, board, settings", [
+    ("dqn", "u200", []), ("dqn", "u200", ["--set", "kind=float32", "--set", "hidden=32"]),
+    ("replay", "u50", ["--capacity", "4096"]),
+])  # fmt: skip
+def test_a_kernel_far_from_the_best_is_told(made, name, board, settings):
+    """The clocks are those of the kernels, and what the line proposes is taken and not told."""
+    config = made(name, "--board", board, *settings)
+    line, words = said("verilog", name, "--board", board, *settings)
+    space, kind = find_design(name).space, type(find_design(name).default(
+        boards.get(board).numbers))  # fmt: skip
+    numbers = [kind.from_dict(each) for each in (config, made(
+        name, "--board", board, *settings, *words))]  # fmt: skip
+    own, better = (space.clocks(each, space.batch(each)) for each in numbers)
+    assert f" takes {own} clocks; --set " in line and f" takes {better} clocks" in line
+    assert line.startswith(f"rlfabric: {name}: ") and line.count("\n") == 0
+    assert line.endswith("; --explored takes the choice of `rlfabric explore`")
+    assert better * 1.01 < own and ("changes the results" in line) == ("kind=fixed" in line)
+    assert not set(words) & set(settings) - {"--set"}
+    assert "takes" not in said("verilog", name, "--board", board, *settings, *words)[0]
+
+
+def test_no_word_where_nothing_is_better(made, explored):
+    file, _ = explored
+    assert said("verilog", "gae")[0] == said("verilog", "dqn", "--config", file)[0] == ""
+    fields = json.loads(file.read_text())["choice"]["fields"]
+    words = [w for name, v in fields.items() for w in ("--set", f"{name}={written(v)}")]
+    assert said("verilog", "dqn", *words)[0] == ""
+
+
+@pytest.mark.parametrize("command", ["verilog", "bitstream", "report"])
+def test_the_choice_of_all_that_is_not_given(tmp_path, monkeypatch, command):
+    """``--explored`` takes what ``explore`` prints."""
+    found = []
+
+    def take(design, board, *_, overwrite, storage_bytes=None, levels=None, **values):
+        found.append(configure(find_design(design), boards.get(board), values))
+        raise UsageError("enough")
+
+    for place in ("host.generate.emit", "host.generate.package", "host.commands.report.make"):
+        monkeypatch.setattr(place, take)
+    words = ["gae", "--board", "zcu106", "--set", "rows=16"]
+    text = invoke("explore", *words, "--json", "--out", tmp_path)
+    choice = json.loads(text)["choice"]
+    assert invoke(command, *words, "--explored", code=2) == "enough"
+    wanted = configure(find_design("gae"), boards.get("zcu106"), choice["fields"])
+    assert found == [wanted] and wanted.gae.rows == 16 and wanted.gae.lookahead == 3
+    found.clear()
+    assert invoke(command, *words, code=2) == "enough" and found[0].gae.lookahead == 2
+
+
+def test_what_does_not_fit_is_told_with_what_does():
+    """`dqn`'s default is too large for an ULX3S: the line comes before the refusal."""
+    found = CliRunner().invoke(app, ["verilog", "dqn", "--board", "ulx3s"])
+    assert report(found.exception) == 4
+    assert "takes too much of ULX3S-85F; --set learner.arithmetic.kind=fixed" in found.stderr
 
 
 def test_a_file_of_fields(tmp_path, made):

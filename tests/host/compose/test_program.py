@@ -26,8 +26,8 @@ from host.train.families.family import spec_of
 from host.train.kernel import kernel_values
 from host.train.run import run
 from rlfabric import training
+from tests.boards.vendor import not_public
 from tests.host.compose.trainer_files import FOLDER
-from tests.public import not_public
 
 SMALL = dict(evaluation_interval_steps="160", evaluation_episodes="2", steps="480")
 REPLAY = SMALL | dict(
