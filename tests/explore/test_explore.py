@@ -368,6 +368,13 @@ def test_the_cost_that_decided():
     free = FREE | {"dsp": 0}
     total = of_toy(toy(lambda n: dict(free, lut=90_000, ff=n), clocks.get)).decision
     assert total.cost == "total" and total.own < min(total.others)
+    # Three rows are put aside by their share, before the sum is compared.
+    need = {1: (90_000, 1), 2: (90_000, 50), 3: (100_000, 2)}
+    resources = lambda n: free | dict(zip(("lut", "ff"), need.get(n, (n, n)), strict=True))  # noqa: E731
+    clocks = {1: 200, 2: 199, 3: 200}
+    found = of_toy(toy(resources, lambda n: clocks.get(n, 900)))
+    assert names([found.choice, found.fastest]) == [(1,), (2,)]
+    assert found.decision.cost == "total" and found.decision.others == (found.fastest.total,)
 
 
 def check_better(name, board, **values):
