@@ -1,6 +1,7 @@
 """Tables of all commands on a terminal of 80 columns: no line is longer, no word is broken."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,11 @@ FEW["ddpg"] = FEW["dqn"]
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_tables_of_explore(printed, name):
+def test_tables_of_explore(printed, monkeypatch, name):
     """``infer,train,i`` and ``nfer,train`` were two lines; what decides has a column."""
+    if name == "a3c":  # whose formula takes a second here
+        space = replace(DESIGNS[name].space, clocks=lambda config, _: 1_000_000 // config.lanes)
+        monkeypatch.setitem(DESIGNS, name, replace(DESIGNS[name], space=space))
     found = search(name, fields=FEW[name], board="u200" if name != "gae" else "zcu106")
     told = document(DESIGNS[name], boards.get("u200"), found, [])
     rows = printed(lambda: exploration.show(found, told, boards.get("u200")))
