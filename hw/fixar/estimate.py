@@ -20,6 +20,7 @@ from hw.fixar.layouts import Layouts
 from hw.fixar.numbers.tanh_slope import TanhSlope
 from hw.fixar.numbers.tanh_tail import TanhTail
 from hw.fixar.parameters.parameters import Parameters
+from hw.learner.control.td_error_queue import TdErrorQueue
 from hw.learner.records import action_granules, observation_granules, record_granules
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.nn.td_loss import TdLoss
@@ -91,7 +92,8 @@ def parts(config):
                 (width, _SHARED_BIT),
                 (1, _SHARED),
             ),
-            bram36=BatchMemory.memories(learner, width).bram36,
+            bram36=BatchMemory.memories(learner, width).bram36
+            + TdErrorQueue.estimate(width, learner.batch).bram36,
             # TD errors; of the largest weight; ACT's noise.
             dsp=TdLoss.DSP + Float32Reciprocal.DSP + Float32Multiply.DSP + _addresses(learner),
         ),

@@ -46,7 +46,11 @@ WITHIN["ddpg"] = WITHIN["dqn"]
 CASES = [f"{name}{seed}" for name in DESIGNS for seed in ("", *(f" {k}" for k in range(20)))]
 
 
-@pytest.fixture(scope="module", params=long_but([name for name in DESIGNS if name != "dqn"], CASES))
+#: The random ``fixar`` has so many samples that all its memories are blocks.
+QUICK = ["replay", "gae", "ddpg", "a3c", "fixar 18"]
+
+
+@pytest.fixture(scope="module", params=long_but(QUICK, CASES))
 def kernel(request):
     """Design, config, and the kernel's components."""
     name, _, seed = request.param.partition(" ")
