@@ -27,12 +27,14 @@ def answers(design, config):
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_both_ends_of_every_field(name):
-    """Of so many configs that each field has met both its ends, others as they are: at an end all
-    answers come; one step on the config is refused in the words of every error."""
+    """Each field of the first config where it moves, others as they are: at an end all answers
+    come; one step on the config is refused in the words of every error."""
     design, moved = DESIGNS[name], set()
     for seed in itertools.count():
-        base = legal_config(name, seed)
+        base, before = legal_config(name, seed), set(moved)
         for number, end, step, config in ends(base):
+            if number.field in before:
+                continue
             if end != number.value:
                 moved.add(number.field)
             try:

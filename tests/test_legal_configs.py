@@ -24,7 +24,7 @@ from hw.verilog import no_collection, to_verilog
 #: Designs that are written out quickly; of the others the tests of their kernels write one out.
 SMALL = ("replay", "gae")
 #: Configs that the quick test elaborates.
-QUICK = {"replay": 6, "gae": 6, "dqn": 4, "fixar": 2, "a3c": 2}
+QUICK = {"replay": 7, "gae": 8, "dqn": 2, "fixar": 1, "a3c": 2}
 #: Lookup tables, by the estimate, of a kernel that is elaborated quickly, or within half a minute.
 QUICK_LUT, LONG_LUT = 100_000, 400_000
 #: Configs of one long test, and how many such tests a design has.

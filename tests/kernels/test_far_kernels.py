@@ -20,7 +20,9 @@ from replay.random_programs import MAX_RECORD, RandomPrograms
 
 from hw.designs import DESIGNS
 from hw.fa3c.records import A3C_STATUS, Error
-from hw.learner.records import REPORT
+from hw.learner.records import REPORT, record_granules
+from hw.replay.records import GRANULE_BYTES
+from hw.shell.command import round_up
 from sim.card.memory import MemoryConfig
 
 #: Lookup tables, by the estimate, of a kernel that is compiled in minutes; bytes of its storage.
@@ -84,7 +86,10 @@ def same(name, end, course, clocks, pointers=None):
 
 
 def storage(config):
-    return {"storage": config.replay.capacity * MAX_RECORD + 4096}
+    """Experiences as long as the design's, or as the longest of random programs."""
+    size = record_granules(config.learner) * GRANULE_BYTES if hasattr(config, "learner") else 0
+    beat = config.engine.beat_bytes
+    return {"storage": config.replay.capacity * max(round_up(size, beat), MAX_RECORD)}
 
 
 @far
@@ -110,7 +115,8 @@ def test_gae(end):
 
 def learning(programs, config):
     source = programs(config, 1)
-    yield source.first()
+    outputs = yield source.first()
+    assert int(replay.status_of(outputs["status"])[0]["error"]) == Error.NONE
     for _ in range(6):
         outputs = yield source.program(4)
         source.fill = int(replay.status_of(outputs["status"])[1]["fill"])
