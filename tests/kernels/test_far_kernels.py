@@ -20,9 +20,7 @@ from replay.random_programs import MAX_RECORD, RandomPrograms
 
 from hw.designs import DESIGNS
 from hw.fa3c.records import A3C_STATUS, Error
-from hw.learner.records import REPORT, record_granules
-from hw.replay.records import GRANULE_BYTES
-from hw.shell.command import round_up
+from hw.learner.records import REPORT
 from sim.card.memory import MemoryConfig
 
 #: Lookup tables, by the estimate, of a kernel that is compiled in minutes; bytes of its storage.
@@ -61,12 +59,15 @@ def config_at(name, end):
     return far_config(name, end == "largest", fits)
 
 
-def same(name, end, course, clocks, pointers=None):
+def same(name, end, course, clocks):
     """Card and twin leave the same bytes after every launch of ``course(config)``, a generator: it
     yields a launch and the places of its REPORTs, and is sent the twin's outputs."""
     config, status, executed = config_at(name, end), DESIGNS[name].status, 0
     memory, launches = MemoryConfig(stall=0.1, seed=1, max_idle=1_000_000), course(config)
-    buffers = pointers(config) if pointers else {}
+    items, size = DESIGNS[name].storage(config)
+    buffers = {"gae": {}, "a3c": getattr(config, "buffer_bytes", {})}.get(
+        name, {"storage": items * max(size, MAX_RECORD)}
+    )
     arguments = {f"{name}_bytes": size for name, size in buffers.items() if name != "storage"}
     with opened("sim", config, memory=memory) as kernel, opened("model", config) as twin:
         rigs = [Rig(each, buffers, status, clocks, 600.0, SIZES) for each in (kernel, twin)]
@@ -85,13 +86,6 @@ def same(name, end, course, clocks, pointers=None):
     assert executed > 5
 
 
-def storage(config):
-    """Experiences as long as the design's, or as the longest of random programs."""
-    size = record_granules(config.learner) * GRANULE_BYTES if hasattr(config, "learner") else 0
-    beat = config.engine.beat_bytes
-    return {"storage": config.replay.capacity * max(round_up(size, beat), MAX_RECORD)}
-
-
 @far
 def test_replay(end):
     def course(config):
@@ -100,7 +94,7 @@ def test_replay(end):
             outputs = yield source.program(6), ()
             source.learn(replay.status_of(outputs["status"])[1])
 
-    same("replay", end, course, replay.CLOCKS, storage)
+    same("replay", end, course, replay.CLOCKS)
 
 
 @far
@@ -124,18 +118,18 @@ def learning(programs, config):
 
 @far
 def test_dqn(end):
-    same("dqn", end, partial(learning, TrainingPrograms), replay.CLOCKS, storage)
+    same("dqn", end, partial(learning, TrainingPrograms), replay.CLOCKS)
 
 
 @far
 def test_ddpg(end):
-    same("ddpg", end, partial(learning, TrainingPrograms), replay.CLOCKS, storage)
+    same("ddpg", end, partial(learning, TrainingPrograms), replay.CLOCKS)
 
 
 @far
 def test_fixar(end):
     """A kernel whose cores have one sample each stood still in its first gradient step."""
-    same("fixar", end, partial(learning, FixarPrograms), replay.CLOCKS, storage)
+    same("fixar", end, partial(learning, FixarPrograms), replay.CLOCKS)
 
 
 def rounds(config):
@@ -189,4 +183,4 @@ def error_of(outputs):
 @far
 def test_a3c(end):
     """A TRAIN of 32 steps whose operands lay beyond the buffer was not refused."""
-    same("a3c", end, rounds, a3c.CLOCKS, lambda config: config.buffer_bytes)
+    same("a3c", end, rounds, a3c.CLOCKS)
