@@ -20,6 +20,10 @@ OPERANDS = np.zeros(4608, np.uint8)
 _STEP, _STEPS, _TERMINAL = 4096, 4224, 4352
 OPERANDS[_STEP + 3] = OPERANDS[_STEPS + 1] = OPERANDS[_STEPS + 4] = 1
 OPERANDS[_TERMINAL + 3] = 2
+#: A slot of numbers of the narrow kernel, a step of row 0; they are 1, so that exponents show.
+_NUMBERS = 4480
+OPERANDS[_NUMBERS] = 1
+OPERANDS[_NUMBERS + 16 : _NUMBERS + 80].view("<f4")[:] = 1
 
 #: A command that is taken after ``BEFORE``.
 GOOD = {
@@ -38,16 +42,16 @@ BEFORE = {
 }
 
 
-def _signed(command, name, byte, least, most, kind="i32"):
+def _signed(command, name, byte, least, most, kind="i32", **at):
     return [
-        lowest(command, name, (FIELD, byte), least, kind),
-        highest(command, name, (FIELD, byte), most, kind),
+        lowest(command, name, (FIELD, byte), least, kind, **at),
+        highest(command, name, (FIELD, byte), most, kind, **at),
     ]
 
 
 def _standardizer(name, byte):
     return [
-        *_signed("PUSH", f"{name}_exponent", byte, -150, 150),
+        *_signed("PUSH", f"{name}_exponent", byte, -150, 150, source=_NUMBERS),
         *_signed("PUSH", f"{name}_mean", byte + 4, -(2**26), 2**26 - 1),
         highest("PUSH", f"{name}_factor", (FIELD, byte + 8), 2**26 - 1),
         lowest("PUSH", f"{name}_shift", (FIELD, byte + 12), 1),
@@ -115,8 +119,8 @@ NARROW = [
         [{"prior_squares": [2**64 - 1, 2**20 - 1]}],
         [{"prior_squares": [0, 2**20]}, {"prior_squares": [0, 2**63]}],
     ),
-    *_signed("STATISTICS", "reward_exponent", 48, -150, 150),
-    *_signed("STATISTICS", "value_exponent", 52, -150, 150),
+    *_signed("STATISTICS", "reward_exponent", 48, -150, 150, source=_NUMBERS),
+    *_signed("STATISTICS", "value_exponent", 52, -150, 150, source=_NUMBERS),
     padding("STATISTICS", 56),
     *footprint("STATISTICS", "source", 240, 16, count=3),
     *footprint("STATISTICS", "destination", 128, 16),
