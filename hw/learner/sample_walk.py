@@ -1,114 +1,209 @@
 """Super-samples on their way through the layers of a learner, clock by clock.
 
-Each line of the walk is the rule of one unit: a super-sample waits for a slot or a bank, and leaves
-after the latency of the unit. All numbers are the units' own, and none is fitted.
+Each line of the walk is the rule of one unit: ``SampleReader``, ``ActivationBuffer``, ``Forward``,
+``Loss``, ``DeltaWords``, ``Backward``, ``Outputs``. Every number is the unit's own; none is fitted.
 """
 
 from collections import deque
 from itertools import zip_longest
 
+from hw.learner.algorithms.algorithm import in_order
 from hw.learner.block.activation_buffer import ActivationBuffer
-from hw.learner.layer_clocks import LayerClocks
+from hw.learner.block.delta_words import DeltaWords
+from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
-from hw.learner.reader_clocks import ReaderClocks
 from hw.learner.samples.sample_reader import SampleReader
-from hw.learner.stages import banks_of, period_of, scalars_ahead, stages
+from hw.learner.stages import period_of, scalars_ahead, stages
+from hw.timing import Repeats, Stage, Walk, pending, since, slots
 
-__all__ = ["SampleWalk"]
+__all__ = ["ReaderClocks", "SampleWalk"]
 
 
-class SampleWalk:
-    """Super-samples on their way through the layers of ``names``: from the reader to the loss and
-    back, or to the actions.
+class SampleWalk(Walk):
+    """Super-samples on their way: from the reader to the loss and back or, ``acting``, to the
+    actions. ``clock`` is the clock in which the latest one began; the first begins in clock 1.
 
     config : LearnerConfig
-    names : networks, in the order in which a sample passes them
-    slots : ``{network: tuple}`` with the slots of each layer, those of all networks
-    interval : clocks from one sample to the next, at least, beside those of the reader
+    slots_of_layers : ``{network: tuple}`` with the slots of each layer
+    interval : least clocks from one sample to the next, apart from those of the reader
     acting : whether samples are observations
     """
 
-    def __init__(self, config, names, slots, *, interval=0, acting=False):
-        layers = {}
-        for name, every in stages(config).items():
-            layers[name] = []
-            for position, (stage, count) in enumerate(zip(every, slots[name], strict=True)):
-                errors = period_of(config, name, position), banks_of(config, name, position)
-                layers[name].append(LayerClocks(config, stage, count, *errors))
-        self.config, self.layers = config, [layer for name in names for layer in layers[name]]
-        #: Of a layer that takes experiences: the read that brings the last number of a sample.
+    def __init__(self, config, slots_of_layers, *, interval=0, acting=False):
+        layers, names = {}, (config.acts,) if acting else in_order(config.graph)
+        for name in names:
+            counts = zip(stages(config)[name], slots_of_layers[name], strict=True)
+            layers[name] = [
+                _Layer(config, stage, count, period_of(config, name, position))
+                for position, (stage, count) in enumerate(counts)
+            ]
+        self.layers = [layer for name in names for layer in layers[name]]
+        #: The read that brings a sample's last number, for each layer that takes experiences.
         self.fed = {
             layers[name][0]: SampleReader.last_read_of(config, name, acting) for name in names
         }
-        self.reader, self.interval = ReaderClocks(config, acting), interval
-        self.ahead = scalars_ahead(config)
-        self.outputs = []  # the clocks of the last outputs
-        self.ends = []  # the clocks from which the loss, or ``Outputs``, works on them
+        self.reader = ReaderClocks(config, acting)
+        self.interval, self.clock = interval, 1 - interval
+        if acting:
+            # The observations of a sample leave number by number.
+            self.step = self._act
+            walk = config.lanes * Outputs.numbers_of(config.action)
+            self.last, self.room = Stage(interval=walk), slots(Outputs.SAMPLES)
+        else:
+            self.step, loss = self._train, Loss.estimate(config)
+            self.last, self.room = Stage(loss.latency, loss.interval), slots(scalars_ahead(config))
+            shape, pause = self.layers[-1].shape, self.layers[-1].pause
+            self.deltas = Stage(interval=shape.output_words + pause)
+        self.end = 0  # the clock in which the loss, or ``Outputs``, begins the latest sample
 
-    def go(self, samples, step):
-        """Calls ``step(sample)`` for ``samples`` samples; the first begins in clock 1. Once they
-        repeat with a period, whole periods are left out: returns the clocks of those, to be added
-        to all clocks found."""
-        self.begun = before = 1 - self.interval
-        seen, recent, begins, later = {}, deque(maxlen=self.depth), [], 0
-        sample = 0
-        while sample < samples:
-            step(sample)
-            state = [self.ends[-1], *self.reader.state()]
-            state += [clock for layer in self.layers for clock in layer.state()]
-            recent.append((self.begun - before, *(clock - self.begun for clock in state)))
-            before, sample = self.begun, sample + 1
-            begins.append(before)
-            again = len(begins) - seen.setdefault(tuple(recent), len(begins))
-            if again and not later:
-                times = (samples - sample) // again
-                later = times * (before - begins[-1 - again])
-                samples -= times * again
-        return later
+    def go(self, samples):
+        """Leads ``samples`` samples through the layers."""
+        self.walk(Repeats([None] * samples))
 
-    @property
-    def depth(self):
-        """How many samples decide about the next one."""
-        return max(layer.slots for layer in self.layers)
+    def state(self):
+        clocks = [self.reader.last, self.reader.left, self.last.next, *self.room]
+        if self.step == self._train:
+            clocks.append(self.deltas.next)
+        for layer in self.layers:
+            clocks += layer.clocks()
+        return since(clocks, self.clock), pending(self.reader.taken, self.clock)
 
-    def train(self, sample, loss):
-        """A gradient step's way of a super-sample."""
-        last = self._forward(sample, 0)
-        self.outputs.append(last)
-        begun = max(last, self.ends[-1] + loss.interval if sample else 0)
-        self.ends.append(begun)
-        deltas = self.layers[-1].deltas(begun + loss.latency)
+    def _train(self, _):
+        last = self._forward(self.room[0], 0)
+        self.room.append(last + 1)  # the loss has taken the sample's scalars
+        self.end = self.last.begin(last)
+        first = self.deltas.begin(self.end + self.last.latency)
+        deltas = range(first, first + self.layers[-1].shape.output_words)
         for layer, below in zip_longest(reversed(self.layers), self.layers[-2::-1]):
-            words = layer.run_back(deltas, below.bank() if below else 0)
+            words = layer.back(deltas)
             if below:
                 first = layer.shape.joined_word if layer in self.fed else 0
                 deltas = words[first : first + below.shape.output_words]
 
-    def act(self, sample, numbers):
-        """The way of a super-sample of observations; ``numbers`` leave for each of them."""
-        walk, waiting = self.config.lanes * numbers, sample - Outputs.SAMPLES
-        room = self.ends[waiting] + walk + 1 if waiting >= 0 else 0
-        last = self._forward(sample, room)
-        self.ends.append(max(last, self.ends[-1] + walk if sample else 0))
+    def _act(self, _):
+        last = self._forward(0, self.room[0])
+        self.end = self.last.begin(last)
+        self.room.append(self.last.next + 1)
         for layer in self.layers:
-            layer.freed.append(layer.fetched)
+            layer.slots.append(layer.fetched + 1)
 
-    def _forward(self, sample, room):
-        """The clock of the last output. ``room``: from when there is some behind the last layer."""
-        waiting = len(self.outputs) - self.ahead
-        taken = self.outputs[waiting] + 1 if waiting >= 0 else 0
-        slots = [layer.slot(sample) for layer in self.fed]
-        self.begun = max(self.begun + self.interval, self.reader.last, taken, *slots)
-        reads, words = self.reader.read(self.begun), ()
+    def _forward(self, begin, room):
+        """The clock of a sample's last output; it begins in ``begin`` or later, and the last layer
+        in ``room`` or later."""
+        free = [layer.slots[0] for layer in self.fed]
+        self.clock = max(self.clock + self.interval, self.reader.last, begin, *free)
+        reads, words = self.reader.read(self.clock), ()
         for layer, following in zip_longest(self.layers, self.layers[1:]):
             if layer in self.fed:
-                there = reads[self.fed[layer]]
-                if words:  # of the layer before; the buffer waits for both
+                ready = reads[self.fed[layer]]
+                if words:  # of another network; the buffer waits for both
                     self.reader.taken.extend(words)
-                    there = max(there, words[-1]) + 1
-                words = [there]
+                    ready = max(ready, words[-1]) + 1
+                words = [ready]
             # Words of the feed, and padding, may all be read once the last word is there.
             words = [*words, *[words[-1]] * (layer.shape.input_words - len(words))]
             words = [clock + ActivationBuffer.LATENCY for clock in words]
-            words = layer.run(words, following.slot(sample) if following else room)
+            words = layer.forth(words, following.slots[0] if following else room)
         return words[-1]
+
+
+class _Layer:
+    """A layer: its ``slots`` in the activation buffer, and the stages forward and backward.
+
+    config : LearnerConfig
+    stage : hw.learner.stages.Stage
+    count : slots of its ``ActivationBuffer``
+    period : clocks between words of errors, as ``Backward`` has it
+    """
+
+    def __init__(self, config, stage, count, period):
+        shared, self.shape = config.layer_config, stage.shape
+        forward, back = stage.forward(shared), stage.backward(shared)
+        self.slots, words = slots(count), self.shape.output_words
+        # Forward takes ``interleave`` input words at a time; outputs follow the last of them.
+        latency = forward.latency - self.shape.blocks
+        self.forward = Stage(latency, self.shape.interleave * words)
+        self.backward = Stage(back.latency, back.interval)
+        self.finished, self.pause = back.finished_latency, DeltaWords.pause_of(shared, self.shape)
+        self.early, self.late = DeltaWords.early(self.shape, period)
+        # The clocks in which forward began the latest sample, and had fetched its last word.
+        self.started = self.fetched = 0
+
+    def clocks(self):
+        """All clocks that decide about later samples."""
+        return self.forward.next, self.backward.next, self.fetched, *self.slots
+
+    def forth(self, words, room):
+        """Forward of the next sample; returns the clocks of its output words.
+
+        words : the clocks in which its words can leave the buffer
+        room : the clock from which the layer above has a free slot
+        """
+        together, outputs = self.shape.interleave, self.shape.output_words
+        begin = self.forward.begin
+        self.started = begin(max(room, words[together - 1]))
+        for ready in words[2 * together - 1 :: together]:
+            begin(ready)
+        end = self.forward.next
+        # A word is fetched while the one before it is taken.
+        before = end - 2 * outputs if self.shape.input_words > 1 else 0
+        self.fetched = max(words[-1] - ActivationBuffer.FETCH_LATENCY, before)
+        first = end + self.forward.latency
+        return range(first, first + outputs)
+
+    def back(self, deltas):
+        """Backward of the next sample; returns the clocks of its words of dx, or None if there are
+        none.
+
+        deltas : the clocks in which its words of errors come
+        """
+        words, outputs = self.shape.input_words, self.shape.output_words
+        ready = max(
+            deltas[self.early] + self.late + 1, self.fetched + 1 + ActivationBuffer.FETCH_LATENCY
+        )
+        before = self.backward.next - self.backward.interval
+        clock = self.backward.begin(ready)
+        # The slot is free when backward fetches the last word, while it takes the one before.
+        if words > 1:
+            before = clock + (words - 2) * outputs
+        self.slots.append(max(before, self.fetched + 1) + 1)
+        self.left = clock + self.finished  # the last gradient
+        if self.backward.latency is None:
+            return None
+        first = clock + self.backward.latency
+        return range(first, first + self.shape.blocks, outputs)
+
+
+class ReaderClocks:
+    """The clocks in which the reads of a batch's samples leave ``SampleReader`` to the first
+    layers: one a clock, but for those in which a layer takes a word of another network. The slots
+    of the layers bound the reads that wait, so the reader's queue is never full.
+
+    config : LearnerConfig
+    acting : whether samples are observations
+    """
+
+    def __init__(self, config, acting=False):
+        self.reads = SampleReader.last_read_of(config, acting=acting) + 1
+        self.latency = SampleReader.latency_of(config)
+        self.last = 1  # the clock of the last read, in which the next sample may begin
+        self.left = 0  # the clock in which the last read left
+        # Clocks in which a layer takes a word of another network, and so nothing of the reader.
+        self.taken = deque()
+
+    def read(self, begun):
+        """Reads a sample that begins in clock ``begun``; returns the clocks in which its reads
+        leave."""
+        self.last = begun + self.reads
+        first = begun + 1 + self.latency
+        clocks, taken = range(first, first + self.reads), self.taken
+        if taken or self.left >= first:  # some of them wait
+            clocks, ready = [], clocks
+            for clock in ready:
+                clock = max(clock, self.left + 1)
+                while taken and taken[0] <= clock:
+                    clock += taken.popleft() == clock
+                clocks.append(clock)
+                self.left = clock
+        self.left = clocks[-1]
+        return clocks

@@ -41,13 +41,13 @@ def _needed(config):
     """For each layer, in the order in which a sample passes them, how many super-samples begin from
     the clock in which one takes a slot of the layer until it is free again: the clocks of the
     second of two that follow each other at the learner's pace, so that it waits for nothing."""
-    clocks, loss = pace(config), Loss.estimate(config)
+    clocks = pace(config)
     slots = {name: (2,) * len(layers) for name, layers in config.networks.items()}
-    walk = SampleWalk(config, in_order(config.graph), slots, interval=clocks)
-    walk.go(2, lambda sample: walk.train(sample, loss))
+    walk = SampleWalk(config, slots, interval=clocks)
+    walk.go(2)
     needed, before = [], None
     for layer in walk.layers:
-        taken = walk.begun if layer in walk.fed else before.started
-        needed.append(-(-(layer.freed[-1] + 1 - taken) // clocks))
+        taken = walk.clock if layer in walk.fed else before.started
+        needed.append(-(-(layer.slots[-1] - taken) // clocks))
         before = layer
     return needed

@@ -53,20 +53,18 @@ def _updates(config):
 
 @lru_cache(maxsize=4096)
 def _walked(config, batch):
-    """Of a gradient step: the clock of the last TD error, those in which the last gradients leave
-    the layers, a tuple, and what is to be added to all of them: the periods that were left out."""
-    walk = SampleWalk(config, in_order(config.graph), slots_of(config))
-    loss = Loss.estimate(config)
-    samples = -(-batch // config.lanes)
-    later = walk.go(samples, lambda sample: walk.train(sample, loss))
-    return walk.ends[-1] + loss.td_latency, tuple(layer.left for layer in walk.layers), later
+    """``(td, gradients, skipped)`` of a gradient step: the clock of the last TD error, a tuple of
+    the clock of the last gradient of each layer, and the clocks to add to all of them."""
+    walk = SampleWalk(config, slots_of(config))
+    walk.go(-(-batch // config.lanes))
+    td = walk.end + Loss.estimate(config).td_latency
+    return td, tuple(layer.left for layer in walk.layers), walk.skipped
 
 
 def acting_clocks(config, count):
     """Clocks from ``act`` to the last beat of the actions for ``count`` observations."""
-    walk = SampleWalk(config, (config.acts,), slots_of(config), acting=True)
-    numbers = Outputs.numbers_of(config.action)
-    later = walk.go(-(-count // config.lanes), lambda sample: walk.act(sample, numbers))
+    walk = SampleWalk(config, slots_of(config), acting=True)
+    walk.go(-(-count // config.lanes))
     unused = -count % config.lanes  # lanes of the last sample
     latency = Outputs.latency_of(config, config.action)
-    return walk.ends[-1] + latency - unused * numbers + later
+    return walk.end + walk.skipped + latency - unused * Outputs.numbers_of(config.action)

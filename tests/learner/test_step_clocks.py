@@ -18,10 +18,12 @@ from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps
 from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, store_clocks, train_clocks
+from hw.learner.sample_walk import SampleWalk
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.learner.stages import pace
 from hw.learner.step_clocks import acting_clocks, step_clocks
 from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
+from hw.timing import Repeats
 from sim.card.memory import MemoryConfig
 
 _FIXED = Arithmetic(kind="fixed")
@@ -154,14 +156,6 @@ def test_the_slowest_unit_decides_the_pace(learner):
     assert many.step - few.step == many.td - few.td == 32 * pace(learner)
 
 
-def plain(self, samples, step):
-    """``SampleWalk.go`` through all samples."""
-    self.begun = 1 - self.interval
-    for sample in range(samples):
-        step(sample)
-    return 0
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -175,11 +169,11 @@ def plain(self, samples, step):
 def test_samples_that_repeat_are_not_walked(options, monkeypatch):
     """Whole periods are left out; a walk through all samples has the same clocks."""
     learner = kernel_config(**{"algorithm": "dqn", **options}, capacity=2000, batch=1024).learner
-    walk = clocks_of_steps.SampleWalk
-    batches, walked, train, act = (1024, 1020, 1000, 32), [], walk.train, walk.act
+    batches, walked, forward = (1024, 1020, 1000, 32), [], SampleWalk._forward
 
-    def count(way):
-        return lambda *arguments: (walked.append(0), way(*arguments))
+    def count(*arguments):
+        walked.append(0)
+        return forward(*arguments)
 
     def found():
         walked.clear()
@@ -187,10 +181,9 @@ def test_samples_that_repeat_are_not_walked(options, monkeypatch):
         steps = [step_clocks(learner, batch) for batch in batches]
         return [*steps, *(acting_clocks(learner, batch) for batch in batches)], len(walked)
 
-    monkeypatch.setattr(walk, "train", count(train))
-    monkeypatch.setattr(walk, "act", count(act))
+    monkeypatch.setattr(SampleWalk, "_forward", count)
     clocks, few = found()
-    monkeypatch.setattr(walk, "go", plain)
+    monkeypatch.setattr(Repeats, "times", lambda *places: 0)
     every, all_of_them = found()
     clocks_of_steps._walked.cache_clear()
     assert clocks == every and all_of_them > 1.5 * few

@@ -133,7 +133,7 @@ async def no_further_than_the_loss_allows(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms", skip=AHEAD == 2)
 async def reads_that_are_held_up(dut):
     """Where a network does not take its numbers, samples begin and reads leave in the clocks of
-    ``ReaderClocks``, which leaves out that few samples may be ahead of the loss."""
+    ``queued_reads``, which leaves out that few samples may be ahead of the loss."""
     around, held = await start(dut, 0), VECTORS["held"]
     network, begun, last, clock = held["network"], [], [], 0
     collect(dut, 0, {name: words for name, words in STREAMS.items() if name != network})

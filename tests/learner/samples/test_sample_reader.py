@@ -10,8 +10,8 @@ from packed import packed
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from hw.learner.layouts import scalars_layout
-from hw.learner.reader_clocks import ReaderClocks
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
+from hw.learner.sample_walk import ReaderClocks
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.nn.layouts import feed_layout
 from sim.model.arith.arithmetic import twin_of
@@ -115,13 +115,44 @@ def held_up(config, samples, rng):
     while len(held) < reads // 2:
         held.append(held[-1] + 1 if held and rng.random() < 0.8 else len(held) * 3)
     held = sorted({clock for clock in held if clock > 0})
-    clocks = ReaderClocks(config)
-    clocks.taken.extend(held)
-    begun, last = [], []
-    for _ in range(samples):
-        begun.append(clocks.last)
-        last.append(clocks.read(begun[-1])[SampleReader.last_read_of(config, network)])
+    begun, left = queued_reads(config, samples, held)
+    last = [clocks[SampleReader.last_read_of(config, network)] for clocks in left]
     return dict(network=network, clocks=held, begun=begun, last=last)
+
+
+def queued_reads(config, samples, held):
+    """The clocks in which each sample begins, and a list of those in which its reads leave; none
+    leaves in a clock of ``held``. A read is made while fewer than ``AHEAD`` are in the queue."""
+    latency, held = SampleReader.latency_of(config), set(held)
+    clock, begun, made, left = 1, [], [], [0]
+    for _ in range(samples):
+        begun.append(clock)
+        for _ in range(SampleReader.last_read_of(config) + 1):
+            clock += 1
+            while (
+                sum(each + latency <= clock for each in made)
+                - sum(0 < each < clock for each in left)
+                >= SampleReader.AHEAD
+            ):
+                clock += 1
+            made.append(clock)
+            left.append(max(clock + latency, left[-1] + 1))
+            while left[-1] in held:
+                left[-1] += 1
+    reads = len(made) // samples
+    return begun, [left[first : first + reads] for first in range(1, len(left), reads)]
+
+
+def test_no_read_is_queued_longer_than_words_of_another_network_take():
+    """Of few words, which come one by one, the formula has the clocks of a queue of any depth."""
+    config = CONFIGS["ddpg"]
+    held = [20, 23, 24, 50, 51, 52, 53, 90]
+    clocks, begun, left = ReaderClocks(config), [], []
+    clocks.taken.extend(held)
+    for _ in range(8):
+        begun.append(clocks.last)
+        left.append(list(clocks.read(begun[-1])))
+    assert (begun, left) == queued_reads(config, 8, held)
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

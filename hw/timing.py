@@ -1,0 +1,142 @@
+"""When units act: stages, reads of memory, and walks that leave out what repeats.
+
+A clock formula follows items through units, in max-plus algebra: an event happens at the latest of
+the clocks that it waits for, and no value of the data is needed. Item n of a ``Stage``::
+
+    begin[n]  = max(ready[n], begin[n - 1] + interval, free[n - slots])
+    result[n] = begin[n] + latency
+
+    clock   0   1   2   3   4   5   6   7   8   9  10
+    item 0  B---------------R                           B: begin, R: result, 4 clocks later
+    item 1          B---------------R                   an interval of 2 clocks
+    item 2                      B---------------R       waits for one of 2 slots, free in clock 5
+
+The slots of a queue, a buffer or a bank are a deque of the clocks from which each is free, the next
+one first: ``slots(count)``. A ``Port`` reads bursts from memory into such a queue.
+
+Because all of these rules add constants to clocks and take maxima, a walk whose state is equal to
+an earlier one, but for a shift in time, goes on as it did then: ``Walk`` finds such a period,
+counts its clocks once and multiplies them. Units keep their clocks as they were before the skipped
+periods; ``Walk.skipped`` is added to results, and to clocks that pass between two walks.
+
+Latencies, intervals and depths are declared by the units themselves, next to their hardware.
+"""
+
+from collections import deque
+
+__all__ = ["Repeats", "Stage", "Walk", "pending", "since", "slots"]
+
+
+def slots(count):
+    """``count`` slots, used in turn: the clocks from which they are free, the next one first.
+    Append the clock from which the slot just used is free again."""
+    return deque([0] * count, maxlen=count)
+
+
+def since(clocks, base):
+    """How much later than clock ``base`` each of ``clocks`` is, or 0: what happens after ``base``
+    does not depend on when before it another event was."""
+    return tuple([max(0, clock - base) for clock in clocks])
+
+
+def pending(clocks, base):
+    """``since`` for rising ``clocks``, without its zeros: of events after ``base`` only."""
+    later = []
+    for clock in reversed(clocks):
+        if clock <= base:
+            break
+        later.append(clock - base)
+    return tuple(later)
+
+
+class Stage:
+    """A unit that begins one item after the other.
+
+    latency : int
+        Clocks from the beginning of an item to its result.
+    interval : int
+        Clocks from the beginning of an item to that of the next, at least.
+    next : int
+        The clock from which the next item may begin.
+    """
+
+    __slots__ = ("interval", "latency", "next")
+
+    def __init__(self, latency=0, interval=1):
+        self.latency, self.interval, self.next = latency, interval, 0
+
+    def begin(self, ready, interval=None):
+        """The clock in which the next item begins, which is ready in clock ``ready``; it takes
+        ``interval`` clocks, None: the stage's own."""
+        clock = ready if ready > self.next else self.next
+        self.next = clock + (self.interval if interval is None else interval)
+        return clock
+
+
+class Repeats:
+    """A sequence of ``items``. Items with equal values of ``key`` are alike; None: all are."""
+
+    def __init__(self, items, key=None):
+        self.items, numbers = list(items), {}
+        keys = [0] * len(self.items) if key is None else map(key, self.items)
+        self.numbers = [numbers.setdefault(each, len(numbers)) for each in keys]
+
+    def __len__(self):
+        return len(self.items)
+
+    def times(self, before, now):
+        """How often the items from place ``before`` up to ``now`` follow again from ``now`` on."""
+        period, found = self.numbers[before:now], 0
+        while period and self.numbers[now : now + len(period)] == period:
+            now, found = now + len(period), found + 1
+        return found
+
+
+class Walk:
+    """A walk through items, of which whole periods are skipped. A subclass defines ``step``,
+    ``state`` and, where a period moves more than clocks, ``counts``, ``times`` and ``repeat``.
+
+    clock : int
+        A clock that rises from item to item. No later event happens before it.
+    skipped : int
+        Clocks of the periods that were skipped, to be added to every clock of the walk.
+    """
+
+    clock = skipped = 0
+
+    def walk(self, items):
+        """Steps through ``items``, a Repeats."""
+        place, seen = 0, {}
+        while place < len(items):
+            self.step(items.items[place])
+            place += 1
+            state = self.state()
+            now = place, self.clock + self.skipped, self.counts()
+            before, seen[state] = seen.get(state, now), now
+            times = self.times(items, before, now)
+            if times > 0:
+                clocks = now[1] - before[1]
+                self.repeat(before[2], now[2], times, clocks)
+                self.skipped += times * clocks
+                place += times * (now[0] - before[0])
+
+    def step(self, item):
+        """Finds the clocks of the next item."""
+        raise NotImplementedError
+
+    def state(self):
+        """All that the clocks of later items depend on, counted from ``clock``, hashable."""
+        raise NotImplementedError
+
+    def counts(self):
+        """Numbers that grow from period to period."""
+        return ()
+
+    def times(self, items, before, now):
+        """How often the period from ``before`` to ``now`` follows again; each is ``(place, clock,
+        counts)``."""
+        return items.times(before[0], now[0])
+
+    def repeat(self, before, now, times, clocks):
+        """A period is skipped ``times`` times, each of ``clocks`` clocks: ``counts`` go on as from
+        ``before`` to ``now``."""
