@@ -24,7 +24,7 @@ Latencies, intervals and depths are declared by the units themselves, next to th
 
 from collections import deque
 
-__all__ = ["Repeats", "Stage", "Walk", "pending", "since", "slots"]
+__all__ = ["Master", "Port", "Repeats", "Stage", "Walk", "pending", "since", "slots"]
 
 
 def slots(count):
@@ -71,6 +71,61 @@ class Stage:
         clock = ready if ready > self.next else self.next
         self.next = clock + (self.interval if interval is None else interval)
         return clock
+
+
+class Master:
+    """A master of memory: it takes a request and brings a beat in each clock, in order.
+
+    requests, beats : Stage
+    """
+
+    def __init__(self, begin=0):
+        """``begin``: the clock from which it takes requests."""
+        self.requests, self.beats = Stage(), Stage()
+        self.requests.next = begin
+
+    def clocks(self):
+        """All clocks that decide about later bursts."""
+        return self.requests.next, self.beats.next
+
+
+class Port:
+    """Bursts of rows that a port reads. A burst is asked for when the port's queue has places for
+    all of its rows, and begins ``first_beat`` clocks later, or when its master has brought earlier
+    ones.
+
+    master : Master
+    first_beat : int
+        Clocks from a request to its first beat.
+    beats, depth : int
+        Beats of a row; rows that the queue holds.
+    credit : int
+        Clocks from a row that leaves the queue to a request in its place.
+    """
+
+    def __init__(self, master, first_beat, beats, depth, credit):
+        self.master, self.first_beat, self.beats, self.credit = master, first_beat, beats, credit
+        #: The clocks from which each free place can be asked for.
+        self.free = deque([0] * depth)
+
+    def earliest(self, rows):
+        """The clock from which ``rows`` rows can be asked for; None while places are taken."""
+        if rows > len(self.free):
+            return None
+        return max(self.master.requests.next, self.free[rows - 1])
+
+    def read(self, clock, rows, beats=None):
+        """The clock of the first beat of ``rows`` rows that are asked for in ``clock``, or when
+        they can be; ``beats``: clocks that the master is busy with them, None: their beats."""
+        clock = self.master.requests.begin(max(clock, self.free[rows - 1]))
+        for _ in range(rows):
+            self.free.popleft()
+        beats = rows * self.beats if beats is None else beats
+        return self.master.beats.begin(clock + self.first_beat, beats)
+
+    def release(self, clocks):
+        """A row leaves the queue in each of ``clocks``."""
+        self.free.extend([clock + self.credit for clock in clocks])
 
 
 class Repeats:

@@ -2,16 +2,15 @@
 
 Commands run one after the other; a command ends when memory has answered its last write. An UPDATE
 reads two rows and writes two rows for each row of the gradient, so it takes two clocks a row, or
-16 / rms_units clocks if that is more. The other commands take one clock a row.
+16 / rms_units clocks if that is more. The other commands take one clock a row. The clocks of an
+UPDATE: ``update_clocks.py``.
 """
 
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
 from hw.fa3c.memory.rms_command import RMS_COMMAND, RmsKind
-from hw.fa3c.memory.rms_cycles import rms_cycles, rms_interval
 from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.memory.run_walk import RunWalk
@@ -82,25 +81,6 @@ class Rms(wiring.Component):
                 "reply": Out(row),
                 "overflow": Out(2),
             }
-        )
-
-    @classmethod
-    def estimate(
-        cls, config, kind, layer=0, *, interconnect, memory_latency=64, snapshot_latency=64
-    ):
-        """``cycles`` from the taking of a command to ``done``, ``interval`` (clocks a row), and
-        ``dsp`` blocks.
-
-        kind, layer : RmsKind of the command, and for an UPDATE the number of its layer
-        interconnect : InterconnectConfig of the masters that hold theta and squares
-        memory_latency : clocks from a request to its first beat
-        snapshot_latency : clocks from the last row that ``snapshot_write`` takes to its token
-        """
-        memory = (interconnect, memory_latency, snapshot_latency)
-        return Estimate(
-            cycles=rms_cycles(config, kind, layer, *memory),
-            interval=rms_interval(config, kind),
-            dsp=RowUpdate.estimate(config).dsp,
         )
 
     def elaborate(self, platform):

@@ -5,14 +5,13 @@ import re
 import numpy as np
 import pytest
 from fa3c.memory.numbers import USUAL, normals, updated
+from fa3c.memory.rms_cycles import rms_cycles
 from fa3c.memory.rms_program import Program
 from fa3c.memory.rms_top import INTERCONNECT, RmsTop
 from later import later
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.memory.rms import Rms
 from hw.fa3c.memory.rms_command import RmsKind
-from hw.fa3c.memory.row_update import RowUpdate
 from sim.model.fa3c.memory.rms import update_layer
 from sim.model.fa3c.memory.transposed import transpose_layer, transpose_theta
 
@@ -171,20 +170,6 @@ def test_random_commands(simulate, tmp_path, rms_units, seed):
     run(simulate, tmp_path, program, given, kinds=["random"])
 
 
-def estimates(config, kinds):
-    return [
-        Rms.estimate(
-            config,
-            RmsKind[name],
-            layer,
-            interconnect=INTERCONNECT,
-            memory_latency=MEMORY_LATENCY,
-            snapshot_latency=SNAPSHOT_LATENCY,
-        )
-        for name, layer in kinds
-    ]
-
-
 #: Rows of a group of the first layer, groups of it and of the second, whose groups have 16 rows for
 #: each of the first and one: short of a burst, one, more by one, by some, by nearly a burst.
 SHAPES = [(2, 1, 1), (6, 1, 2), (15, 3, 1), (16, 3, 1), (17, 3, 1), (37, 2, 3), (47, 3, 1)]
@@ -212,19 +197,6 @@ def test_clocks(simulate, tmp_path, rms_units, group, first, second):
     program.load("theta")
     program.sync(2)
     program.store("squares")
-    cycles = [estimate.cycles for estimate in estimates(config, program.kinds)]
+    memory = INTERCONNECT, MEMORY_LATENCY, SNAPSHOT_LATENCY
+    cycles = [rms_cycles(config, RmsKind[name], layer, *memory) for name, layer in program.kinds]
     run(simulate, tmp_path, program, given, kinds=["pace"], cycles=cycles)
-
-
-def test_estimate():
-    """FA3C's network: 2 clocks a row with its 8 RUs, and nearly nothing else."""
-    config = Fa3cConfig()
-    kinds = [("UPDATE", layer) for layer in range(4)] + [("SYNC", 0)]
-    every = estimates(config, kinds)
-    rows = [257, 2 * 257, 16 * 2593, 2 * 257, 43088]
-    assert [estimate.interval for estimate in every] == [2, 2, 2, 2, 1]
-    for estimate, count in zip(every, rows, strict=True):
-        assert 0 < estimate.cycles - estimate.interval * count < 250
-        assert estimate.dsp == RowUpdate.estimate(config).dsp
-    kept = estimates(Fa3cConfig(rms_units=16), kinds)[2]
-    assert kept.interval == 2 and estimates(Fa3cConfig(rms_units=2), kinds)[2].interval == 8

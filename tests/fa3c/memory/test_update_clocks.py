@@ -4,18 +4,18 @@ to the RTL; where it is several, rows wait for queues of a burst."""
 from dataclasses import replace
 
 import pytest
+from fa3c.memory.rms_cycles import rms_cycles
 from fa3c.memory.rms_top import INTERCONNECT
 from fa3c.memory.test_rms import SHAPES, settings
 
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.memory import update_clocks as clocks
-from hw.fa3c.memory.rms import Rms
 from hw.fa3c.memory.rms_command import RmsKind
 from hw.fa3c.memory.update_clocks import update_clocks
 from hw.shell.axi import EngineConfig
 from hw.shell.memory_clocks import READ
 
-#: Clocks between a request and memory that an engine adds to those of ``Rms.estimate``; those by
+#: Clocks between a request and memory that an engine adds to those of ``rms_cycles``; those by
 #: which the answer to a write is earlier.
 _ENGINE, _ANSWER = 4, 30
 
@@ -38,18 +38,11 @@ def test_a_row_a_beat(monkeypatch, rms_units, group, first, second):
     given = settings(group - 1, 16 * first, 16 * second) | dict(rms_units=rms_units)
     config = Fa3cConfig(**given)
     for layer in (0, 1):
-        estimate = Rms.estimate(
-            config,
-            RmsKind.UPDATE,
-            layer,
-            interconnect=INTERCONNECT,
-            memory_latency=READ + _ENGINE,
-            snapshot_latency=0,
-        )
+        cycles = rms_cycles(config, RmsKind.UPDATE, layer, INTERCONNECT, READ + _ENGINE, 0)
         found = update_clocks(config, layer)
         # In the engine the last burst waits until it is whole, and for bursts before it.
         last = config.layers[layer].depth % 16 + 1
-        assert 0 <= found.done - estimate.cycles + _ANSWER - last <= 16
+        assert 0 <= found.done - cycles + _ANSWER - last <= 16
         assert len(found.taken) == config.layers[layer].gradient_rows
     clocks._clocks.cache_clear()
 

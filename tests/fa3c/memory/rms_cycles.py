@@ -1,14 +1,15 @@
-"""Clocks of the commands of ``Rms`` behind an interconnect: clocks a row, and a constant part."""
+"""Clocks of the commands of ``Rms`` behind an interconnect: clocks a row, and a constant part. The
+RTL is held to them, and they hold ``update_clocks``."""
 
 from hw.fa3c.memory.rms_command import RmsKind
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.rows import ROW
 from hw.shell.interconnect import ReadInterconnect, WriteInterconnect
 
-__all__ = ["rms_cycles", "rms_interval"]
+__all__ = ["rms_cycles"]
 
 
-def rms_interval(config, kind):
+def _interval(config, kind):
     """Clocks a row: 1; for an UPDATE what the RUs need, but at least two if theta and squares share
     a master, since each row of the gradient reads two rows and writes two rows."""
     shared = 2 // config.global_masters
@@ -29,7 +30,7 @@ def rms_cycles(config, kind, layer, interconnect, memory_latency, snapshot_laten
     memory_latency : int, clocks from a request to its first beat
     snapshot_latency : int, clocks from the last row that ``snapshot_write`` takes to its token
     """
-    burst, interval = interconnect.burst_beats, rms_interval(config, kind)
+    burst, interval = interconnect.burst_beats, _interval(config, kind)
     read = ReadInterconnect.estimate(interconnect, 1, memory_latency).latency
     # From a burst's last beat to its token, without the clock of each beat.
     write = WriteInterconnect.estimate(interconnect, 2, memory_latency).latency - 3
