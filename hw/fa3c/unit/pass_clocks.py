@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from hw.fa3c.pass_types import Kind, Source
 from hw.fa3c.rows import ROW
-from hw.fa3c.unit.pass_walk import Drain, Walk
-from hw.fa3c.unit.repeats import Repeats
+from hw.fa3c.unit.pass_walk import PassWalk
+from hw.timing import Repeats
 
 __all__ = ["PassClocks", "Sweeps", "pass_clocks", "run_passes", "sweeps"]
 
@@ -129,22 +129,12 @@ def run_passes(config, passes, batch, loaded=None, parameters=None):
         are there from clock 0 on
     parameters : ParameterRows of the task; None: all rows are there
     """
-    found, start, drain, number = [], 0, Drain(config), 0
+    found, start, walk = [], 0, PassWalk(config, parameters)
     for position, p in enumerate(passes):
         if loaded:
             start = max(start, loaded[position])
-        drain.rows = []
-        parts = _parts(config.lanes, p, batch)
-        walk = Walk(config, p, batch, parts, start, drain, parameters, number)
-        number = walk.rows.end
         follower = passes[position + 1] if position + 1 < len(passes) else None
-        if p.kind == Kind.GC:
-            following = walk.last + 2 if follower else drain.ready + 1
-        else:
-            following = drain.written + 2
-            # The parameter buffer frees the rows of this pass before it begins the next pass.
-            following += follower is not None and follower.segments is not None
-        following = walk.rows.close(following)
-        found.append(PassClocks(start, following, drain.rows))
-        start = following
+        end = walk.run(p, batch, _parts(config.lanes, p, batch), start, follower)
+        found.append(PassClocks(start, end, walk.gradient))
+        start = end
     return found

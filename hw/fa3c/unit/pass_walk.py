@@ -1,40 +1,141 @@
-"""Walks through the sweeps of a pass, and multiplies what repeats."""
+"""Walks through the sweeps of passes: when each begins, its line is filled, its rows are taken and
+its sums leave."""
 
 from collections import deque
 from math import prod
-from sys import maxsize
-from typing import NamedTuple
 
-from hw.fa3c.pass_types import Kind
+from hw.fa3c.pass_types import Kind, Source
+from hw.fa3c.rows import ROW
 from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import READ
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.output_rows import OutputRows
-from hw.fa3c.unit.repeats import since
-from hw.fa3c.unit.taken_rows import Asked, TakenRows
+from hw.fa3c.unit.parameter_buffer import ParameterBuffer
+from hw.stream.transpose import Transpose
+from hw.timing import Walk, since
 
-__all__ = ["Drain", "Walk"]
+__all__ = ["PassWalk"]
 
 #: Clocks from the last step of a group to the first reading of its sums by the drain.
 _TO_DRAIN = LineBuffer.LATENCY + PeArray.LATENCY + 1
 
 
-class Drain:
-    """Clocks in which the halves of the output line become free."""
+class PassWalk(Walk):
+    """The passes of a task. ``clock`` is the clock in which the latest sweep begins.
+
+    config : Fa3cConfig
+    parameters : ParameterRows of the task, or None if all of its rows have come
+
+    ``gradient`` : list of (clock of the last, rows) of each run of gradient rows of the latest pass
+    """
+
+    def __init__(self, config, parameters=None):
+        self.config, self.parameters, self.drain = config, parameters, _Drain(config)
+        self.number = 0  # of the next pass's first row of parameters
+
+    def run(self, p, batch, parts, start, follower):
+        """The clock in which the next pass may begin.
+
+        p, batch : pass_types.Pass, and the agents or steps of its task
+        parts : Repeats of the parts of the pass, each a tuple of Sweeps
+        start : the clock in which the pass begins
+        follower : the next pass, or None
+        """
+        self.p, self.gradient, start = p, [], start - self.skipped
+        # Errors of GC, or masks of BW; both have priority over lines.
+        total = {
+            Kind.FW: lambda: 0,
+            Kind.GC: lambda: sum(map(len, parts.items)),
+            Kind.BW: lambda: prod(count or batch for count in p.drain.counts),
+        }
+        self.asked = _Asked(start, total[p.kind]())
+        self.rows = _TakenRows(self, p, start)
+        # The latest request for a line, and from when each half of the line buffer is free.
+        self.asks, self.lines = start, deque([start, start], maxlen=2)
+        self.clock = self.ends = self.line_ready = start
+        self.walk(parts)
+        if p.kind == Kind.GC:
+            end = self.last + 2 if follower else self.drain.ready + 1
+        else:
+            # The parameter buffer frees the rows of this pass before it begins the next pass.
+            end = self.drain.written + 2 + (follower is not None and follower.segments is not None)
+        self.number = self.rows.end
+        return self.rows.close(end) + self.skipped
+
+    def step(self, part):
+        rows, asked, drain, p = self.rows, self.asked, self.drain, self.p
+        hold, lines, forward = p.hold, self.lines, p.kind == Kind.FW
+        begin, ends, asks, line_ready = self.clock, self.ends, self.asks, self.line_ready
+        for slots, count, line, line_ends, sums_end, outputs in part:
+            full = rows.take(begin, count) + 1
+            if line:
+                asks = asked.line(max(asks, lines[0]), line)
+                line_ready = asks + FeatureBuffer.LATENCY + 1
+            begin = max(ends, line_ready, full, drain.free[0] if sums_end else 0)
+            last = begin + slots - 1
+            ends = begin + max(slots, hold)
+            if line_ends:
+                lines.append(last)
+            if outputs:
+                read = drain.group(p, last, outputs, asked)
+                if p.kind == Kind.GC:
+                    self.gradient.append((read + self.skipped, outputs))
+                if forward:
+                    rows.pass_bias()
+        self.clock, self.ends, self.asks, self.line_ready = begin, ends, asks, line_ready
+        self.last = last  # the clock of the last step
+
+    def state(self):
+        base = self.clock
+        return (
+            self.rows.state(base),
+            since([self.line_ready, self.ends], base),
+            since(self.lines, self.asks),
+            self.asks - base,
+            self.asked.state(base, self.asks),
+            self.drain.state(base),
+        )
+
+    def counts(self):
+        flow = self.parameters.counts() if self.rows.flowing else ()
+        return self.asked.total, len(self.gradient), self.rows.number, *flow
+
+    def times(self, items, before, now):
+        times, asked = super().times(items, before, now), before[2][0] - now[2][0]
+        if times and asked:
+            times = min(times, now[2][0] // asked)
+        if times and self.rows.flowing:
+            times = min(times, self.parameters.times(before[2][3:], now[2][3:]))
+        return times
+
+    def repeat(self, before, now, times, clocks):
+        self.asked.total -= times * (before[0] - now[0])
+        period = self.gradient[before[1] : now[1]]
+        for shift in range(clocks, (times + 1) * clocks, clocks):
+            self.gradient += [(clock + shift, rows) for clock, rows in period]
+        self.rows.number += times * (now[2] - before[2])
+        if self.rows.flowing:
+            self.parameters.repeat(before[3:], now[3:], times, clocks)
+
+
+class _Drain:
+    """Clocks in which the halves of the output line become free: ``free``, the next one first;
+    ``ready``: the drain may read the sums of a further group; ``written``: the latest row of
+    outputs is in the feature buffer."""
 
     def __init__(self, config):
         rows = OutputRows.estimate(config)
         self.steps = rows.interval
         # From the last reading of the sums of a row to the row.
         self.latency = READ + rows.latency - (self.steps - 1)
-        self.ready, self.free = 0, deque([0, 0], maxlen=2)
+        self.ready = self.written = 0
+        self.free = deque([0, 0], maxlen=2)
         self.gradient = False  # the group before was a gradient
-        self.written = 0  # the clock in which the last row of outputs is written
-        self.rows = []  # (clock of the last, rows) of each run of gradient rows
 
     def group(self, p, end, count, masks):
-        """A group of ``count`` rows ends in clock ``end``; ``masks``: requests for masks."""
+        """The clock of the last reading of a group of ``count`` rows that ends in clock ``end``;
+        ``masks``: requests for masks."""
         # The last row of a gradient stays for a clock before outputs begin.
         shown = self.gradient and p.kind != Kind.GC
         clock, self.gradient = max(end + _TO_DRAIN, self.ready + shown), p.kind == Kind.GC
@@ -45,152 +146,139 @@ class Drain:
                 masks.take(clock - 1)
         else:
             clock += count * each
-        last_read = clock - 1
         if p.kind != Kind.GC:
-            self.written = last_read + self.latency
-        else:
-            self.rows.append((last_read, count))
-        self.ready = last_read + 1
-        self.free.append(last_read + 2)
+            self.written = clock - 1 + self.latency
+        self.ready = clock
+        self.free.append(clock + 1)
+        return clock - 1
 
     def state(self, base):
         """All that its clocks after ``base`` depend on, counted from it."""
         return self.gradient, since([self.ready, *self.free], base)
 
-    def repeat(self, before, now, times, clocks):
-        """Runs of gradient rows ``before`` up to ``now`` come again ``times`` times, each time
-        ``clocks`` later."""
-        for turn in range(1, times + 1):
-            self.rows += [(clock + turn * clocks, rows) for clock, rows in self.rows[before:now]]
-        self.ready, self.written = self.ready + times * clocks, self.written + times * clocks
-        self.free = deque([clock + times * clocks for clock in self.free], maxlen=2)
 
+class _Asked:
+    """Requests of one port of the feature buffer: a row a clock, while the port has room.
 
-class _Mark(NamedTuple):
-    """Where a walk stands: the number of the next part, the clock of its latest swap, requests for
-    errors or masks that are left, runs of gradient rows, parts that were walked, and the mark of
-    the ParameterRows if it reads them in order."""
-
-    part: int
-    swap: int
-    total: int
-    rows: int
-    walked: int
-    flow: tuple | None
-
-
-class Walk:
-    """The clocks of a pass that begins in clock ``start``.
-
-    p, batch : pass_types.Pass, and the agents or steps of its task
-    parts : Repeats of the parts of the pass, each a tuple of Sweeps
-    drain : Drain, as the passes before leave it
-    parameters, number : as of TakenRows
-
-    ``last`` : the clock of the last step of the pass
-    ``rows`` : its TakenRows
+    ``clocks`` are the clocks in which a request goes out; a port of lower priority waits in them.
+    ``due`` are the clocks in which the requested rows come. ``total`` requests are left.
     """
 
-    def __init__(self, config, p, batch, parts, start, drain, parameters, number):
-        self.p, self.parts, self.drain = p, parts, drain
-        # Errors of GC, or masks of BW; both have priority over lines.
-        total = {
-            Kind.FW: lambda: 0,
-            Kind.GC: lambda: sum(map(len, parts.items)),
-            Kind.BW: lambda: prod(count or batch for count in p.drain.counts),
-        }
-        self.asked = Asked(start, total[p.kind]())
-        self.rows = TakenRows(config, p, start, self.asked, parameters, number)
-        self.parameters = parameters if self.rows.flowing else None
-        self.asks, self.releases = start, deque([start, start], maxlen=2)
-        self.ends = self.line_ready = self.swap = self.last = start
-        self.seen, self.margins = {}, []
-        part = 0
-        while part < len(parts.items):
-            self._walk(parts.items[part])
-            part = self._skip(part + 1)
+    def __init__(self, start, total):
+        self.total, self.latest, self.clocks, self.due = total, start, set(), deque()
+        for _ in range(FeatureBuffer.AHEAD):
+            self._ask(0)
 
-    def _walk(self, part):
-        """Walks through one part."""
-        rows, asked, drain, p = self.rows, self.asked, self.drain, self.p
-        hold, releases, forward = p.hold, self.releases, p.kind == Kind.FW
-        swap, ends, asks, line_ready = self.swap, self.ends, self.asks, self.line_ready
-        for slots, count, line, line_ends, sums_end, outputs in part:
-            full = rows.take(swap, count) + 1
-            if line:
-                asks = asked.line(max(asks, releases[0]), line)
-                line_ready = asks + FeatureBuffer.LATENCY + 1
-            swap = max(ends, line_ready, full, drain.free[0] if sums_end else 0)
-            last = swap + slots - 1
-            ends = swap + max(slots, hold)
-            if line_ends:
-                releases.append(last)
-            if outputs:
-                drain.group(p, last, outputs, asked)
-                if forward:
-                    rows.pass_bias()
-        self.swap, self.ends, self.asks, self.line_ready = swap, ends, asks, line_ready
-        self.last = last
+    def _ask(self, earliest):
+        if self.total:
+            self.total -= 1
+            self.latest = max(self.latest + 1, earliest)
+            self.clocks.add(self.latest)
+            self.due.append(self.latest + FeatureBuffer.LATENCY)
 
-    def _state(self):
-        """All that the next clocks depend on, counted from the latest swap; None if it cannot be
-        compared with others."""
-        base, rows = self.swap, self.rows.state(self.swap)
-        if rows is None:
-            return None
-        lines = since([self.line_ready, self.ends], base), since(self.releases, self.asks)
-        asked = self.asked.state(base, self.asks)
-        return rows, lines, self.asks - base, asked, self.drain.state(base)
+    def line(self, clock, rows):
+        """The clock of the last of ``rows`` requests for a line, which wait for this port's."""
+        if not self.clocks:
+            return clock + rows
+        for _ in range(rows):
+            clock += 1
+            while clock in self.clocks:
+                clock += 1
+        return clock
 
-    def _skip(self, part):
-        """The next part, ``part`` or a later one: parts in between are as they were before."""
-        flow = self.parameters
-        if flow:
-            self.margins.append((self.rows.early, flow.slack))
-            self.rows.early = flow.slack = maxsize
-        state = self._state()
-        if state is None:
-            return part
-        now = _Mark(
-            part,
-            self.swap,
-            self.asked.total,
-            len(self.drain.rows),
-            len(self.margins),
-            flow and flow.mark(self.rows.number),
-        )
-        before = self.seen.get(state)
-        self.seen[state] = now
-        times = before and self._times(before, now)
-        if not times:
-            return part
-        self._repeat(before, now, times)
-        return part + times * (part - before.part)
+    def take(self, clock):
+        """The next row is taken in ``clock``: there is room for one more request."""
+        self.due.popleft()
+        self._ask(clock + 1)
 
-    def _times(self, before, now):
-        """How often all goes on as from mark ``before`` to mark ``now``."""
-        found, asked = self.parts.times(before.part, now.part), before.total - now.total
-        if asked:
-            found = min(found, now.total // asked)
-        if found and self.parameters:
-            margins = zip(*self.margins[before.walked : now.walked], strict=True)
-            clocks = now.swap - before.swap
-            found = min(
-                found, self.parameters.times(before.flow, now.flow, clocks, *map(min, margins))
-            )
-        return found
+    def state(self, base, line):
+        """All that its clocks after ``base`` depend on, besides ``total``, counted from it; the
+        latest line was asked for in clock ``line``."""
+        self.clocks = {clock for clock in self.clocks if clock > line}
+        clocks = tuple(sorted([clock - base for clock in self.clocks]))
+        latest = max(0, self.latest - base) if self.total else None
+        return latest, since(self.due, base), clocks
 
-    def _repeat(self, before, now, times):
-        each = now.swap - before.swap
-        clocks = times * each
-        self.swap, self.ends, self.last = self.swap + clocks, self.ends + clocks, self.last + clocks
-        self.asks, self.line_ready = self.asks + clocks, self.line_ready + clocks
-        self.releases = deque([clock + clocks for clock in self.releases], maxlen=2)
-        self.asked.shift(clocks, times * (before.total - now.total))
-        self.drain.repeat(before.rows, now.rows, times, each)
-        self.rows.last += clocks
+
+class _TakenRows:
+    """Clocks in which the rows for the PEs are taken, one after the other: errors of the feature
+    buffer, or parameters.
+
+    ``number`` : of the next row of parameters; the pass has those up to ``end``
+    ``flowing`` : they are read once each, in order, and then leave the ring
+    """
+
+    def __init__(self, walk, p, start):
+        self.walk, self.asked = walk, walk.asked if p.source == Source.ERRORS else None
+        self.parameters = walk.parameters if p.segments is not None else None
+        self.last = start  # the clock in which the latest row was taken
+        self.later = ParameterBuffer.LATENCY
+        if p.source == Source.TRANSPOSED:
+            self.later += ROW - 1 + Transpose.LATENCY
+        self.first = start + 1 + self.later
+        self.number = self.begin = self.end = walk.number
+        self.flowing = self.scattered = False
         if self.parameters:
-            self.parameters.repeat(before.flow, now.flow, times, each)
-            self.rows.number += times * (now.flow.number - before.flow.number)
-            if now.flow.piece > before.flow.piece and now.flow.latest != before.flow.latest + each:
-                self.seen.clear()  # margins of what was before are other ones
+            self.end += p.segments.total
+            self.flowing, self.transposed = not p.segments.resident, p.source == Source.TRANSPOSED
+            #: Rows are read in another order than they come.
+            self.scattered = p.segments.resident and p.kind == Kind.BW
+            self.group = walk.config.layers[p.layer].group_rows
+            if self.scattered:
+                self.first = max(self.first, self._came(self.end - 1) + self.later)
+
+    def _came(self, number):
+        return self.parameters.clock(number) - self.walk.skipped
+
+    def take(self, earliest, count):
+        """The clock of the last of the next ``count`` rows, not before ``earliest``."""
+        if not self.asked:
+            self.last = max(earliest, self.last + 1, self.first) + count - 1
+            if self.parameters:
+                self._wait(count)
+            return self.last
+        for _ in range(count):
+            self.last = max(earliest, self.last + 1, self.asked.due[0])
+            self.asked.take(self.last)
+        return self.last
+
+    def _wait(self, count):
+        """The next ``count`` rows of parameters must have come. A pass that reads rows repeatedly
+        waits for each of them only at first; a patch is transposed when it is whole."""
+        if self.scattered or not self.flowing and self.number >= self.end:
+            return
+        self.number += count
+        last, later = self.number - 1, ParameterBuffer.LATENCY
+        if self.transposed:
+            place = (last - self.begin) % ROW
+            last, later = last + ROW - 1 - place, later + Transpose.LATENCY + place
+        self.last = max(self.last, self._came(last) + later)
+        if self.flowing:
+            self.parameters.release(self.last + self.walk.skipped, count)
+
+    def pass_bias(self):
+        """A row of biases passes, in order with the other rows; padding follows it if all rows of
+        the layer are there."""
+        self.last = max(self.last + 1, self.first)
+        if self.parameters:
+            self._wait(1)
+            if not self.flowing:
+                self.number += (self.begin - self.number) % self.group
+
+    def close(self, clock):
+        """The pass ends in ``clock`` or later: the clock in which all its rows have come."""
+        if self.parameters and not self.flowing:
+            clock = max(clock, self._came(self.end - 1))
+            self.parameters.release(clock + self.walk.skipped, self.end - self.begin)
+        return clock
+
+    def state(self, base):
+        """All that the next clocks depend on, counted from ``base``."""
+        own = self.last - base, max(0, self.first - self.last - 1)
+        if not self.parameters or self.scattered:
+            return own
+        if not self.flowing:
+            return *own, self.number
+        place = (self.number - self.begin) % ROW if self.transposed else 0
+        flow = self.parameters.state(self.number, base + self.walk.skipped, self.later)
+        return *own, place, flow

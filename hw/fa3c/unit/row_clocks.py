@@ -9,13 +9,13 @@ from collections import deque
 from math import lcm
 
 from hw.fa3c.rows import ROW, ROW_WIDTH
-from hw.fa3c.unit.repeats import since
 from hw.shell.arbiter import Arbiter
 from hw.shell.burst import BurstSplitter
 from hw.shell.read_engine import ReadEngine
 from hw.shell.width_conversion import Upsizer
 from hw.stream.queue import Queue
 from hw.stream.ram import SHALLOW
+from hw.timing import Master, Port, pending, since
 
 __all__ = ["Reads", "beats_of_row", "first_beat"]
 
@@ -50,19 +50,18 @@ class Reads:
     """
 
     def __init__(self, engine, latency, stripes=2, sharing=1, before=None):
-        self.stripes, self.beats = stripes, beats_of_row(engine)
+        self.stripes, self.beats, self.sharing = stripes, beats_of_row(engine), sharing
         cut = _STRIPE if stripes > 1 else 0
-        self.wait, self.ready = first_beat(engine, latency) + cut, BurstSplitter.LATENCY + cut
-        self.depth = max(SHALLOW, engine.burst_beats)
         burst = max(1, engine.burst_beats // self.beats)
         #: Rows at whose multiples a burst ends.
         self.limit = burst if stripes == 1 else min(burst, ROW)
-        self.sharing = sharing
-        self.turn = 0  # the clock of the latest row
-        self.asked, self.busy, self.joined = [0] * stripes, [0] * stripes, [0] * stripes
-        #: Of each master: the clocks in which rows leave their places, burst by burst.
-        self.waiting = [deque() for _ in range(stripes)]
-        self.free = [self.depth // self.beats] * stripes
+        first, depth = first_beat(engine, latency) + cut, max(SHALLOW, engine.burst_beats)
+        # A burst that waits for places is cut already.
+        credit = 1 - BurstSplitter.LATENCY - cut
+        self.ports = [
+            Port(Master(1), first, self.beats, depth // self.beats, credit) for _ in range(stripes)
+        ]
+        self.turn, self.joined = 0, [0] * stripes  # the clocks of the latest rows
         #: Of each master: (first clock, clock behind the last) of each burst on its way.
         self.bursts, self.before = [deque() for _ in range(stripes)], before and before.bursts
         self.later = [0] * stripes  # clocks by which this port delays ``before``
@@ -78,29 +77,17 @@ class Reads:
         return found
 
     def _burst(self, clock, master, rows):
-        clock = max(clock, self.asked[master] + 1)
-        while self.free[master] < rows:
-            left = self.waiting[master].popleft()
-            count = min(rows - self.free[master], len(left))
-            # The burst that waits for places is cut already.
-            clock = max(clock, left[count - 1] + 1 - self.ready)
-            self.free[master] += count
-            if count < len(left):
-                self.waiting[master].appendleft(left[count:])
-        self.free[master] -= rows
-        self.asked[master] = clock
-        begin = max(clock + self.wait, self.busy[master])
-        step = self.beats * self.sharing
+        port, step = self.ports[master], self.beats * self.sharing
+        begin = port.read(clock, rows, rows * step)
         if self.before:
             begin = self._after_another(master, begin, rows * step)
-        self.busy[master] = begin + rows * step
+            port.master.beats.next = begin + rows * step
         self.bursts[master].append((begin, begin + rows * step))
         join = Upsizer.LATENCY if self.beats > 1 else 0
-        first = max(begin + self.beats - 1 + join, self.joined[master] + self.beats)
-        first = max(first, self.turn + 1)
+        first = max(begin + self.beats - 1 + join, self.joined[master] + self.beats, self.turn + 1)
         clocks = range(first, first + rows * step, step)
         self.joined[master] = self.turn = clocks[-1]
-        self.waiting[master].append(range(first - join, self.turn - join + 1, step))
+        port.release(range(first - join, self.turn - join + 1, step))
         return clocks
 
     @property
@@ -108,28 +95,19 @@ class Reads:
         """A request is as one for rows that lie this number of rows, or a multiple, behind."""
         return lcm(self.limit, self.stripes * ROW)
 
-    def alone(self, base):
-        """Whether no burst of another port is on its way after clock ``base``."""
-        return not self.before or all(
-            not others or others[-1][1] + later <= base
-            for others, later in zip(self.before, self.later, strict=True)
-        )
-
     def state(self, base):
-        """All that the clocks of a request after clock ``base`` depend on, counted from it, if the
-        port is ``alone``."""
-        clocks = since([*self.asked, *self.busy, *self.joined, self.turn], base)
-        waiting = [[(each.start - base, len(each)) for each in own] for own in self.waiting]
-        return clocks, tuple(self.free), tuple(map(tuple, waiting))
-
-    def shift(self, clocks):
-        """All that has happened is so many ``clocks`` later."""
-        for own in (self.asked, self.busy, self.joined):
-            own[:] = [clock + clocks for clock in own]
-        self.turn += clocks
-        for own in self.waiting:
-            for place, each in enumerate(own):
-                own[place] = range(each.start + clocks, each.stop + clocks, each.step)
+        """All that the clocks of a request after clock ``base`` depend on, counted from it."""
+        clocks = [self.turn, *self.joined]
+        for port in self.ports:
+            clocks += port.master.clocks()
+        queues = [(len(port.free), pending(port.free, base)) for port in self.ports]
+        others = [
+            burst[1] + later - base
+            for bursts, later in zip(self.before or (), self.later, strict=False)
+            for burst in bursts
+            if burst[1] + later > base
+        ]
+        return since(clocks, base), *queues, *others
 
     def _after_another(self, master, begin, clocks):
         """The first of ``clocks`` clocks, from ``begin`` on, if bursts of ``before`` take turns

@@ -2,7 +2,6 @@
 multiplied are those of the walk through all of them."""
 
 from random import Random
-from sys import maxsize
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from hw.fa3c.pass_types import Segments
 from hw.fa3c.unit.parameter_rows import ParameterRows
 from hw.fa3c.unit.row_clocks import Reads
 from hw.shell.axi import EngineConfig
+from hw.timing import Repeats, Walk
 
 #: Clocks from the place of a row in the ring to whoever takes it.
 LATER = 2
@@ -54,59 +54,42 @@ def rows_of(case):
     return ParameterRows(config, passes, Reads(*reads, before=before))
 
 
-class Taker:
-    """Takes the rows of a case in order; ``last`` is the clock of the latest."""
+class Taker(Walk):
+    """Takes the rows of a case in order; ``clock`` is the clock of the latest."""
 
     def __init__(self, case, jumps):
-        self.rows, self.number, self.last, self.early = rows_of(case), 0, 0, maxsize
+        self.rows, self.number, self.steps, self.jumps = rows_of(case), 0, 0, jumps
         for phase in case.phases:
             end = self.number + phase.runs * phase.size
             turns = (end - self.number) // sum(rows for rows, _ in phase.steps)
-            self.phase(phase.steps, turns, jumps)
+            self.walk(Repeats(turns * [phase.steps]))
             if self.number < end:
-                self.take(end - self.number, 1)
+                self.step([(end - self.number, 1)])
+        self.last = self.clock + self.skipped
 
-    def take(self, rows, clocks):
-        self.number += rows
-        earliest, there = self.last + clocks, self.rows.clock(self.number - 1) + LATER
-        self.early = min(self.early, earliest - there)
-        self.last = max(earliest, there)
-        self.rows.release(self.last, rows)
+    def step(self, takings):
+        self.steps += 1
+        for rows, clocks in takings:
+            self.number += rows
+            ready = self.rows.clock(self.number - 1) - self.skipped + LATER
+            self.clock = max(self.clock + clocks, ready)
+            self.rows.release(self.clock + self.skipped, rows)
 
-    def phase(self, steps, turns, jumps):
-        turn, seen, margins = 0, {}, []
-        while turn < turns:
-            for step in steps:
-                self.take(*step)
-            turn += 1
-            if not jumps:
-                continue
-            margins.append((self.early, self.rows.slack))
-            self.early = self.rows.slack = maxsize
-            if self.rows.arrived(self.number, self.last - LATER):
-                state = self.rows.piece
-            else:
-                state = self.rows.state(self.number)
-            if state is None:
-                continue
-            now = turn, self.last, len(margins), self.rows.mark(self.number)
-            before, seen[state] = seen.get(state), now
-            if before and (most := (turns - turn) // (turn - before[0])):
-                turn += self.jump(before, now, most, margins, seen)
+    def state(self):
+        if not self.jumps:
+            return self.steps
+        return self.rows.state(self.number, self.clock + self.skipped, LATER)
 
-    def jump(self, before, now, most, margins, seen):
-        """Turns that are left out."""
-        clocks, (_, _, first, was), mark = now[1] - before[1], before, now[3]
-        least = map(min, zip(*margins[first : now[2]], strict=True))
-        times = min(most, self.rows.times(was, mark, clocks, *least))
-        assert times >= 0
-        if times:
-            self.rows.repeat(was, mark, times, clocks)
-            self.last += times * clocks
-            self.number += times * (mark.number - was.number)
-            if mark.piece > was.piece and mark.latest != was.latest + clocks:
-                seen.clear()
-        return times * (now[0] - before[0])
+    def counts(self):
+        return self.number, *self.rows.counts()
+
+    def times(self, items, before, now):
+        times = super().times(items, before, now)
+        return min(times, self.rows.times(before[2][1:], now[2][1:]))
+
+    def repeat(self, before, now, times, clocks):
+        self.number += times * (now[0] - before[0])
+        self.rows.repeat(before[1:], now[1:], times, clocks)
 
 
 #: Each is wrong without the one rule that it is named after.

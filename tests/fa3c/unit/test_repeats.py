@@ -1,5 +1,4 @@
-"""hw.fa3c.unit.repeats: clocks where what repeats is multiplied are those of the walk through all
-of it, to the clock."""
+"""hw.timing in FA3C: where periods are skipped, clocks are those of a walk through all items."""
 
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 from hw.fa3c import task_clocks
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.memory import update_clocks
-from hw.fa3c.unit.repeats import Repeats, since
 from hw.shell.axi import EngineConfig
+from hw.timing import Repeats
 
 powers = st.sampled_from([1, 2, 4, 8, 16])
 engines = st.builds(
@@ -42,19 +41,6 @@ def check(config, train, count, sharing):
     found = task_clocks._clocks.__wrapped__(*own)
     with walked():
         assert vars(found) == vars(task_clocks._clocks.__wrapped__(*own))
-
-
-def test_times():
-    numbers = Repeats("abcabcabcab", str)
-    assert [numbers.times(*pair) for pair in [(0, 3), (3, 6), (0, 6), (1, 4), (0, 2)]] == [
-        2, 1, 0, 2, 0,
-    ]  # fmt: skip
-    assert numbers.times(3, 3) == numbers.times(8, 11) == 0
-    assert Repeats([1, 3, 5, 6], lambda x: x % 2).times(0, 1) == 2
-
-
-def test_since():
-    assert since([7, 10, 12], 10) == (0, 0, 2)
 
 
 @settings(max_examples=20, deadline=None)
