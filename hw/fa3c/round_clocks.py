@@ -18,6 +18,7 @@ from hw.fa3c.task_clocks import Work, task_clocks
 from hw.fa3c.unit.row_clocks import beats_of_row, first_beat
 from hw.shell.arbiter import Arbiter
 from hw.shell.memory_clocks import latencies
+from hw.timing import Stage
 
 __all__ = ["Work", "round_clocks"]
 
@@ -49,37 +50,23 @@ def _updates(config, tasks):
     yield from layers()
 
 
-class _RmsProp:
-    """Clocks of the commands of RMSProp, one after the other; ``now``: the end of the latest."""
-
-    def __init__(self, config, begin):
-        self.config, self.now = config, begin
-
-    def sync(self):
-        engine, rows = self.config.engine, self.config.snapshot_rows
-        wait = first_beat(engine, latencies(engine)["read"], AHEAD) + RunWalk.LATENCY
-        beats, burst = beats_of_row(engine), engine.burst_beats
-        block = beats * ROW
-        # Where a queue has no more room than a burst, a further burst of a block waits for the one
-        # before it.
-        stalls = Arbiter.LATENCY * (block // burst - 1) if burst >= PORT_WRITE else 0
-        end = 2 * min(burst, block) + latencies(engine)["write"]
-        self.now += _NEXT + wait + rows * beats + rows // ROW * max(0, stalls) + end - _EARLY
-        return self.now
-
-    def update(self, layer, start, task):
-        """Rows of the gradient of ``layer`` that come late delay all that follow; TaskClocks
-        ``task`` begins in clock ``start``."""
-        alone = update_clocks(self.config, layer)
-        self.now += _NEXT
-        late = start + _behind(task, layer, alone) - self.now
-        self.now += max(0, late) + alone.done
+def _sync_clocks(config):
+    """Clocks of a SYNC of RMSProp."""
+    engine, rows = config.engine, config.snapshot_rows
+    wait = first_beat(engine, latencies(engine)["read"], AHEAD) + RunWalk.LATENCY
+    beats, burst = beats_of_row(engine), engine.burst_beats
+    block = beats * ROW
+    # Where a queue has no more room than a burst, a further burst of a block waits for the one
+    # before it.
+    stalls = Arbiter.LATENCY * (block // burst - 1) if burst >= PORT_WRITE else 0
+    end = 2 * min(burst, block) + latencies(engine)["write"]
+    return wait + rows * beats + rows // ROW * max(0, stalls) + end - _EARLY
 
 
 @cache
 def _behind(task, layer, alone):
-    """The most clocks by which a row of the gradient comes after UpdateClocks ``alone`` take it, if
-    both begin in one clock."""
+    """Largest delay of a row of the gradient of TaskClocks ``task``, relative to UpdateClocks
+    ``alone``, if both begin in one clock."""
     clocks, counts = zip(*task.gradients[layer], strict=True)
     rows = accumulate(counts, initial=0)
     return max(
@@ -104,32 +91,35 @@ def round_clocks(config, tasks):
     tasks : list of ``Work``, in the order of the ROUND's list
     """
     begin = _begin(config, tasks)
-    free, trained, synced, rows = {}, {}, {}, 0
+    units = {work.unit: Stage() for work in tasks}
+    trained, synced, rms, rows = {}, {}, Stage(), 0
+    rms.next = begin + _NEXT
     # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
     # commands in order.
     training = len({work.unit for work in tasks if work.kind == Task.TRAIN})
     for position, work in enumerate(tasks):
         if work.kind == Task.TRAIN:
-            start, own = free.get(work.unit, begin), task_clocks(config, work, training)
-            free[work.unit] = start + own.end
-            trained[position] = start, own
+            own = task_clocks(config, work, training)
+            trained[position] = units[work.unit].begin(begin, own.end), own
             rows += own.rows
-    rms = _RmsProp(config, begin)
     for layer, position in _updates(config, tasks):
         if layer is None:
-            synced[position] = rms.sync()
+            rms.begin(0, _sync_clocks(config) + _NEXT)
+            synced[position] = rms.next - _NEXT
         else:
-            rms.update(layer, *trained[position])
+            # Rows of the gradient that come late delay all that follow.
+            (start, task), alone = trained[position], update_clocks(config, layer)
+            rms.begin(start + _behind(task, layer, alone), alone.done + _NEXT)
     # Units load observations at the same time, except those that wait.
     inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
     for position, work in enumerate(tasks):
         if work.kind == Task.INFER:
-            start = free.get(work.unit, begin)
+            ready = begin
             if work.waits:  # for the SYNCs that stand before it
-                start = max([start, *(end for at, end in synced.items() if at < position)])
+                ready = max([begin, *(end for at, end in synced.items() if at < position)])
             own = task_clocks(config, work, len(inferring[work.waits]))
-            free[work.unit] = start + own.end
+            units[work.unit].begin(ready, own.end)
             rows += own.rows
     # All units together read at most a beat a clock from each local master.
     least = begin + rows * beats_of_row(config.engine) // config.local_masters
-    return max([rms.now, least, *free.values()])
+    return max([rms.next - _NEXT, least, *(unit.next for unit in units.values())])
