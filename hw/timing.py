@@ -24,7 +24,7 @@ Latencies, intervals and depths are declared by the units themselves, next to th
 
 from collections import deque
 
-__all__ = ["Master", "Port", "Repeats", "Stage", "Walk", "pending", "since", "slots"]
+__all__ = ["Master", "Port", "Repeats", "Stage", "Walk", "drawn", "pending", "since", "slots"]
 
 
 def slots(count):
@@ -47,6 +47,28 @@ def pending(clocks, base):
             break
         later.append(clock - base)
     return tuple(later)
+
+
+def drawn(units, columns=72):
+    """Lines of a picture of a schedule, in which time goes to the right: a column shows the last
+    digit of the item that a unit works on, or # for a unit with a single item.
+
+    units : ``{name: [(begin, end), ...]}``: the clock in which the unit begins each item, and that
+        in which it may begin the next
+    columns : the most columns
+    """
+    last = max(end for spans in units.values() for _, end in spans)
+    scale, width = -(-last // columns), max(map(len, units))
+    marks = range(0, last // scale, 10)
+    heading = f"{scale} clocks a column"
+    width = max(width, len(heading))
+    yield f"{heading:{width}} {''.join(f'|{scale * n:<9}' for n in marks)}".rstrip()
+    for name, spans in units.items():
+        line = [" "] * -(-last // scale)
+        for number, (begin, end) in enumerate(spans):
+            for column in range(begin // scale, -(-end // scale)):
+                line[column] = str(number % 10) if len(spans) > 1 else "#"
+        yield f"{name:{width}} {''.join(line)}".rstrip()
 
 
 class Stage:

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from hw.timing import Master, Port, Repeats, Stage, Walk, pending, since, slots
+from hw.timing import Master, Port, Repeats, Stage, Walk, drawn, pending, since, slots
 
 
 def test_the_drawing():
@@ -21,6 +21,17 @@ def test_the_drawing():
 def test_what_was_before():
     assert since([7, 10, 12], 10) == (0, 0, 2)
     assert pending(deque([1, 10, 11, 15]), 10) == (5, 1) and pending([], 3) == ()
+
+
+def test_a_picture():
+    """24 columns of 10 clocks; an item that begins in a column covers what was there."""
+    units = {"reader": [(0, 10), (10, 19), (19, 200)], "an update": [(205, 240)]}
+    assert list(drawn(units, columns=24)) == [
+        "10 clocks a column |0        |100      |200",
+        "reader             0" + 19 * "2",
+        "an update          " + 20 * " " + "####",
+    ]
+    assert list(drawn({"a": [(0, 3), (4, 5)]}))[1] == "a                 000 1"
 
 
 def test_times():

@@ -181,7 +181,12 @@ def _files(design, board, config, whose):
         "kernel.json": description.to_json(),
         "config.json": _json({**whose, "config": config.to_dict()}),
         "registers.md": document(
-            description, design.documents(config), design.errors, heading=heading, config=config
+            description,
+            design.documents(config),
+            design.errors,
+            heading=heading,
+            schedule=design.schedule(config),
+            config=config,
         ),
         "lint.vlt": waiver_file(),
     }

@@ -64,7 +64,7 @@ def _what(argument):
     return f"{unit} of `{argument.buffer}`"
 
 
-def document(description, documents, errors, *, heading, config=None):
+def document(description, documents, errors, *, heading, schedule="", config=None):
     """The text of ``registers.md``, which describes a kernel's registers, buffers, commands and
     errors.
 
@@ -78,6 +78,8 @@ def document(description, documents, errors, *, heading, config=None):
         Code of an error -> its name and its meaning.
     heading : str
         The title, in the first line.
+    schedule : str
+        When the kernel's units act, as Markdown; "" if the design has no such picture.
     config : ConfigBase
         The kernel's config, on which limits of fields may depend.
     """
@@ -112,6 +114,8 @@ def document(description, documents, errors, *, heading, config=None):
     ]  # fmt: skip
     for section, layouts in documents.items():
         parts += [f"## {section}\n", *(layout.markdown(config) for layout in layouts)]
+    if schedule:
+        parts += ["## Schedule\n", schedule]
     codes = [(int(code), f"`{name}`", doc) for code, (name, doc) in sorted(errors.items())]
     parts += [
         "## Status block\n",

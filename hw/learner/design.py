@@ -22,6 +22,7 @@ from hw.learner.records import (
     word_rules,
 )
 from hw.learner.space import SPACE
+from hw.learner.step_clocks import schedule
 from hw.replay.design import default_config
 from hw.replay.design import identity as replay_identity
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
@@ -163,6 +164,7 @@ def design_of(algorithm):
         storage=storage,
         estimate=estimate,
         clocks=clocks,
+        schedule=lambda config: schedule(config.learner),
         space=SPACE,
         suggest=suggest,
         identity=identity,

@@ -38,6 +38,7 @@ class SampleWalk(Walk):
                 for position, (stage, count) in enumerate(counts)
             ]
         self.layers = [layer for name in names for layer in layers[name]]
+        self.names = [f"{name} {n}" for name in names for n in range(len(layers[name]))]
         #: The read that brings a sample's last number, for each layer that takes experiences.
         self.fed = {
             layers[name][0]: SampleReader.last_read_of(config, name, acting) for name in names
@@ -59,6 +60,20 @@ class SampleWalk(Walk):
     def go(self, samples):
         """Leads ``samples`` samples through the layers."""
         self.walk(Repeats([None] * samples))
+
+    def units(self):
+        """``{unit: (begin, end)}`` of the latest sample of a gradient step: the clock in which the
+        unit begins it, and that in which it may begin the next."""
+        layers = list(zip(self.names, self.layers, strict=True))
+        return {
+            "reader": (self.clock, self.reader.last),
+            **{f"{name} forward": (layer.started, layer.forward.next) for name, layer in layers},
+            "loss": (self.end, self.last.next),
+            **{
+                f"{name} backward": (layer.backward.next - layer.backward.interval, layer.left)
+                for name, layer in reversed(layers)
+            },
+        }
 
     def state(self):
         clocks = [self.reader.last, self.reader.left, self.last.next, *self.room]

@@ -12,8 +12,9 @@ from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.sample_walk import SampleWalk
 from hw.learner.slots import slots_of
 from hw.learner.stages import stages
+from hw.timing import drawn
 
-__all__ = ["StepClocks", "acting_clocks", "step_clocks"]
+__all__ = ["StepClocks", "acting_clocks", "schedule", "step_clocks", "step_units"]
 
 #: Clocks from a layer's last gradient to its update, which is ``done``, and from the end of the
 #: update to the end of the step.
@@ -59,6 +60,35 @@ def _walked(config, batch):
     walk.go(-(-batch // config.lanes))
     td = walk.end + Loss.estimate(config).td_latency
     return td, tuple(layer.left for layer in walk.layers), walk.skipped
+
+
+def schedule(config, samples=6):
+    """A picture of a gradient step of ``samples`` super-samples of a LearnerConfig, as Markdown."""
+    step = step_clocks(config, samples * config.lanes).step
+    each = "an experience" if config.lanes == 1 else f"{config.lanes} experiences"
+    return "\n".join(
+        [
+            f"A gradient step of {samples} super-samples of {each} takes {step} clocks. A row is a "
+            "unit, a digit the super-sample that it works on; # is the update of a layer.\n",
+            "```",
+            *drawn(step_units(config, samples)),
+            "```\n",
+        ]
+    )
+
+
+def step_units(config, samples):
+    """``{unit: [(begin, end), ...]}`` of a gradient step of ``samples`` super-samples: the clock in
+    which the unit begins each, and that in which it may begin the next."""
+    walk, units = SampleWalk(config, slots_of(config)), {}
+    for sample in range(samples):
+        walk.step(sample)
+        for name, span in walk.units().items():
+            units.setdefault(name, []).append(span)
+    for name, layer, update in zip(walk.names, walk.layers, _updates(config), strict=True):
+        begin = layer.left + _DONE
+        units[f"{name} update"] = [(begin, begin + update)]
+    return units
 
 
 def acting_clocks(config, count):

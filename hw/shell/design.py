@@ -84,6 +84,9 @@ class Design:
     clocks : callable
         ``{operation: clocks}`` of a kernel of the config, by formulas that tests hold to the
         simulation; empty if there are none.
+    schedule : callable
+        A picture of when the units of a kernel of the config act, as Markdown for its register
+        document; "" if there is none.
     suggest : callable
         The function of a config and a predicate on configs that gives texts of changes that would
         make it fit.
@@ -114,6 +117,7 @@ class Design:
     library: Callable | None = None
     buffers: Callable = lambda config: {}
     clocks: Callable = lambda config: {}
+    schedule: Callable = lambda config: ""
     space: Space | None = None
     suggest: Callable = lambda config, fits: []
     identity: Callable = lambda config: {}

@@ -21,7 +21,7 @@ from hw.learner.iteration_clocks import act_clocks, learn_clocks, store_clocks, 
 from hw.learner.sample_walk import SampleWalk
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.learner.stages import pace
-from hw.learner.step_clocks import acting_clocks, step_clocks
+from hw.learner.step_clocks import acting_clocks, schedule, step_clocks, step_units
 from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
 from hw.timing import Repeats
 from sim.card.memory import MemoryConfig
@@ -188,6 +188,24 @@ def test_samples_that_repeat_are_not_walked(options, monkeypatch):
     clocks_of_steps._walked.cache_clear()
     assert clocks == every and all_of_them > 1.5 * few
     assert [each.step for each in every[:4]] == sorted([each.step for each in every[:4]])[::-1]
+
+
+@pytest.mark.parametrize("config", QUICK, ids=lambda config: case_of(config.learner))
+def test_the_schedule_of_a_step(config):
+    """It ends with the step; samples pass the units in order."""
+    learner = config.learner
+    units, lines = step_units(learner, 5), schedule(learner, 5).split("\n")
+    step = step_clocks(learner, 5 * learner.lanes).step
+    assert f" takes {step} clocks." in lines[0]
+    assert max(end for spans in units.values() for _, end in spans) == step - 1
+    forward = [spans for name, spans in units.items() if name == "reader" or "forward" in name]
+    back = [spans for name, spans in units.items() if "backward" in name]
+    assert len(back) == len(forward) - 1 == sum(map(len, learner.networks.values()))
+    for way in zip(*forward, units["loss"], *back, strict=True):
+        begun = [begin for begin, _ in way]
+        assert begun == sorted(begun) and all(begin < end for begin, end in way)
+    drawn_units = [line.split("  ")[0] for line in lines[4:-2]]
+    assert drawn_units[0] == "reader" and len(drawn_units) == len(units)
 
 
 def test_a_design_says_its_clocks():

@@ -97,6 +97,12 @@ def test_document_shows_every_table(tmp_path):
         "| `read.depth` | `8` |",
     ):
         assert row in text, row
+    assert "## Schedule" not in text
+
+
+def test_document_has_the_schedule_of_a_design(tmp_path):
+    text = (generate("stub", "u200", tmp_path, capacity=4096) / "registers.md").read_text()
+    assert "\n## Schedule\n\nA picture.\n\n## Status block\n" in text
 
 
 def test_lint_passes_with_the_waivers_and_not_without(tmp_path):
