@@ -9,7 +9,9 @@ from itertools import zip_longest
 
 from hw.learner.algorithms.algorithm import in_order
 from hw.learner.block.activation_buffer import ActivationBuffer
+from hw.learner.block.backward import Backward
 from hw.learner.block.delta_words import DeltaWords
+from hw.learner.block.forward import Forward
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.samples.sample_reader import SampleReader
@@ -51,8 +53,8 @@ class SampleWalk(Walk):
             walk = config.lanes * Outputs.numbers_of(config.action)
             self.last, self.room = Stage(interval=walk), slots(Outputs.SAMPLES)
         else:
-            self.step, loss = self._train, Loss.estimate(config)
-            self.last, self.room = Stage(loss.latency, loss.interval), slots(scalars_ahead(config))
+            self.step = self._train
+            self.last, self.room = Loss.stage(config), slots(scalars_ahead(config))
             shape, pause = self.layers[-1].shape, self.layers[-1].pause
             self.deltas = Stage(interval=shape.output_words + pause)
         self.end = 0  # the clock in which the loss, or ``Outputs``, begins the latest sample
@@ -126,20 +128,20 @@ class _Layer:
     """A layer: its ``slots`` in the activation buffer, and the stages forward and backward.
 
     config : LearnerConfig
-    stage : hw.learner.stages.Stage
+    placed : hw.learner.stages.PlacedLayer
     count : slots of its ``ActivationBuffer``
     period : clocks between words of errors, as ``Backward`` has it
     """
 
-    def __init__(self, config, stage, count, period):
-        shared, self.shape = config.layer_config, stage.shape
-        forward, back = stage.forward(shared), stage.backward(shared)
+    def __init__(self, config, placed, count, period):
+        shared, self.shape = config.layer_config, placed.shape
         self.slots, words = slots(count), self.shape.output_words
         # Forward takes ``interleave`` input words at a time; outputs follow the last of them.
-        latency = forward.latency - self.shape.blocks
+        latency = Forward.stage(shared, self.shape).latency - self.shape.blocks
         self.forward = Stage(latency, self.shape.interleave * words)
-        self.backward = Stage(back.latency, back.interval)
-        self.finished, self.pause = back.finished_latency, DeltaWords.pause_of(shared, self.shape)
+        self.backward = placed.backward_stage(shared)
+        self.finished = Backward.finished_latency_of(shared, self.shape)
+        self.pause = DeltaWords.pause_of(shared, self.shape)
         self.early, self.late = DeltaWords.early(self.shape, period)
         # The clocks in which forward began the latest sample, and had fetched its last word.
         self.started = self.fetched = 0

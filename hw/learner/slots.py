@@ -25,7 +25,7 @@ def slots_of(config):
     last of all the fewest."""
     every, order, needed = latencies(config), in_order(config.graph), _needed(config)
     clocks = [both for name in order for both in every[name]]
-    ahead, slots, loss = 0, {}, Loss.estimate(config).latency
+    ahead, slots, loss = 0, {}, Loss.stage(config).latency
     for name in order:
         own = []
         for position in range(len(every[name])):

@@ -12,7 +12,7 @@ from hw.learner.samples.sample_reader import SampleReader
 
 __all__ = [
     "SPARE",
-    "Stage",
+    "PlacedLayer",
     "banks_of",
     "latencies",
     "layer_behind",
@@ -28,7 +28,7 @@ SPARE = 2
 _PASSED = 2
 
 
-class Stage(NamedTuple):
+class PlacedLayer(NamedTuple):
     """A layer as samples pass it.
 
     shape : its BlockShape
@@ -54,6 +54,10 @@ class Stage(NamedTuple):
         activation = self.made_by or "linear"
         return dict(input_gradient=self.input_gradient, input_activation=activation)
 
+    def backward_stage(self, shared):
+        """``Backward.stage`` with the LayerConfig ``shared``."""
+        return Backward.stage(shared, self.shape, **self.backward_options)
+
     def forward(self, shared):
         """``Forward.estimate`` with the LayerConfig ``shared``."""
         return _estimate(Forward, shared, self.shape, self.groups)
@@ -66,19 +70,19 @@ class Stage(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _estimate(unit, *arguments, **options):
-    """That of a unit. Clocks of samples and resources of a kernel both take it."""
+    """``unit.estimate``; many kernels of a search have the same layers."""
     return unit.estimate(*arguments, **options)
 
 
 def stages(config):
-    """``{network: tuple of Stage}`` of a LearnerConfig, in the order of the parameter image."""
+    """``{network: tuple of PlacedLayer}`` of a LearnerConfig, in the parameter image's order."""
     result = {}
     for name, layers in config.networks.items():
         network, join = config.graph[name], config.graph[name].join
         makers = [config.networks[join.source][-1].activation if join else None]
         makers += [shape.activation for shape in layers]
         result[name] = tuple(
-            Stage(shape, network.weight_sources, network.backward_groups, made_by)
+            PlacedLayer(shape, network.weight_sources, network.backward_groups, made_by)
             for shape, made_by in zip(layers, makers, strict=False)
         )
     return result
@@ -87,11 +91,11 @@ def stages(config):
 def pace(config):
     """Clocks from one super-sample of a gradient step to the next: those of the slowest unit."""
     units = [
-        stage.backward(config.layer_config).interval
+        stage.backward_stage(config.layer_config).interval
         for layers in stages(config).values()
         for stage in layers
     ]
-    return max(*units, Loss.estimate(config).interval, SampleReader.interval_of(config))
+    return max(*units, Loss.stage(config).interval, SampleReader.interval_of(config))
 
 
 def period_of(config, name, position):
@@ -131,8 +135,11 @@ def latencies(config):
     for name, layers in stages(config).items():
         result[name] = []
         for stage in layers:
-            forward, back = stage.forward(shared).last_latency, stage.backward(shared).last_latency
-            result[name].append((forward + ActivationBuffer.LATENCY, (back or 0) + _PASSED))
+            shape, latency = stage.shape, Forward.stage(shared, stage.shape).latency
+            forward = latency + shape.output_words - 1 + ActivationBuffer.LATENCY
+            latency = stage.backward_stage(shared).latency
+            back = 0 if latency is None else latency + shape.blocks - shape.output_words
+            result[name].append((forward, back + _PASSED))
     return result
 
 

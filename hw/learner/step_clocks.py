@@ -44,12 +44,11 @@ def step_clocks(config, batch):
 def _updates(config):
     """Clocks of each layer's update, in the order in which a sample passes the layers."""
     shared, every = config.layer_config, stages(config)
-    units = [
-        LayerParameters.estimate(shared, stage.shape, input_gradient=stage.input_gradient)
+    return [
+        LayerParameters.update_clocks(shared, stage.shape)
         for name in in_order(config.graph)
         for stage in every[name]
     ]
-    return [unit.update for unit in units]
 
 
 @lru_cache(maxsize=4096)
@@ -58,7 +57,7 @@ def _walked(config, batch):
     the clock of the last gradient of each layer, and the clocks to add to all of them."""
     walk = SampleWalk(config, slots_of(config))
     walk.go(-(-batch // config.lanes))
-    td = walk.end + Loss.estimate(config).td_latency
+    td = walk.end + Loss.td_latency_of(config)
     return td, tuple(layer.left for layer in walk.layers), walk.skipped
 
 

@@ -21,6 +21,7 @@ from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay, delay_estimate
+from hw.timing import Stage
 
 __all__ = ["Backward"]
 
@@ -126,6 +127,22 @@ class Backward(wiring.Component):
         super().__init__(ports)
 
     @classmethod
+    def stage(cls, config, shape, input_gradient=True, input_activation="linear"):
+        """The ``Stage`` of samples, from the first word to the first word of dx, whose latency is
+        None without an ``input_gradient``."""
+        loop = Gradients.loop_of(config, shape)
+        interval = max(Sweep.interval_of(shape, loop), BiasGradients.spacing_of(config, shape))
+        if not input_gradient:
+            return Stage(None, interval)
+        row = Row.latency_of(config.arithmetic, shape, input_activation)
+        return Stage(shape.output_words - 1 + READ_LATENCY + row, interval)
+
+    @classmethod
+    def finished_latency_of(cls, config, shape):
+        """Clocks from the first word of a sample to its last gradient."""
+        return shape.blocks + Gradients.latency_of(config, shape)
+
+    @classmethod
     def estimate(
         cls,
         config,
@@ -144,28 +161,26 @@ class Backward(wiring.Component):
         )
         loop, paths = Gradients.loop_of(config, shape), groups * config.lanes
         word = Shape.cast(config.arithmetic.shape("activation")).width * paths * shape.input_word
-        finished = Gradients.latency_of(config, shape) + 1
+        finished = cls.finished_latency_of(config, shape)
         parts = [
             deltas,
             Gradients.estimate(config, shape),
             Sweep.estimate(shape, word, loop),
             delay_estimate(word, READ_LATENCY - 1),
-            Estimate(lut=2, ff=finished),
+            Estimate(lut=2, ff=finished - (shape.blocks - 1)),
         ]
-        latency = last = None
+        stage, last = cls.stage(config, shape, input_gradient, input_activation), None
         multipliers = shape.multipliers * config.lanes
         if input_gradient:
-            row = config.arithmetic, shape, input_activation
-            latency = shape.output_words - 1 + READ_LATENCY + Row.latency_of(*row)
-            last = latency + shape.blocks - shape.output_words
+            last = stage.latency + shape.blocks - shape.output_words
             products = shape.output_word + ACTIVATIONS[input_activation].derivative_products
             multipliers += paths * shape.input_word * products
             parts += cls._row_parts(config, shape, paths, input_activation, word)
         return BlockEstimate(
-            interval=max(Sweep.interval_of(shape, loop), BiasGradients.spacing_of(config, shape)),
-            latency=latency,
+            interval=stage.interval,
+            latency=stage.latency,
             last_latency=last,
-            finished_latency=shape.blocks - 1 + finished,
+            finished_latency=finished,
             multipliers=multipliers,
             **together(parts).resources,
         )

@@ -16,6 +16,7 @@ from hw.learner.block.sweep import Sweep
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay, delay_estimate
+from hw.timing import Stage
 
 __all__ = ["Forward"]
 
@@ -100,6 +101,12 @@ class Forward(wiring.Component):
         return shape.blocks - 1 + READ_LATENCY + column
 
     @classmethod
+    def stage(cls, config, shape):
+        """The ``Stage`` of samples, from the first input word to the first output word."""
+        latency = cls._last_latency(config, shape) - (shape.output_words - 1)
+        return Stage(latency, Sweep.interval_of(shape))
+
+    @classmethod
     def under_way_of(cls, config, shape):
         """How many samples may have begun, seen from behind the unit, whose last output has not
         come: as many as follow each other without a pause, and one that begins."""
@@ -109,7 +116,7 @@ class Forward(wiring.Component):
     def estimate(cls, config, shape, weight_sources):
         """``BlockEstimate`` of a unit with these arguments."""
         arithmetic, paths = config.arithmetic, len(weight_sources) * config.lanes
-        last = cls._last_latency(config, shape)
+        stage = cls.stage(config, shape)
         number = Shape.cast(arithmetic.shape("activation")).width
         columns, skew = paths * shape.output_word, arithmetic.dot_skew
         output, apart = (shape.output_words - 1).bit_length(), shape.interleave.bit_length() - 1
@@ -128,9 +135,9 @@ class Forward(wiring.Component):
             times(arithmetic.saturates, Estimate(lut=columns + clips // 2, ff=clips)),
         ]
         return BlockEstimate(
-            interval=Sweep.interval_of(shape),
-            latency=last - (shape.output_words - 1),
-            last_latency=last,
+            interval=stage.interval,
+            latency=stage.latency,
+            last_latency=stage.latency + shape.output_words - 1,
             multipliers=paths * shape.multipliers,
             **together(parts).resources,
         )

@@ -21,6 +21,7 @@ from hw.nn.td_loss import is_finite
 from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
+from hw.timing import Stage
 
 __all__ = ["Loss"]
 
@@ -118,21 +119,44 @@ class Loss(wiring.Component):
             }
         )
 
+    @staticmethod
+    def _slots_of(config):
+        """``(slots, clocks)``: samples whose outputs may wait, and those until one is chosen."""
+        slots = _WAITING + max(16, Forward.under_way_of(config.layer_config, config.last_shape))
+        return slots, 2 + Queue.latency_of(slots)
+
+    @classmethod
+    def stage(cls, config):
+        """The ``Stage`` of super-samples, from the last output word to the first word of errors."""
+        _, gradient = algorithm_of(config).loss.latencies_of(config.arithmetic)
+        # Chosen; then the pipeline, the register of all lanes, and the queue.
+        latency = cls._slots_of(config)[1] + (config.lanes - 1) + gradient + 2
+        return Stage(latency, max(config.lanes, config.last_shape.output_words))
+
+    @classmethod
+    def td_latency_of(cls, config):
+        """Clocks from the last output word of a super-sample to its first TD error."""
+        td, _ = algorithm_of(config).loss.latencies_of(config.arithmetic)
+        ahead = cls._ahead(cls.stage(config))
+        return cls._slots_of(config)[1] + td + Queue.latency_of(ahead * config.lanes)
+
+    @staticmethod
+    def _ahead(stage):
+        return -(-stage.latency // stage.interval) + 2
+
     @classmethod
     def estimate(cls, config):
         """``LossEstimate`` of a LearnerConfig: its clocks and its resources."""
-        lanes, interval = config.lanes, max(config.lanes, config.last_shape.output_words)
-        pipeline = algorithm_of(config).loss
-        td, gradient = pipeline.latencies_of(config.arithmetic)
-        # Collected, queued, chosen; then the pipeline, the register of all lanes, and the queue.
-        slots = _WAITING + max(16, Forward.under_way_of(config.layer_config, config.last_shape))
-        collected = 2 + Queue.latency_of(slots)
-        latency = collected + (lanes - 1) + gradient + 2
-        ahead = -(-latency // interval) + 2
-        td_latency = collected + td + Queue.latency_of(ahead * lanes)
-        clocks = dict(interval=interval, latency=latency, td_latency=td_latency)
-        resources = cls._resources(config, ahead, slots).resources
-        return LossEstimate(**clocks, ahead=ahead, slots=slots, **resources)
+        stage, (slots, _) = cls.stage(config), cls._slots_of(config)
+        ahead = cls._ahead(stage)
+        return LossEstimate(
+            interval=stage.interval,
+            latency=stage.latency,
+            td_latency=cls.td_latency_of(config),
+            ahead=ahead,
+            slots=slots,
+            **cls._resources(config, ahead, slots).resources,
+        )
 
     @staticmethod
     def _resources(config, ahead, slots):

@@ -79,13 +79,19 @@ class LayerParameters(wiring.Component):
             }
         )
 
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def update_clocks(config, shape):
+        """The clocks for which ``busy`` is high in an update."""
+        latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
+        return shape.parts + READ_CLOCKS + latency + 1
+
     @classmethod
     @lru_cache(maxsize=4096)
     def estimate(cls, config, shape, *, input_gradient=True):
         """``ParametersEstimate``: the clocks for which ``busy`` is high, and resources."""
-        latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
         return ParametersEstimate(
-            update=shape.parts + READ_CLOCKS + latency + 1,
+            update=cls.update_clocks(config, shape),
             load=shape.image_words + 1,
             store=shape.image_words + READ_CLOCKS + 2,
             **resources(config, shape, input_gradient).resources,
