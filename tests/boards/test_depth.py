@@ -121,7 +121,7 @@ def netlist(cells, **ports):
 
 
 def test_a_chain_has_a_lookup_table_at_its_entry():
-    """Also where no logic is before it: the chain's operands pass the lookup tables of its slice."""
+    """Also where no logic is before it: operands pass the lookup tables of the chain's slice."""
     pins = {"S": [2, 3, 4, 5], "DI": ["0"] * 4, "CI": ["0"], "CYINIT": ["0"]}
     chain = netlist(
         [("CARRY4", {**pins, "O": [6, 7, 8, 9], "CO": [10, 11, 12, 13]})],
