@@ -15,7 +15,7 @@ from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from hw.shared import SHARED, SharedModule
 
-__all__ = ["components", "no_collection", "to_verilog"]
+__all__ = ["MACROS", "components", "no_collection", "to_verilog"]
 
 #: Modules that an ``Instance`` names, and the files of ``hw.stream`` that hold them.
 _MODULES = {"rlfabric_ram": "ram.v", "rlfabric_ram_dual": "ram_dual.v"}
@@ -35,7 +35,7 @@ write_verilog -norename
 
 #: Begins a text with blocks ``always @*``. One waits for a change, so a simulator of events must
 #: also run it at time 0: by an assignment that follows once every block waits.
-_MACROS = r"""`ifdef SYNTHESIS
+MACROS = r"""`ifdef SYNTHESIS
 `define RLFABRIC_START
 `define RLFABRIC_RUN
 `else
@@ -67,7 +67,7 @@ def to_verilog(component, *, name):
                 texts.append(_shared(found))
     whole = "\n".join(texts)
     if _RUN in whole:
-        whole = _MACROS + whole
+        whole = MACROS + whole
     for module, file in _MODULES.items():
         if re.search(rf"\b{module}\b", whole):
             whole += "\n" + (files(f"{__package__}.stream") / file).read_text()

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from hw.errors import UsageError
+from hw.verilog import MACROS
 from sim.cache import contents, kept, say, seal
 from sim.processes import BuildError, run, run_all
 from sim.tools import BUILD_DIRECTORY, require
@@ -110,10 +111,12 @@ def built_once(name, identity, make):
     return kept(BUILD_DIRECTORY / f"{name}-{key}", make)
 
 
-#: Parts of Verilog in which no other begins: comments, strings, escaped names; and what runs code
-#: or opens files: a directive, a system task.
+#: Parts of Verilog in which no other begins: comments, strings, escaped names, the macros of
+#: hw.verilog; and what runs code or opens files: a directive, a system task.
 _TOKENS = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\\\S+|(?<![\w$])\$[A-Za-z_]\w*|[`"]""", re.S
+    r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\\\S+|(?<![\w$])\$[A-Za-z_]\w*"""
+    rf"""|{re.escape(MACROS)}|`RLFABRIC_(?:START|RUN)\b|[`"]""",
+    re.S,
 )
 _TASKS = {"$signed", "$unsigned", "$urandom", "$clog2", "$bits"}
 

@@ -3,6 +3,7 @@
 import pytest
 
 from hw.errors import UsageError
+from hw.verilog import MACROS
 from sim.verilate import check_verilog
 
 HOSTILE = {
@@ -22,12 +23,18 @@ HOSTILE = {
     "after a bracket": 'initial begin:x($system("id")); end',
     "open string": 'x = "\n$display("y");',
     "in a name's end": "assign a = b;$finish;",
+    "macros in a comment": f'// {MACROS}$system("id");',
+    "macros in a string": f'x = "{MACROS}";',
+    "other macros": MACROS.replace("if (", "$c("),
+    "after macros": f"{MACROS}`define RLFABRIC_RUN $c(1);",
+    "a longer name": f"{MACROS}`RLFABRIC_RUNS",
 }
 HARMLESS = [
     r"assign \$auto$verilog_backend.cc:1 = \a.b$system ;",
     "assign a$system = b$c + $signed(c) - $unsigned(d);",
     '// $system("id")\n/* `include "x" */ x = "$system"; (* ram_style = "block" *)',
     "reg [1:0] begun = $urandom();",
+    f"{MACROS}`RLFABRIC_START\nalways @* begin\n`RLFABRIC_RUN\nend",
 ]
 
 
