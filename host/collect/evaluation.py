@@ -112,12 +112,11 @@ def evaluate(policy, copies, *, seed, limit=None, stop=()):
     """Plays ``copies.episodes`` greedy episodes of ``policy``; returns their returns, [episodes].
 
     Episode i starts from ``seed + i``, whichever of the Copies plays it. A copy whose episode has
-    ended plays the next episode that nobody has begun; if there is none, it is not stepped any
-    more. If an episode has not ended after ``limit`` steps, its return is that of these steps, with
-    a RuntimeWarning; None stands for no limit. If no episode has ended after 10 000 steps, another
-    RuntimeWarning says so at once, and evaluation goes on. As soon as ``stop``, a list to which
-    another function appends, is not empty, evaluation ends in the middle of its episodes and
-    returns None.
+    ended plays the next episode that nobody has begun; once all have begun, it is not stepped any
+    more. If an episode has not ended after ``limit`` steps, its return sums the rewards so far,
+    with a RuntimeWarning; None stands for no limit. If no episode has ended after 10 000 steps,
+    another RuntimeWarning says so at once, and evaluation goes on. As soon as another function
+    appends to the list ``stop``, evaluation ends in the middle of its episodes and returns None.
     """
     returns, cut = np.zeros(copies.episodes), 0
     numbers = iter(range(copies.episodes))

@@ -291,8 +291,8 @@ class Flattened(FlattenObservation):
         super().__init__(env)
 
     def observation(self, observation: object) -> NDArray[np.generic]:
-        """The vector of ``observation``; Misshapen if it, or a part of it, has another shape than
-        its space, though as many numbers."""
+        """The vector of ``observation``; Misshapen if the observation or a part has another shape
+        than its space, even one with the same number of elements."""
         _check_shapes(self.space, observation, "observations")
         return super().observation(observation)
 

@@ -67,7 +67,7 @@ def array_of(name, values):
 
 
 def _without_tensors(values):
-    """A tensor as an array; a list, the first number of which is a tensor, as a list of arrays."""
+    """A tensor as an array; a list whose first number is a tensor as a list of arrays."""
     if isinstance(values, (list, tuple)):
         return [_without_tensors(value) for value in values]
     if not hasattr(values, "is_floating_point"):
