@@ -69,8 +69,8 @@ def rows(progress=lambda text: None):
 
 
 def _class_of(module, classes):
-    """The class of the unit that has the module ``module``."""
+    """The class of the unit that has the module ``module``; KeyError if no unit has it."""
     name = re.sub(r"\$\d+", "", module)
-    while name not in classes:
+    while name not in classes and "." in name:
         name = name.rpartition(".")[0]
     return classes[name]
