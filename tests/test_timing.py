@@ -18,8 +18,11 @@ def test_the_drawing():
     assert stage.begin(100, interval=30) == 100 and stage.next == 130
 
 
-def test_what_was_before():
+def test_since():
     assert since([7, 10, 12], 10) == (0, 0, 2)
+
+
+def test_pending():
     assert pending(deque([1, 10, 11, 15]), 10) == (5, 1) and pending([], 3) == ()
 
 

@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 from fa3c.memory.numbers import USUAL, normals, updated
-from fa3c.memory.rms_cycles import rms_cycles
 from fa3c.memory.rms_program import Program
-from fa3c.memory.rms_top import INTERCONNECT, RmsTop
+from fa3c.memory.rms_top import RmsTop, rms_cycles
 from later import later
 
 from hw.fa3c.config import Fa3cConfig
@@ -197,6 +196,6 @@ def test_clocks(simulate, tmp_path, rms_units, group, first, second):
     program.load("theta")
     program.sync(2)
     program.store("squares")
-    memory = INTERCONNECT, MEMORY_LATENCY, SNAPSHOT_LATENCY
+    memory = MEMORY_LATENCY, SNAPSHOT_LATENCY
     cycles = [rms_cycles(config, RmsKind[name], layer, *memory) for name, layer in program.kinds]
     run(simulate, tmp_path, program, given, kinds=["pace"], cycles=cycles)

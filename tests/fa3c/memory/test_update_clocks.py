@@ -4,8 +4,7 @@ to the RTL; where it is several, rows wait for queues of a burst."""
 from dataclasses import replace
 
 import pytest
-from fa3c.memory.rms_cycles import rms_cycles
-from fa3c.memory.rms_top import INTERCONNECT
+from fa3c.memory.rms_top import rms_cycles
 from fa3c.memory.test_rms import SHAPES, settings
 
 from hw.fa3c.config import Fa3cConfig
@@ -38,7 +37,7 @@ def test_a_row_a_beat(monkeypatch, rms_units, group, first, second):
     given = settings(group - 1, 16 * first, 16 * second) | dict(rms_units=rms_units)
     config = Fa3cConfig(**given)
     for layer in (0, 1):
-        cycles = rms_cycles(config, RmsKind.UPDATE, layer, INTERCONNECT, READ + _ENGINE, 0)
+        cycles = rms_cycles(config, RmsKind.UPDATE, layer, READ + _ENGINE, 0)
         found = update_clocks(config, layer)
         # In the engine the last burst waits until it is whole, and for bursts before it.
         last = config.layers[layer].depth % 16 + 1
