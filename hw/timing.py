@@ -11,13 +11,13 @@ the clocks that it waits for, and no value of the data is needed. Item n of a ``
     item 1          B---------------R                   an interval of 2 clocks
     item 2                      B---------------R       waits for one of 2 slots, free in clock 5
 
-The slots of a queue, a buffer or a bank are a deque of the clocks from which each is free, the next
-one first: ``slots(count)``. A ``Port`` reads bursts from memory into such a queue.
+``slots(count)`` models the places of a queue, a buffer or a bank: a deque with the clock that frees
+each place, in the order of use. A ``Port`` reads bursts from memory into such a queue.
 
-Because all of these rules add constants to clocks and take maxima, a walk whose state is equal to
-an earlier one, but for a shift in time, goes on as it did then: ``Walk`` finds such a period,
-counts its clocks once and multiplies them. Units keep their clocks as they were before the skipped
-periods; ``Walk.skipped`` is added to results, and to clocks that pass between two walks.
+All rules add constants to clocks and take maxima. So a walk whose state equals an earlier one, up
+to a shift in time, repeats what followed then: ``Walk`` finds such a period, walks it once and
+multiplies it. Skipped periods leave the units' own clocks unchanged; ``Walk.skipped`` is added to
+results, and to clocks that pass between two walks.
 
 Latencies, intervals and depths are declared by the units themselves, next to their hardware.
 """
@@ -28,8 +28,8 @@ __all__ = ["Master", "Port", "Repeats", "Stage", "Walk", "drawn", "pending", "si
 
 
 def slots(count):
-    """``count`` slots, used in turn: the clocks from which they are free, the next one first.
-    Append the clock from which the slot just used is free again."""
+    """``count`` slots, used in turn: the clocks that free them, the next slot first. Append the
+    clock that frees the slot just used."""
     return deque([0] * count, maxlen=count)
 
 
@@ -50,12 +50,11 @@ def pending(clocks, base):
 
 
 def drawn(units, columns=72):
-    """Lines of a picture of a schedule, in which time goes to the right: a column shows the last
-    digit of the item that a unit works on, or # for a unit with a single item.
+    """Lines of a picture of a schedule. Time goes to the right; a column shows the last digit of
+    the item that a unit works on, or # for a unit with a single item.
 
-    units : ``{name: [(begin, end), ...]}``: the clock in which the unit begins each item, and that
-        in which it may begin the next
-    columns : the most columns
+    units : ``{name: [(begin, end), ...]}``: when the unit begins each item, and may begin the next
+    columns : largest width of the time axis
     """
     last = max(end for spans in units.values() for _, end in spans)
     scale, width = -(-last // columns), max(map(len, units))
@@ -77,9 +76,9 @@ class Stage:
     latency : int
         Clocks from the beginning of an item to its result.
     interval : int
-        Clocks from the beginning of an item to that of the next, at least.
+        Least clocks between the beginnings of two items.
     next : int
-        The clock from which the next item may begin.
+        Earliest clock of the next item.
     """
 
     __slots__ = ("interval", "latency", "next")
@@ -88,8 +87,8 @@ class Stage:
         self.latency, self.interval, self.next = latency, interval, 0
 
     def begin(self, ready, interval=None):
-        """The clock in which the next item begins, which is ready in clock ``ready``; it takes
-        ``interval`` clocks, None: the stage's own."""
+        """Begins the next item when it is ``ready`` and the stage is free; returns that clock. It
+        occupies the stage for ``interval`` clocks, None: the stage's own."""
         clock = ready if ready > self.next else self.next
         self.next = clock + (self.interval if interval is None else interval)
         return clock
@@ -102,7 +101,7 @@ class Master:
     """
 
     def __init__(self, begin=0):
-        """``begin``: the clock from which it takes requests."""
+        """``begin``: clock of the earliest request."""
         self.requests, self.beats = Stage(), Stage()
         self.requests.next = begin
 
@@ -127,11 +126,11 @@ class Port:
 
     def __init__(self, master, first_beat, beats, depth, credit):
         self.master, self.first_beat, self.beats, self.credit = master, first_beat, beats, credit
-        #: The clocks from which each free place can be asked for.
+        #: Earliest request for each free place.
         self.free = deque([0] * depth)
 
     def earliest(self, rows):
-        """The clock from which ``rows`` rows can be asked for; None while places are taken."""
+        """Earliest clock of a request for ``rows`` rows; None while places are taken."""
         if rows > len(self.free):
             return None
         return max(self.master.requests.next, self.free[rows - 1])
@@ -170,8 +169,8 @@ class Repeats:
 
 
 class Walk:
-    """A walk through items, of which whole periods are skipped. A subclass defines ``step``,
-    ``state`` and, where a period moves more than clocks, ``counts``, ``times`` and ``repeat``.
+    """A walk through items that skips whole periods. A subclass defines ``step``, ``state`` and,
+    where a period changes more than clocks, ``counts``, ``times`` and ``repeat``.
 
     clock : int
         A clock that rises from item to item. No later event happens before it.

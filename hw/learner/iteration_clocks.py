@@ -7,11 +7,10 @@ memory, an iteration that waits for its draw takes ::
     t + (B + L + P) + insert + (max(B, beats read, n) + L + max(read, W - 3) + Q + M) + 18
 
 because UPDATE, INSERT and the next SAMPLE follow the last TD error one after the other; with
-``early_priorities`` of the learner's config, the first B is the TD errors in the last beat alone,
-and 2 clocks are past.
-Another one takes its gradient step and 2 clocks. These are the clocks that REPORT has, one less
-than there are from the beginning of an iteration to that of the next. Tests compare all with the
-simulation.
+``early_priorities`` of the learner's config, the first B counts only the TD errors of the last
+beat, and the sum is 2 clocks shorter.
+Any other iteration takes its gradient step and 2 clocks. REPORT counts the same clocks, one less
+than the distance between two iterations. Tests compare all with the simulation.
 """
 
 from hw.learner.config import PARAMETER_SETS
@@ -63,7 +62,7 @@ def learn_clocks(config, batch, inserts=0, read=None, write=None):
         clocks fewer, up to 1 % of the iteration.
     read, write : int
         Latencies of memory in clocks: from a read's request to its first beat, and from a write's
-        last beat to its answer; None: that of ``hw.shell.memory_clocks.latencies``. Memory moves a
+        last beat to its answer; None: as in ``hw.shell.memory_clocks.latencies``. Memory moves a
         beat a clock.
     """
     learner, (read, write) = config.learner, _latencies(config, read, write)
@@ -112,7 +111,7 @@ def _latencies(config, read, write):
 
 def store_clocks(config, sets=PARAMETER_SETS[:1], write=None):
     """Clocks of a STORE of ``sets``, in a launch with other commands: one for each word of a layer,
-    two more for each beat, and some for each section (``ImageTransfer``); sections behind the last
+    two more for each beat, and some for each section (``ImageTransfer``); sections after the last
     one pass while memory takes the last burst. ``write`` is the latency of memory, as for
     ``learn_clocks``."""
     _, write = _latencies(config, None, write)

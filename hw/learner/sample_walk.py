@@ -23,11 +23,11 @@ __all__ = ["ReaderClocks", "SampleWalk"]
 
 class SampleWalk(Walk):
     """Super-samples on their way: from the reader to the loss and back or, ``acting``, to the
-    actions. ``clock`` is the clock in which the latest one began; the first begins in clock 1.
+    actions. ``clock``: the latest one begins; the first begins in clock 1.
 
     config : LearnerConfig
     slots_of_layers : ``{network: tuple}`` with the slots of each layer
-    interval : least clocks from one sample to the next, apart from those of the reader
+    interval : least clocks between the beginnings of two samples
     acting : whether samples are observations
     """
 
@@ -64,8 +64,8 @@ class SampleWalk(Walk):
         self.walk(Repeats([None] * samples))
 
     def units(self):
-        """``{unit: (begin, end)}`` of the latest sample of a gradient step: the clock in which the
-        unit begins it, and that in which it may begin the next."""
+        """``{unit: (begin, end)}``: when each unit begins the latest sample of a gradient step, and
+        may begin the next."""
         layers = list(zip(self.names, self.layers, strict=True))
         return {
             "reader": (self.clock, self.reader.last),
@@ -153,8 +153,8 @@ class _Layer:
     def forth(self, words, room):
         """Forward of the next sample; returns the clocks of its output words.
 
-        words : the clocks in which its words can leave the buffer
-        room : the clock from which the layer above has a free slot
+        words : when each of its words can leave the buffer
+        room : when the layer above has a free slot
         """
         together, outputs = self.shape.interleave, self.shape.output_words
         begin = self.forward.begin
@@ -169,10 +169,9 @@ class _Layer:
         return range(first, first + outputs)
 
     def back(self, deltas):
-        """Backward of the next sample; returns the clocks of its words of dx, or None if there are
-        none.
+        """Backward of the next sample; returns the clocks of its words of dx, None without dx.
 
-        deltas : the clocks in which its words of errors come
+        deltas : when each of its words of errors comes
         """
         words, outputs = self.shape.input_words, self.shape.output_words
         ready = max(
@@ -192,9 +191,9 @@ class _Layer:
 
 
 class ReaderClocks:
-    """The clocks in which the reads of a batch's samples leave ``SampleReader`` to the first
-    layers: one a clock, but for those in which a layer takes a word of another network. The slots
-    of the layers bound the reads that wait, so the reader's queue is never full.
+    """Reads of a batch's samples, as they leave ``SampleReader`` for the first layers: one a clock,
+    stalled while a layer takes a word of another network. The slots of the layers bound the reads
+    in flight, so the reader's queue never fills.
 
     config : LearnerConfig
     acting : whether samples are observations
@@ -209,8 +208,7 @@ class ReaderClocks:
         self.taken = deque()
 
     def read(self, begun):
-        """Reads a sample that begins in clock ``begun``; returns the clocks in which its reads
-        leave."""
+        """Reads a sample that begins in clock ``begun``; returns when each of its reads leaves."""
         self.last = begun + self.reads
         first = begun + 1 + self.latency
         clocks, taken = range(first, first + self.reads), self.taken

@@ -33,9 +33,9 @@ class PlacedLayer(NamedTuple):
 
     shape : its BlockShape
     groups : a weight source, "online" or "target", for each forward pass of a sample
-    backward_groups : how many of these groups, counted from the first, have a backward pass
-    made_by : the activation of the layer whose outputs are inputs of this one, so that gradients of
-        inputs are computed; None if experiences alone are
+    backward_groups : number of groups, counted from the first, that have a backward pass
+    made_by : the activation of the layer whose outputs are inputs of this one, which then computes
+        gradients of its inputs; None if all inputs are experiences
     """
 
     shape: BlockShape
@@ -50,7 +50,7 @@ class PlacedLayer(NamedTuple):
 
     @property
     def backward_options(self):
-        """Arguments of ``Backward`` by name, besides those of errors."""
+        """Arguments of ``Backward`` by name, except the errors' own."""
         activation = self.made_by or "linear"
         return dict(input_gradient=self.input_gradient, input_activation=activation)
 
@@ -89,7 +89,7 @@ def stages(config):
 
 
 def pace(config):
-    """Clocks from one super-sample of a gradient step to the next: those of the slowest unit."""
+    """Interval of super-samples in a gradient step: the slowest unit's."""
     units = [
         stage.backward_stage(config.layer_config).interval
         for layers in stages(config).values()

@@ -1,4 +1,4 @@
-"""Clocks of a gradient step and of acting: a walk of all samples, and the updates behind it."""
+"""Clocks of a gradient step and of acting: a walk of all samples, then the updates."""
 
 from functools import lru_cache
 from operator import add
@@ -54,7 +54,7 @@ def _updates(config):
 @lru_cache(maxsize=4096)
 def _walked(config, batch):
     """``(td, gradients, skipped)`` of a gradient step: the clock of the last TD error, a tuple of
-    the clock of the last gradient of each layer, and the clocks to add to all of them."""
+    the clock of the last gradient of each layer, and skipped clocks, to be added to all."""
     walk = SampleWalk(config, slots_of(config))
     walk.go(-(-batch // config.lanes))
     td = walk.end + Loss.td_latency_of(config)
@@ -77,8 +77,8 @@ def schedule(config, samples=6):
 
 
 def step_units(config, samples):
-    """``{unit: [(begin, end), ...]}`` of a gradient step of ``samples`` super-samples: the clock in
-    which the unit begins each, and that in which it may begin the next."""
+    """``{unit: [(begin, end), ...]}`` of a gradient step of ``samples`` super-samples: when the
+    unit begins each, and may begin the next."""
     walk, units = SampleWalk(config, slots_of(config)), {}
     for sample in range(samples):
         walk.step(sample)

@@ -1,9 +1,8 @@
 """Clocks of an UPDATE of RMSProp on the masters of theta and squares, burst by burst.
 
 Each master reads a beat a clock and writes one, of both images or of its own; a row may be several
-beats. A burst is read when the queue of its port has room for all of it, and written
-when all of it stands in its queue. So where a queue has room for one or two bursts only, the rows
-wait for memory, besides their beats.
+beats. A burst is read when the queue of its port has room for the whole burst, and written when
+the whole burst is in its queue. So with room for only one or two bursts, rows also wait for memory.
 """
 
 from collections import deque
@@ -33,9 +32,9 @@ _CREDIT = 1 - BurstSplitter.LATENCY
 
 @dataclass(frozen=True, eq=False)
 class UpdateClocks:
-    """Clocks of an UPDATE whose gradient is there, counted from the taking of the command.
+    """Clocks of an UPDATE that never waits for its gradient, from the taking of the command.
 
-    taken : the clocks in which the RUs take each row
+    taken : when the RUs take each row
     done : its end
     """
 
@@ -67,10 +66,10 @@ class _Bursts(Walk):
     sizes : Repeats of the rows of each burst
     interval : clocks of a row in the RUs
     twofold : a burst of theta, except one of a row of biases only, is written again to the
-        transposed image, when all its rows are there and the next burst of squares has left
+        transposed image, when it is whole and the next burst of squares has left
     masters : of theta and squares
 
-    ``taken`` : the clocks in which rows are taken
+    ``taken`` : when the RUs take each row
     """
 
     def __init__(self, engine, sizes, interval, twofold, masters):
@@ -124,8 +123,8 @@ class _Bursts(Walk):
             self.copied = theta.entered + TransposedImage.LATENCY, rows
 
     def _begin(self):
-        """The clock from which a row of the next burst of both images comes a row's beats after
-        the other. If both ports may be asked, the one goes first that had not the last turn."""
+        """The first beat of the next burst, when both images have it. If both ports have a request,
+        the one without the last turn goes first."""
         while not all(self.begins):
             clock, _, number = min(each for each in map(self._request, (0, 1)) if each)
             port, rows = self.ports[number], self.sizes.items[self.asked[number]]
@@ -184,7 +183,7 @@ class _Written:
     """The new rows of one image, from the RUs to the queue of its port.
 
     ``room`` : the slots of rows between the RUs' intake and the queue
-    ``entered`` : the clock in which the latest row is in the queue
+    ``entered`` : the clock of the latest row in the queue
     """
 
     def __init__(self, latency, interval, places, beats):

@@ -1,4 +1,4 @@
-"""Clocks in which rows of parameters come into the ring of a unit."""
+"""When rows of parameters arrive in the ring of a unit."""
 
 from collections import deque
 from functools import cache
@@ -30,21 +30,21 @@ def _pieces(parts, alike):
 
 
 class ParameterRows:
-    """The rows of parameters of a task, as they come into the ring of a unit that begins the task
-    in clock 0. They are asked for in the order of ``passes``, as far ahead as the ring has room.
+    """The rows of parameters of a task, as they arrive in the ring of a unit that begins the task
+    in clock 0. They are requested in the order of ``passes``, as far ahead as the ring has room.
 
     config : Fa3cConfig
-    passes : sequence of pass_types.Pass, those of the task
+    passes : sequence of pass_types.Pass of the task
     reads : Reads
 
-    ``skipped`` : int, the clocks of periods that were skipped: those of the ring are so many less
-        than those of the task, which ``clock`` and ``release`` have
+    ``skipped`` : int, clocks of skipped periods. The ring's own clocks are less by this number than
+        the task's, which ``clock`` and ``release`` have.
     """
 
     def __init__(self, config, passes, reads):
         parts = tuple(p.segments for p in passes if p.segments is not None)
         self.reads, self.pieces, self.piece = reads, _pieces(parts, reads.alike), 0
-        #: The clocks from which each free place can be asked for.
+        #: Earliest request for each free place.
         self.free = deque([0] * config.parameter_rows)
         self.requests, self.under_way = Stage(), slots(_PIECES)
         self.requests.next = _BEGIN + 1
@@ -53,17 +53,17 @@ class ParameterRows:
 
     @property
     def count(self):
-        """Rows that have been asked for."""
+        """Rows requested so far."""
         return self.first + len(self.clocks)
 
     def clock(self, number):
-        """The clock from which on row ``number`` of the task can be fetched."""
+        """Earliest fetch of row ``number`` of the task."""
         while self.count <= number:
             self._ask(self._earliest())
         return self.clocks[number - self.first] + self.skipped
 
     def _earliest(self):
-        """The clock of the next request; None if there is none, or while the ring is full."""
+        """The clock of the next request; None after the last, or while the ring is full."""
         if self.piece == len(self.pieces):
             return None
         rows = self.pieces.items[self.piece][1]
@@ -85,8 +85,8 @@ class ParameterRows:
         self.free.extend([clock + 1 - self.skipped] * rows)
 
     def state(self, number, clock, latency):
-        """All that the clocks of further rows depend on, counted from ``clock``. Row ``number`` is
-        taken next, not before ``clock``; a row can be taken ``latency`` clocks after it came."""
+        """State relative to ``clock`` that determines later clocks. Row ``number`` is taken next,
+        not before ``clock``; a row can be taken ``latency`` clocks after its arrival."""
         base = clock - self.skipped
         while (request := self._earliest()) is not None and request <= base:
             self._ask(request)
@@ -100,16 +100,16 @@ class ParameterRows:
         )
 
     def counts(self):
-        """The next piece, and the rows that have been asked for."""
+        """The next piece, and the rows requested so far."""
         return self.piece, self.count
 
     def times(self, before, now):
-        """How often requests go on as from ``counts`` ``before`` to ``now``."""
+        """How often the requests between ``counts`` ``before`` and ``now`` follow again."""
         return self.pieces.times(before[0], now[0])
 
     def repeat(self, before, now, times, clocks):
-        """Goes on ``times`` times as from ``counts`` ``before`` to ``now``, in ``clocks`` clocks
-        each."""
+        """Skips the period between ``counts`` ``before`` and ``now``, of ``clocks`` clocks,
+        ``times`` times."""
         self.piece += times * (now[0] - before[0])
         self.first += times * (now[1] - before[1])
         self.skipped += times * clocks

@@ -22,7 +22,7 @@ _TO_DRAIN = LineBuffer.LATENCY + PeArray.LATENCY + 1
 
 
 class PassWalk(Walk):
-    """The passes of a task. ``clock`` is the clock in which the latest sweep begins.
+    """The passes of a task. ``clock``: the latest sweep begins.
 
     config : Fa3cConfig
     parameters : ParameterRows of the task, or None if all of its rows have come
@@ -35,11 +35,11 @@ class PassWalk(Walk):
         self.number = 0  # of the next pass's first row of parameters
 
     def run(self, p, batch, parts, start, follower):
-        """The clock in which the next pass may begin.
+        """Walks through a pass; returns the earliest clock of the next pass.
 
         p, batch : pass_types.Pass, and the agents or steps of its task
         parts : Repeats of the parts of the pass, each a tuple of Sweeps
-        start : the clock in which the pass begins
+        start : the clock of its beginning
         follower : the next pass, or None
         """
         self.p, self.gradient, start = p, [], start - self.skipped
@@ -120,9 +120,9 @@ class PassWalk(Walk):
 
 
 class _Drain:
-    """Clocks in which the halves of the output line become free: ``free``, the next one first;
-    ``ready``: the drain may read the sums of a further group; ``written``: the latest row of
-    outputs is in the feature buffer."""
+    """The drain. ``free``: clocks that free the halves of the output line, the next one first;
+    ``ready``: it may read the sums of a further group; ``written``: the latest row of outputs is in
+    the feature buffer."""
 
     def __init__(self, config):
         rows = OutputRows.estimate(config)
@@ -153,15 +153,15 @@ class _Drain:
         return clock - 1
 
     def state(self, base):
-        """All that its clocks after ``base`` depend on, counted from it."""
+        """State relative to ``base`` that determines later clocks."""
         return self.gradient, since([self.ready, *self.free], base)
 
 
 class _Asked:
     """Requests of one port of the feature buffer: a row a clock, while the port has room.
 
-    ``clocks`` are the clocks in which a request goes out; a port of lower priority waits in them.
-    ``due`` are the clocks in which the requested rows come. ``total`` requests are left.
+    ``clocks`` of the latest requests, which delay a port of lower priority; ``due``: the arrival of
+    each requested row; ``total``: requests left.
     """
 
     def __init__(self, start, total):
@@ -187,13 +187,13 @@ class _Asked:
         return clock
 
     def take(self, clock):
-        """The next row is taken in ``clock``: there is room for one more request."""
+        """Takes the next row in ``clock``, which makes room for one more request."""
         self.due.popleft()
         self._ask(clock + 1)
 
     def state(self, base, line):
-        """All that its clocks after ``base`` depend on, besides ``total``, counted from it; the
-        latest line was asked for in clock ``line``."""
+        """State relative to ``base`` that determines later clocks, except ``total``; the latest
+        line was requested in clock ``line``."""
         self.clocks = {clock for clock in self.clocks if clock > line}
         clocks = tuple(sorted([clock - base for clock in self.clocks]))
         latest = max(0, self.latest - base) if self.total else None
@@ -201,11 +201,11 @@ class _Asked:
 
 
 class _TakenRows:
-    """Clocks in which the rows for the PEs are taken, one after the other: errors of the feature
-    buffer, or parameters.
+    """The intake of rows for the PEs, one after the other: errors of the feature buffer, or
+    parameters.
 
-    ``number`` : of the next row of parameters; the pass has those up to ``end``
-    ``flowing`` : they are read once each, in order, and then leave the ring
+    ``number``, ``end`` : number of the next row of parameters, and of the first after the pass
+    ``flowing`` : rows are read once, in order, and then leave the ring
     """
 
     def __init__(self, walk, p, start):
@@ -243,8 +243,8 @@ class _TakenRows:
         return self.last
 
     def _wait(self, count):
-        """The next ``count`` rows of parameters must have come. A pass that reads rows repeatedly
-        waits for each of them only at first; a patch is transposed when it is whole."""
+        """Waits for the next ``count`` rows of parameters. A pass that reads rows repeatedly waits
+        for a row only the first time; a patch is transposed when it is whole."""
         if self.scattered or not self.flowing and self.number >= self.end:
             return
         self.number += count
@@ -257,8 +257,8 @@ class _TakenRows:
             self.parameters.release(self.last + self.walk.skipped, count)
 
     def pass_bias(self):
-        """A row of biases passes, in order with the other rows; padding follows it if all rows of
-        the layer are there."""
+        """A row of biases passes, in order with the other rows; padding follows it in a resident
+        layer."""
         self.last = max(self.last + 1, self.first)
         if self.parameters:
             self._wait(1)
@@ -266,14 +266,14 @@ class _TakenRows:
                 self.number += (self.begin - self.number) % self.group
 
     def close(self, clock):
-        """The pass ends in ``clock`` or later: the clock in which all its rows have come."""
+        """Ends the pass in ``clock``, or when all its rows have come; returns that clock."""
         if self.parameters and not self.flowing:
             clock = max(clock, self._came(self.end - 1))
             self.parameters.release(clock + self.walk.skipped, self.end - self.begin)
         return clock
 
     def state(self, base):
-        """All that the next clocks depend on, counted from ``base``."""
+        """State relative to ``base`` that determines later clocks."""
         own = self.last - base, max(0, self.first - self.last - 1)
         if not self.parameters or self.scattered:
             return own

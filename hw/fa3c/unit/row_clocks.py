@@ -1,6 +1,6 @@
-"""Clocks in which a port brings rows from memory.
+"""When rows of memory arrive through a port.
 
-Memory moves a beat a clock, and a row may be several beats. A burst is asked for when the queue of
+Memory moves a beat a clock, and a row may be several beats. A burst is requested when the queue of
 its port has room for all its beats. Rows of a striped port come block by block, from the masters in
 turn; each part of the port joins the beats of one row after the other.
 """
@@ -39,14 +39,13 @@ def first_beat(engine, latency, depth=SHALLOW):
 
 
 class Reads:
-    """The rows that a port brings, in the order of its requests; none of them waits in the port
-    for whoever takes them.
+    """The rows that a port brings, in the order of its requests; each is taken as it arrives.
 
     engine : EngineConfig of the masters
     latency : int, clocks of memory from a request to its first beat
     stripes : masters over which rows are striped
     sharing : ports that read from these masters at the same time; each has its share of the beats
-    before : Reads of another port, whose bursts take turns with those of this port, or None
+    before : Reads of another port, whose bursts alternate with this port's, or None
     """
 
     def __init__(self, engine, latency, stripes=2, sharing=1, before=None):
@@ -92,11 +91,11 @@ class Reads:
 
     @property
     def alike(self):
-        """A request is as one for rows that lie this number of rows, or a multiple, behind."""
+        """Requests for rows a multiple of this number apart take the same clocks."""
         return lcm(self.limit, self.stripes * ROW)
 
     def state(self, base):
-        """All that the clocks of a request after clock ``base`` depend on, counted from it."""
+        """State relative to ``base`` that determines the clocks of requests after ``base``."""
         clocks = [self.turn, *self.joined]
         for port in self.ports:
             clocks += port.master.clocks()
@@ -110,8 +109,8 @@ class Reads:
         return since(clocks, base), *queues, *others
 
     def _after_another(self, master, begin, clocks):
-        """The first of ``clocks`` clocks, from ``begin`` on, if bursts of ``before`` take turns
-        with those of this port: at most one goes first, and the next ones wait for this one."""
+        """The first of ``clocks`` clocks, from ``begin`` on, if bursts of ``before`` alternate with
+        this port's: at most one goes first, and the next ones wait for this one."""
         others = self.before[master]
         while others and others[0][1] + self.later[master] <= begin:
             others.popleft()
