@@ -147,3 +147,14 @@ def test_clocks_are_those_of_walks_through_all_items(group, monkeypatch):
     for config, before in zip(configs, found, strict=True):
         assert clocks(config) == before, config
     forget()
+
+
+def test_no_more_than_16_requests_are_under_way():
+    """Requests for single rows, of eight beats each, wait for earlier ones."""
+    config = Fa3cConfig(
+        height=2, width=9, channels=17, convolutions=(), hidden=(16, 16), outputs=2, lanes=1,
+        layout="alt1", binary32=True, batch=1, steps=32, agents=1, rms_units=2, drain_words=4,
+        parameter_rows=1024, local_masters=4, global_masters=2,
+        engine=EngineConfig(data_width=64, depth=64, burst_beats=64),
+    )  # fmt: skip
+    assert tasks.task_clocks(config, Work(Task.TRAIN, 0, 32)).end == 16217

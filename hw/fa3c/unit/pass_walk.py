@@ -13,7 +13,7 @@ from hw.fa3c.unit.line_buffer import LineBuffer
 from hw.fa3c.unit.output_rows import OutputRows
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.stream.transpose import Transpose
-from hw.timing import Walk, since
+from hw.timing import Walk, since, slots
 
 __all__ = ["PassWalk"]
 
@@ -56,7 +56,7 @@ class PassWalk(Walk):
         self.clock = self.ends = self.line_ready = start
         self.walk(parts)
         if p.kind == Kind.GC:
-            end = self.last + 2 if follower else self.drain.ready + 1
+            end = self.last + 2 if follower else self.drain.free[-1]
         else:
             # The parameter buffer frees the rows of this pass before it begins the next pass.
             end = self.drain.written + 2 + (follower is not None and follower.segments is not None)
@@ -67,14 +67,14 @@ class PassWalk(Walk):
         rows, asked, drain, p = self.rows, self.asked, self.drain, self.p
         hold, lines, forward = p.hold, self.lines, p.kind == Kind.FW
         begin, ends, asks, line_ready = self.clock, self.ends, self.asks, self.line_ready
-        for slots, count, line, line_ends, sums_end, outputs in part:
+        for steps, count, line, line_ends, sums_end, outputs in part:
             full = rows.take(begin, count) + 1
             if line:
                 asks = asked.line(max(asks, lines[0]), line)
                 line_ready = asks + FeatureBuffer.LATENCY + 1
             begin = max(ends, line_ready, full, drain.free[0] if sums_end else 0)
-            last = begin + slots - 1
-            ends = begin + max(slots, hold)
+            last = begin + steps - 1
+            ends = begin + max(steps, hold)
             if line_ends:
                 lines.append(last)
             if outputs:
@@ -120,17 +120,16 @@ class PassWalk(Walk):
 
 
 class _Drain:
-    """The drain. ``free``: clocks that free the halves of the output line, the next one first;
-    ``ready``: it may read the sums of a further group; ``written``: the latest row of outputs is in
-    the feature buffer."""
+    """The drain. ``free``: clocks that free the halves of the output line, the next one first,
+    a clock after the last reading of sums; ``written``: the latest row of outputs is in the feature
+    buffer."""
 
     def __init__(self, config):
         rows = OutputRows.estimate(config)
         self.steps = rows.interval
         # From the last reading of the sums of a row to the row.
         self.latency = READ + rows.latency - (self.steps - 1)
-        self.ready = self.written = 0
-        self.free = deque([0, 0], maxlen=2)
+        self.free, self.written = slots(2), 0
         self.gradient = False  # the group before was a gradient
 
     def group(self, p, end, count, masks):
@@ -138,7 +137,7 @@ class _Drain:
         ``masks``: requests for masks."""
         # The last row of a gradient stays for a clock before outputs begin.
         shown = self.gradient and p.kind != Kind.GC
-        clock, self.gradient = max(end + _TO_DRAIN, self.ready + shown), p.kind == Kind.GC
+        clock, self.gradient = max(end + _TO_DRAIN, self.free[-1] - 1 + shown), p.kind == Kind.GC
         each = 1 if p.kind == Kind.GC else self.steps * p.partials
         if p.kind == Kind.BW:
             for _ in range(count):
@@ -148,13 +147,12 @@ class _Drain:
             clock += count * each
         if p.kind != Kind.GC:
             self.written = clock - 1 + self.latency
-        self.ready = clock
         self.free.append(clock + 1)
         return clock - 1
 
     def state(self, base):
         """State relative to ``base`` that determines later clocks."""
-        return self.gradient, since([self.ready, *self.free], base)
+        return self.gradient, since(self.free, base)
 
 
 class _Asked:
