@@ -138,10 +138,7 @@ VALUES = {
 
 
 #: Fields that have one legal value, the default's.
-FIXED = {
-    **dict.fromkeys(ALGORITHMS, ("learner.algorithm",)),
-    "fixar": ("learner.arithmetic",),
-}
+FIXED = {**dict.fromkeys(ALGORITHMS, ("learner.algorithm",)), "fixar": ("learner.arithmetic",)}
 
 
 def legal_config(name, seed):

@@ -60,8 +60,7 @@ def _run(name, tmp_path, *options):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.long) if n in TORCH else n for n in RUNS],
+    "name", [pytest.param(n, marks=pytest.mark.long) if n in TORCH else n for n in RUNS]
 )
 def test_runs_from_an_empty_folder(name, tmp_path):
     options, last = RUNS[name]

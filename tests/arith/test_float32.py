@@ -30,10 +30,7 @@ def result(function):
     return lambda *operands: dict(result=bits(function(*operands)))
 
 
-UNITS = {
-    Float32Multiply: result(twin.multiply),
-    Float32Add: result(twin.add),
-}
+UNITS = {Float32Multiply: result(twin.multiply), Float32Add: result(twin.add)}
 
 
 def payloads(unit, **fields):

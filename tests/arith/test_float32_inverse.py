@@ -2,14 +2,7 @@
 
 import numpy as np
 import pytest
-from arith.float32_cases import (
-    Verilated,
-    assert_same,
-    bits,
-    corners,
-    floats,
-    random_operands,
-)
+from arith.float32_cases import Verilated, assert_same, bits, corners, floats, random_operands
 from arith.vectors import check_stream, words
 from later import later
 
@@ -98,10 +91,7 @@ def test_rsqrt_of_every_significand(exponent, stride):
     "table, argument",
     [
         (reciprocal_table(), lambda x: (2 - (x + 1) / 2**23) ** 2),
-        (
-            rsqrt_table(),
-            lambda x: np.where(x < 1 << 23, 4 - (x + 1) / 2**22, 3 - (x + 1) / 2**23),
-        ),
+        (rsqrt_table(), lambda x: np.where(x < 1 << 23, 4 - (x + 1) / 2**22, 3 - (x + 1) / 2**23)),
     ],
     ids=["reciprocal", "rsqrt"],
 )

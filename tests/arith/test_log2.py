@@ -70,8 +70,7 @@ def test_error_at_any_width(x):
 
 
 @pytest.mark.parametrize(
-    "width, tag_width",
-    [(1, 0), later(2, 3), later(5, 1), (24, 0), later(33, 3), (64, 8)],
+    "width, tag_width", [(1, 0), later(2, 3), later(5, 1), (24, 0), later(33, 3), (64, 8)]
 )
 def test_matches_twin(simulate, tmp_path, width, tag_width):
     config = Log2Config(width=width, tag_width=tag_width)

@@ -218,8 +218,7 @@ def test_what_is_fixed_stays():
 
 
 @pytest.mark.parametrize(
-    "name, words, most",
-    [("dqn", (4, 8, 4, 2), 32), ("ddpg", ((1, 2, 4, 1), (2, 8, 8, 1)), 64)],
+    "name, words, most", [("dqn", (4, 8, 4, 2), 32), ("ddpg", ((1, 2, 4, 1), (2, 8, 8, 1)), 64)]
 )
 def test_given_words_have_no_other_multipliers(name, words, most):
     """And no more of a layer's numbers are updated in a clock than a block has."""

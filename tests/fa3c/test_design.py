@@ -10,8 +10,7 @@ _DESIGN = DESIGNS["a3c"]
 
 
 @pytest.mark.parametrize(
-    "board, lanes, units, rows",
-    [("u200", 4, 4, 81), ("u50", 4, 4, 81), ("zcu106", 2, 2, 64)],
+    "board, lanes, units, rows", [("u200", 4, 4, 81), ("u50", 4, 4, 81), ("zcu106", 2, 2, 64)]
 )
 def test_default(board, lanes, units, rows):
     """FA3C's network and size on large parts, a pair of 32 PEs for MinAtar on the ZCU106: more

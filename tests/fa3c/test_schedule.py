@@ -82,8 +82,7 @@ def rate(config, schedule):
 
 
 @pytest.mark.parametrize(
-    "units",
-    [*(("infer", "train") * pairs for pairs in (1, 2, 3, 4)), ("any",), ("any",) * 4],
+    "units", [*(("infer", "train") * pairs for pairs in (1, 2, 3, 4)), ("any",), ("any",) * 4]
 )
 def test_no_size_and_no_fewer_agents_are_faster(units):
     config, before = replace(CONFIG, units=units), 0

@@ -12,12 +12,7 @@ from fa3c.networks import NETWORKS, network
 from fa3c.rounds import parameters_of, screens_of
 
 from host.runtime.a3c import ActorCritic, Infer, Sync, Train
-from host.runtime.a3c_image import (
-    from_image,
-    observation_rows,
-    padded,
-    to_image,
-)
+from host.runtime.a3c_image import from_image, observation_rows, padded, to_image
 from hw.fa3c.rows import ROW
 from sim.model.fa3c.layer import LayerTwin
 

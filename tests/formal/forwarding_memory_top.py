@@ -51,10 +51,7 @@ class ForwardingTop(wiring.Component):
         with m.Elif(operation & write):
             m.d.sync += [words[address].eq(self.value), known[address].eq(1)]
         last, last_known = Signal(memory.width), Signal()
-        m.d.sync += [
-            last.eq(memory.result),
-            last_known.eq(operation & (write | known[address])),
-        ]
+        m.d.sync += [last.eq(memory.result), last_known.eq(operation & (write | known[address]))]
 
         given(m, "only_operations_write", ~self.write | self.operation)
         given(m, "addresses_are_words", self.address < memory.depth)

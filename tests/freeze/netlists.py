@@ -21,7 +21,7 @@ _BY_HAND = re.compile(r"^module (\w+)\s*#\(.*?^endmodule", re.M | re.S)
 _NAME = re.compile(r"\\\S+|(?<![\w$'.])[A-Za-z_][\w$]*")
 _DECLARED = re.compile(
     r"^  (?:(?:input|output|inout) )?(?:wire|reg|input|output)\b[^;]*?(\\\S+|[\w$]+)"
-    r"(?: \[[^\]]*\])?(?: = [^;]*)?;",
+    r"(?: \[[^\]]*\])?(?: = [^;]*)?;"
 )
 _COMMENT = re.compile(r"/\*.*?\*/|^ *//[^\n]*\n", re.M | re.S)
 #: A statement ends with the line before the next line of this indent.

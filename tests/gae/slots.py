@@ -42,8 +42,7 @@ CONFIGS = {
 
 #: Numbers at the ends of what counts, and beside halves.
 SPECIAL = np.array(
-    [0.0, -0.0, 1e-45, -1e-40, 2**-126, 0.5, -0.5, 1.5, -1.5, 3.4e38, -3.4e38, 1.0],
-    np.float32,
+    [0.0, -0.0, 1e-45, -1e-40, 2**-126, 0.5, -0.5, 1.5, -1.5, 3.4e38, -3.4e38, 1.0], np.float32
 )
 
 

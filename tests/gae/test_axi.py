@@ -8,12 +8,7 @@ from later import later
 
 
 @pytest.mark.parametrize(
-    "data_width, gap, every",
-    [
-        later(128, 0.3, 1),
-        later(512, 0.4, 1),
-        later(512, 0.4, 4),
-    ],
+    "data_width, gap, every", [later(128, 0.3, 1), later(512, 0.4, 1), later(512, 0.4, 4)]
 )
 def test_rollouts_under_back_pressure(simulate, tmp_path, data_width, gap, every):
     """Every command; each error once, or each ``every``-th, for ``test_kernel`` has them all. The

@@ -46,13 +46,7 @@ SMALL = {
 }
 
 
-CARD = {
-    **SMALL,
-    "hidden": "8,6",
-    "updates_per_launch": "2",
-    "steps_per_launch": "1",
-    "n_step": "1",
-}
+CARD = {**SMALL, "hidden": "8,6", "updates_per_launch": "2", "steps_per_launch": "1", "n_step": "1"}
 
 
 PPO = dict(algo="ppo", env="Pendulum-v1", board="zcu106")

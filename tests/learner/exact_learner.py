@@ -146,8 +146,7 @@ class ExactLearner:
             gradients.insert(0, (Near(total, error), Near(bias, bias_error)))
             weights = self.parameters[name][position]["online"][0]
             dx = Near(
-                weights.T @ delta.value,
-                np.abs(weights).T @ delta.error + self.half["gradient"],
+                weights.T @ delta.value, np.abs(weights).T @ delta.error + self.half["gradient"]
             )
             activation = layers[position - 1].activation if position else "linear"
             delta = self._derivative(activation, dx, *seen[position])

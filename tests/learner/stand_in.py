@@ -43,9 +43,7 @@ class StandIn(wiring.Component):
         ]
         super().__init__(
             LearnerSignature(
-                batch=config.batch,
-                data_width=data_width,
-                parameter_sets=len(config.parameter_sets),
+                batch=config.batch, data_width=data_width, parameter_sets=len(config.parameter_sets)
             )
         )
 
@@ -119,10 +117,7 @@ class StandIn(wiring.Component):
                 m.d.comb += self.td.valid.eq(1)
                 with m.If(self.td.ready):
                     with m.If((td == _NAN) & ~control.diverged):
-                        m.d.sync += [
-                            control.diverged.eq(1),
-                            control.diverged_index.eq(index),
-                        ]
+                        m.d.sync += [control.diverged.eq(1), control.diverged_index.eq(index)]
                     m.d.sync += [
                         control.loss.eq((Cat(control.loss[-1], control.loss[:-1]) ^ td) & _FINITE),
                         control.td_sum.eq((control.td_sum + td) & _FINITE),

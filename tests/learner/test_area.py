@@ -32,10 +32,7 @@ UNITS = {
     # The others have tables, which yosys maps in another way if they are alone.
     "optimizer_sgd": lambda: optimizer(Optimizer, "sgd", FLOAT),
     "tanh": lambda: (Tanh(), Tanh.estimate()),
-    "fixed_tanh": lambda: (
-        TanhFixed(FIXED.activation),
-        TanhFixed.estimate(FIXED.activation),
-    ),
+    "fixed_tanh": lambda: (TanhFixed(FIXED.activation), TanhFixed.estimate(FIXED.activation)),
     "loss": lambda: (TdLoss(FLOAT), TdLoss.estimate(FLOAT)),
     "fixed_loss": lambda: (TdLoss(FIXED), TdLoss.estimate(FIXED)),
 }

@@ -44,10 +44,7 @@ CF22 = dict(capacity=1 << 20, batch=512, double=False)
 #: Kernels, and LUT, FF, RAMB36, URAM, DSP that yosys mapped. No number of the estimate was made
 #: from them: it has the units as they were mapped alone.
 MAPPED = {
-    "dqn, fixed": (
-        mapped("dqn", "fixed", (4, 2, 16), (1, 4, 1)),
-        (52881, 37472, 45.5, 0, 94),
-    ),
+    "dqn, fixed": (mapped("dqn", "fixed", (4, 2, 16), (1, 4, 1)), (52881, 37472, 45.5, 0, 94)),
     "dqn, fixed, CF'22": (
         mapped("dqn", "fixed", (4, 2, 64), (2, 32, 8), **CF22),
         (99457, 78255, 92.5, 187, 501),
@@ -64,10 +61,7 @@ MAPPED = {
         mapped("ddpg", "fixed", (8, 2, 64), (2, 32, 8), words=((2, 16, 1), (2, 16, 2)), **CF22),
         (159216, 158909, 133.5, 187, 1329),
     ),
-    "dqn, float32": (
-        mapped("dqn", "float32", (4, 2, 16), (1, 4, 1)),
-        (75386, 66462, 45.5, 0, 162),
-    ),
+    "dqn, float32": (mapped("dqn", "float32", (4, 2, 16), (1, 4, 1)), (75386, 66462, 45.5, 0, 162)),
     "dqn, fixed, one SLR": (
         mapped("dqn", "fixed", (4, 2, 64, 64), (2, 128, 16), words=(2, 8, 16, 2), **CF22),
         (144825, 146359, 106.5, 187, 1634),

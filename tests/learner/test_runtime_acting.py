@@ -64,10 +64,7 @@ def test_actions(name):
         (np.zeros((1, 1, 3)), r"^observations must be \[n, 3\], not \[1, 1, 3\]$"),
         ([[0, 1, 2], [np.nan, 0, 1]], r"^observations must be finite, not nan at \[1, 0\]$"),
         (np.full((40, 3), -np.inf), r"^observations must be finite, not -inf at \[0, 0\]$"),
-        (
-            [[0, 1e39, 2]],
-            r"^observations must be .* float32 holds, not 1e\+39 at \[0, 1\]$",
-        ),
+        ([[0, 1e39, 2]], r"^observations must be .* float32 holds, not 1e\+39 at \[0, 1\]$"),
     ],
 )
 def test_bad_observations_do_not_reach_the_card(observations, message):

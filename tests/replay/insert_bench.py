@@ -29,12 +29,7 @@ class Bench:
     async def begin(self):
         await start(self.dut, Insert(CONFIG, WIDTH))
         self.memory = WriteMemory(
-            self.dut,
-            BYTES,
-            port="write",
-            lag=None,
-            latency=self.latency,
-            pauses=Gaps(self.sink, 2),
+            self.dut, BYTES, port="write", lag=None, latency=self.latency, pauses=Gaps(self.sink, 2)
         )
         self.watch = Watch(self.dut, "done")
 

@@ -7,12 +7,7 @@ from replay.kernels import NARROW, WIDE, kernel_config, opened
 from bench.replay.kernel import measure
 from host.runtime.replay import PrioritizedReplayBuffer
 from hw.designs import DESIGNS
-from hw.replay.command_clocks import (
-    clocks,
-    insert_clocks,
-    sample_clocks,
-    update_clocks,
-)
+from hw.replay.command_clocks import clocks, insert_clocks, sample_clocks, update_clocks
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.replay.records import GRANULE_BYTES
 from hw.shell.axi import EngineConfig

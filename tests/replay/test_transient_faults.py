@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 from faults import EVERYWHERE, assert_same, failed, shell_of
 from later import later
-from replay.fault_courses import (
-    GRANULES,
-    PROGRAM_BEATS,
-    SLOW,
-    Small,
-    course,
-    launch_of,
-    records,
-)
+from replay.fault_courses import GRANULES, PROGRAM_BEATS, SLOW, Small, course, launch_of, records
 from replay.kernels import NARROW, WIDE, opened
 from replay.programs import BLANK, Program, status_of
 

@@ -108,15 +108,7 @@ class ReadMemory(_Memory):
     """
 
     def __init__(
-        self,
-        dut,
-        beat_bytes,
-        *,
-        latency=1,
-        pauses=None,
-        waits=False,
-        holds=word_at,
-        port="memory",
+        self, dut, beat_bytes, *, latency=1, pauses=None, waits=False, holds=word_at, port="memory"
     ):
         self.beat_bytes, self.owed, self.holds = beat_bytes, collections.deque(), holds
         super().__init__(dut, ("request", "data"), latency, pauses, waits, port)
@@ -145,16 +137,7 @@ class WriteMemory(_Memory):
     """
 
     def __init__(
-        self,
-        dut,
-        beat_bytes,
-        *,
-        latency=1,
-        pauses=None,
-        waits=False,
-        bad=(),
-        lag=1,
-        port="memory",
+        self, dut, beat_bytes, *, latency=1, pauses=None, waits=False, bad=(), lag=1, port="memory"
     ):
         self.beat_bytes, self.bad, self.lag = beat_bytes, set(bad), lag
         self.owed, self.answers = collections.deque(), collections.deque()

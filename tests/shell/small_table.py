@@ -63,10 +63,7 @@ _LIMITS = Command(
     values={"shift": lambda c, s: c.signed},
     rules=(
         Rule(
-            21,
-            lambda c, s: c.signed_high + c.signed_free < s.level,
-            "",
-            lambda c, s: c.free & 0xFF,
+            21, lambda c, s: c.signed_high + c.signed_free < s.level, "", lambda c, s: c.free & 0xFF
         ),
         Rule(22, lambda c, s: (c.signed_low > 100) & (c.both == 9), "", lambda c, s: c.high + 1),
         Rule(23, lambda c, s: c.last > 20, ""),

@@ -18,11 +18,7 @@ from hw.replay.records import HEADER, REPLAY_STATUS, Error
 from hw.shell.command import Command, CommandTable
 from hw.shell.layout import _KINDS, Field, Layout
 
-CONFIGS = {
-    "replay": REPLAY,
-    "dqn": learner_config(algorithm="dqn", **SMALL),
-    "gae": GAE,
-}
+CONFIGS = {"replay": REPLAY, "dqn": learner_config(algorithm="dqn", **SMALL), "gae": GAE}
 
 
 def hash_of(name, core=(), **changes):
@@ -100,8 +96,7 @@ def reworded(command):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [renumbered, renamed, shorter, wider, retyped, limited, limited_by_config],
+    "change", [renumbered, renamed, shorter, wider, retyped, limited, limited_by_config]
 )
 def test_a_command_that_changes_changes_the_hash(change):
     same = with_command(Opcode.SEED, lambda c: (Opcode.SEED, c.doc, c.fields[4:]))

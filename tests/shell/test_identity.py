@@ -111,10 +111,7 @@ CHANGES = {
     "order of words": ("fixar", [("hw.fixar.config.TileLayer.pack", backwards(TileLayer))]),
     "limits of shifts": ("fixar", [("hw.fixar.precision.CODE_WIDTH", 15)]),
     "limits of experiences": ("fixar", [("hw.fixar.config.FixarConfig.bounded", False)]),
-    "planes of a slot": (
-        "gae",
-        [("hw.gae.config.GaeKernelConfig.slot_beats", property(planes))],
-    ),
+    "planes of a slot": ("gae", [("hw.gae.config.GaeKernelConfig.slot_beats", property(planes))]),
     "a result's unit": ("gae", [("hw.gae.config._HEADROOM", 10)]),
     "coefficients": ("gae", [("hw.gae.config.GaeConfig.coefficient", UQ(1, 15))]),
     "rows of a group": (

@@ -16,13 +16,6 @@ def run(simulate, tmp_path):
     def run(dut, words, *, clocks=None, gaps=((0, 0),)):
         path = tmp_path / "words.json"
         path.write_text(json.dumps(dict(zip(("inputs", "expected"), words, strict=True))))
-        simulate(
-            dut,
-            "stream.unit_bench",
-            words=str(path),
-            clocks=clocks,
-            seed=1,
-            gaps=gaps,
-        )
+        simulate(dut, "stream.unit_bench", words=str(path), clocks=clocks, seed=1, gaps=gaps)
 
     return run

@@ -12,12 +12,7 @@ class LineTop(wiring.Component):
     def __init__(self, divisor):
         self.divisor = divisor
         super().__init__(
-            {
-                "rx": In(1),
-                "o": Out(stream.Signature(8)),
-                "i": In(stream.Signature(8)),
-                "tx": Out(1),
-            }
+            {"rx": In(1), "o": Out(stream.Signature(8)), "i": In(stream.Signature(8)), "tx": Out(1)}
         )
 
     def elaborate(self, platform):

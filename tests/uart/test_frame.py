@@ -16,13 +16,7 @@ from sim.model.uart.frames import Decoder, encode
 
 GAPS = pytest.mark.parametrize(
     "source_gap, sink_gap",
-    [
-        (0, 0),
-        later(0.5, 0),
-        later(0, 0.5),
-        (0.4, 0.4),
-        pytest.param(SOLID_TOO, SOLID, id="solid"),
-    ],
+    [(0, 0), later(0.5, 0), later(0, 0.5), (0.4, 0.4), pytest.param(SOLID_TOO, SOLID, id="solid")],
 )
 
 

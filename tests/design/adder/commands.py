@@ -29,9 +29,7 @@ def _numbers(c, s):
 
 
 _BIAS = Command(
-    Opcode.BIAS,
-    "Set what every ADD adds to each sum.",
-    (Field("bias", "u32", "any number"),),
+    Opcode.BIAS, "Set what every ADD adds to each sum.", (Field("bias", "u32", "any number"),)
 )
 _ADD = Command(
     Opcode.ADD,

@@ -128,8 +128,7 @@ def long(*case):
 
 
 @pytest.mark.parametrize(
-    "kind, port_words",
-    [("half", 2), *(long(kind, words) for kind in KINDS for words in (1, 2))],
+    "kind, port_words", [("half", 2), *(long(kind, words) for kind in KINDS for words in (1, 2))]
 )
 def test_iteration(simulate, tmp_path, kind, port_words):
     """An odd number of samples, of which the core has not as many as the other; no pauses."""
@@ -137,12 +136,7 @@ def test_iteration(simulate, tmp_path, kind, port_words):
 
 
 @pytest.mark.parametrize(
-    "kind, gaps",
-    [
-        long("mixed", (0, 0.4)),
-        long("half", (0.4, 0)),
-        long("full", (0.3, 0.3)),
-    ],
+    "kind, gaps", [long("mixed", (0, 0.4)), long("half", (0.4, 0)), long("full", (0.3, 0.3))]
 )
 def test_pauses(simulate, tmp_path, kind, gaps):
     check(simulate, tmp_path, WIDE, kind, 11, 0, gaps=gaps, tight=0, seed=2)

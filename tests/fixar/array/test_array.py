@@ -68,9 +68,7 @@ class Timeline:
             pairs = self.words.get(clock, self.numbers(WORDS, side, 2))
             swap = clock in self.swaps if clock in self.words else self.rng.integers(2)
             stream = dict(
-                valid=clock in self.words,
-                swap=swap,
-                word=[dict(b0=b0, b1=b1) for b0, b1 in pairs],
+                valid=clock in self.words, swap=swap, word=[dict(b0=b0, b1=b1) for b0, b1 in pairs]
             )
             self.clocks.at(clock, load=load, stream=stream)
             out = dict(valid=clock in self.words)

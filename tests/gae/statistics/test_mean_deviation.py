@@ -102,10 +102,7 @@ def test_twin_rounds_correctly(count, sum_, squares, exponent):
     assert not np.signbit(deviation)
 
 
-@given(
-    st.lists(st.integers(-HIGH, HIGH - 1), min_size=1, max_size=40),
-    st.integers(-60, 60),
-)
+@given(st.lists(st.integers(-HIGH, HIGH - 1), min_size=1, max_size=40), st.integers(-60, 60))
 def test_twin_of_numbers(numbers, exponent):
     exact = [Fraction(x) * Fraction(2) ** -exponent for x in numbers]
     mean = sum(exact) / len(exact)

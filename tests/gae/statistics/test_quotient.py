@@ -48,9 +48,7 @@ class Division:
         def add(**inputs):
             anything = dict(bit=rng.randrange(2), inexact=rng.randrange(2))
             steady = dict(
-                negative=self.negative,
-                divisor=self.divisor,
-                exponent=self.exponent % (1 << 9),
+                negative=self.negative, divisor=self.divisor, exponent=self.exponent % (1 << 9)
             )
             return clocks.add(**anything | steady | inputs)
 

@@ -163,10 +163,7 @@ def test_nobody_is_there():
         ),
         ("import time; time.sleep(60)", "must let this process join .no answer within 1 s"),
         ("print('x\\nlast line'); exit(15)", r"must let this process join .15: last line"),
-        (
-            "print('Unauthenticated', flush=True); import time; time.sleep(60)",
-            "refuses this token",
-        ),
+        ("print('Unauthenticated', flush=True); import time; time.sleep(60)", "refuses this token"),
     ],
 )
 def test_joining(monkeypatch, tmp_path, program, text):

@@ -8,13 +8,7 @@ import pytest
 import torch
 
 from host.algorithms.fake_quantization import FakeQuantizedMLP, coded, fixed
-from host.runtime.precision_plan import (
-    ACTIVATION,
-    ERROR,
-    GRADIENT,
-    OPERAND,
-    shifts,
-)
+from host.runtime.precision_plan import ACTIVATION, ERROR, GRADIENT, OPERAND, shifts
 from hw.arith.fixed import SQ
 from hw.fixar.precision import code_limits
 

@@ -73,10 +73,7 @@ def unasked(run, mine):
     [
         ("nothing:SARSA", "ALGO must name a module that can be imported, not 'nothing:SARSA' ("),
         (".mine:SARSA", "ALGO must name a module that can be imported, not '.mine:SARSA' ('.mine'"),
-        (
-            "./mine.py:SARSA",
-            "ALGO must name a class of ./mine.py, not './mine.py:SARSA'",
-        ),
+        ("./mine.py:SARSA", "ALGO must name a class of ./mine.py, not './mine.py:SARSA'"),
         ("mine:SARSAS", "ALGO must name an Algorithm of mine, not 'mine:SARSAS'"),
         ("mine:SarsaConfig", "ALGO must name an Algorithm of mine, not 'mine:SarsaConfig'"),
         ("mine:", "ALGO must name an Algorithm of mine, not 'mine:'"),

@@ -54,8 +54,7 @@ def without(children, tmp_path):  # noqa: F811
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
 @pytest.mark.parametrize(
-    "checkout, command",
-    [(True, "-c constraints.txt -e '.[torch]'"), (False, "'rlfabric[torch]'")],
+    "checkout, command", [(True, "-c constraints.txt -e '.[torch]'"), (False, "'rlfabric[torch]'")]
 )
 def test_training_on_the_cpu_says_how_to_install_it(
     run, monkeypatch, tmp_path, algo, checkout, command

@@ -26,11 +26,7 @@ MACHINE = ("seconds", "phases", "device_cycles", *(f"seconds_{name}" for name in
 def environment():
     """The kernel of a real card is looked for below the build directory, by board and design."""
     share_compiled(folder().parents[1])
-    return {
-        **os.environ,
-        "RLFABRIC_BUILD": str(folder().parents[1]),
-        "PYTHONPATH": str(ROOT),
-    }
+    return {**os.environ, "RLFABRIC_BUILD": str(folder().parents[1]), "PYTHONPATH": str(ROOT)}
 
 
 @contextmanager

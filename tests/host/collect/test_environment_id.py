@@ -10,12 +10,7 @@ import pytest
 
 from host.collect import environment_id
 from host.collect.environment import has_continuous_actions
-from host.collect.environment_id import (
-    find_spec,
-    missing_packages,
-    namespace_of,
-    reward_threshold,
-)
+from host.collect.environment_id import find_spec, missing_packages, namespace_of, reward_threshold
 from host.train.config import OffPolicyConfig
 from host.train.preset import preset
 from hw.extras import install

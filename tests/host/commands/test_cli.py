@@ -115,8 +115,7 @@ def test_bitstream_says_what_it_made(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "error, expected",
-    [(ToolsMissing, 5), (WrongVersion, 6), (BuildFailed, 1), (MissingTool, 3)],
+    "error, expected", [(ToolsMissing, 5), (WrongVersion, 6), (BuildFailed, 1), (MissingTool, 3)]
 )
 def test_exit_codes_of_a_build(run, tmp_path, monkeypatch, error, expected):
     def build(*_, **__):
@@ -161,11 +160,7 @@ def test_unchanged_files_are_not_written_again(run, tmp_path):
         (["verilog", "stub", "--set", "x=1"], 2, "rlfabric: x must be the name of a field"),
         (["verilog", "stub", "--capacity", "1"], 2, "Invalid value for '--capacity'"),
         (["verilog", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),
-        (
-            ["train", "a2c"],
-            2,
-            "ALGO must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'a2c'",
-        ),
+        (["train", "a2c"], 2, "ALGO must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'a2c'"),
         (["bitstream", "none"], 2, "rlfabric: design must be one of stub, not 'none'"),
         (["bitstream", "stub", "--board", "x"], 2, "rlfabric: board must be one of u200, u50"),
         (["bitstream", "stub", "--capacity", str(2**30)], 4, "rlfabric: capacity must be at most"),

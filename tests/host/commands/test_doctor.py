@@ -96,9 +96,7 @@ def test_version_of_a_requirement(monkeypatch, text, there):
     if there is None:
         version = importlib.metadata.version
         monkeypatch.setattr(
-            importlib.metadata,
-            "version",
-            lambda name: "0" if name == "cpprb" else version(name),
+            importlib.metadata, "version", lambda name: "0" if name == "cpprb" else version(name)
         )
     assert bool(doctor._version(Requirement(text))) == bool(there)
 

@@ -12,14 +12,7 @@ from host.generate.lint import WAIVERS, LintError, lint_directory
 from hw.shell.description import KernelDescription
 from tests.host.stub_designs import StubConfig, StubDesign
 
-FILES = {
-    "stub.v",
-    "kernel.json",
-    "config.json",
-    "registers.md",
-    "lint.vlt",
-    "manifest.json",
-}
+FILES = {"stub.v", "kernel.json", "config.json", "registers.md", "lint.vlt", "manifest.json"}
 
 
 @pytest.fixture(autouse=True)

@@ -21,9 +21,7 @@ from tests.host.round_parts import *
 #: Groups of 2, 2 and 1 agents; the step size falls, the other numbers are no defaults.
 RATES = dict(learning_rate=0.5, learning_rate_final=0.01, learning_rate_steps=200)
 CONFIG = configured(
-    env=NUMBERED,
-    env_count=10,
-    agent=RATES | dict(decay=0.9, optimizer_epsilon=0.2),
+    env=NUMBERED, env_count=10, agent=RATES | dict(decay=0.9, optimizer_epsilon=0.2)
 )
 KINDS = [Sync, Train, Infer]
 
@@ -126,10 +124,7 @@ def test_rounds(units):
         first, snapshots = 5 * population, 3 * population
         assert [type(t) for t in tasks] == sorted(map(type, tasks), key=KINDS.index)
         inferences = [t for t in tasks if type(t) is Infer]
-        own, guests = (
-            inferences[: len(plan.inferences)],
-            inferences[len(plan.inferences) :],
-        )
+        own, guests = (inferences[: len(plan.inferences)], inferences[len(plan.inferences) :])
         assert [t.snapshot - snapshots for t in tasks if type(t) is Sync] == list(plan.syncs)
         for task, planned in zip(own, plan.inferences, strict=True):
             assert task.agents == tuple(first + agent for agent in planned.agents)

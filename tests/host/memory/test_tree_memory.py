@@ -60,12 +60,7 @@ def any_step(rng, fill, first):
 
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize(
-    "fanout, options",
-    [
-        (4, dict(stratified=False)),
-        (16, {}),
-        (64, dict(alpha=1.0, epsilon=0.0)),
-    ],
+    "fanout, options", [(4, dict(stratified=False)), (16, {}), (64, dict(alpha=1.0, epsilon=0.0))]
 )
 def test_a_thousand_steps_are_the_cards(fanout, options):
     """Updates, insertions and draws in any combination, wraps, repeated indexes, priorities and TD
@@ -194,10 +189,7 @@ def test_states_of_other_options_are_refused(change):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        (
-            dict(priorities=np.ones(59, np.uint32)),
-            r"priorities must be one an experience",
-        ),
+        (dict(priorities=np.ones(59, np.uint32)), r"priorities must be one an experience"),
         (dict(position=100), "position and experiences must be in a memory of 100, not 100 and 60"),
         (dict(position=-1), "position and experiences must be in a memory of 100, not -1 and 60"),
         (dict(memory="RingMemory"), "memory must be that of this buffer"),

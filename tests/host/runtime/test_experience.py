@@ -20,8 +20,7 @@ NARROW = ReplayConfig(capacity=16, fanout=2, priority_width=12, priority_fractio
 
 
 @pytest.mark.parametrize(
-    "value, raw",
-    [(0, 0), (1, 16), (1 / 32, 1), (0.99 / 32, 0), (3 / 32, 2), (255.9375, 4095)],
+    "value, raw", [(0, 0), (1, 16), (1 / 32, 1), (0.99 / 32, 0), (3 / 32, 2), (255.9375, 4095)]
 )
 def test_priorities_are_rounded_half_up(value, raw):
     assert raw_priorities(NARROW, np.array([value])).tolist() == [raw]

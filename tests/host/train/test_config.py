@@ -159,15 +159,9 @@ def test_the_kernel_of_a_memory(memory):
 
 CARD, PLAIN = dict(learner="card"), dict(max_gradient_norm=None)
 LIMITS = [
-    (
-        dict(agent=dict(batch_size=60_000)),
-        r"^batch_size must be .* 1..32768 \(capacity\), not 60",
-    ),
+    (dict(agent=dict(batch_size=60_000)), r"^batch_size must be .* 1..32768 \(capacity\), not 60"),
     (dict(agent=dict(batch_size=2000)), r"^learning_starts must .* 2000..32768 \(batch_size"),
-    (
-        CARD | dict(agent=dict(hidden=(64, 1024))),
-        "^hidden must be .* 1..512 on the card, not 1024",
-    ),
+    (CARD | dict(agent=dict(hidden=(64, 1024))), "^hidden must be .* 1..512 on the card, not 1024"),
     (CARD | dict(agent=dict(hidden=())), r"^hidden must be 1 to 4 widths on the card, not \(\)$"),
     (CARD | dict(agent=dict(hidden=[8] * 5)), "^hidden must be 1 to 4 widths on the card, not "),
 ]
@@ -212,21 +206,12 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
         (dict(algo=["dqn"]), r"^algo must be one of .*, not \['dqn'\]$"),
         (dict(algo="td3", learner="card"), "^learner must be cpu for td3, not 'card'$"),
         (dict(algo="sac", learner="card"), "^learner must be cpu for sac, not 'card'$"),
-        (
-            CARD | dict(device="cuda", agent=PLAIN),
-            "^device must be cpu with learner card, not ",
-        ),
+        (CARD | dict(device="cuda", agent=PLAIN), "^device must be cpu with learner card, not "),
         (dict(weights_interval=2), "^weights_interval must be 1 with learner cpu, not 2$"),
         (dict(act="card"), "^act must be cpu with learner cpu, not 'card'$"),
         (dict(design="fixar"), "^design must be own with learner cpu, not 'fixar'$"),
-        (
-            CARD | dict(design="fixar", agent=PLAIN),
-            "^design must be one of own, not 'fixar'$",
-        ),
-        (
-            CARD | dict(algo="ddpg", design="x"),
-            "^design must be one of own, fixar, not 'x'$",
-        ),
+        (CARD | dict(design="fixar", agent=PLAIN), "^design must be one of own, not 'fixar'$"),
+        (CARD | dict(algo="ddpg", design="x"), "^design must be one of own, fixar, not 'x'$"),
         (dict(act="gpu"), "^act must be one of cpu, card, not 'gpu'$"),
         (
             CARD | dict(act="card", weights_interval=2, agent=PLAIN),

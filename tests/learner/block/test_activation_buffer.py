@@ -75,12 +75,10 @@ CASES = {
         lanes=4,
     ),
     "chain, groups": case(
-        dict(inputs=15, interleave=4),
-        dict(groups=3, backward_groups=2, slots=3, chain=(2, 0, 1)),
+        dict(inputs=15, interleave=4), dict(groups=3, backward_groups=2, slots=3, chain=(2, 0, 1))
     ),
     "chain, one word": case(
-        dict(inputs=3, input_word=4),
-        dict(groups=2, backward_groups=2, slots=3, chain=(0, 1)),
+        dict(inputs=3, input_word=4), dict(groups=2, backward_groups=2, slots=3, chain=(0, 1))
     ),
     "critic": case(
         dict(inputs=5, joined=2, input_word=4), dict(slots=3, **CRITIC), CRITIC_ROUTES, lanes=2
@@ -201,11 +199,7 @@ def test_ring(simulate, tmp_path, name):
 @pytest.mark.parametrize(
     "sizes, sources, message",
     [
-        (
-            dict(inputs=5, joined=2),
-            dict(chain=(0,)),
-            "^joined must be 0 without a feed, not 2$",
-        ),
+        (dict(inputs=5, joined=2), dict(chain=(0,)), "^joined must be 0 without a feed, not 2$"),
         (
             dict(inputs=5),
             dict(chain=(0,), feed=1),

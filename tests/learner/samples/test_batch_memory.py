@@ -26,14 +26,7 @@ SHORT = LearnerConfig(observation=1, action=2, batch=8, lanes=1)
 LONG = LearnerConfig(algorithm="ddpg", observation=5, action=1, batch=8, lanes=2)
 # In fixed point rewards and discounts have a limit; the reward begins a granule.
 FIXED = LearnerConfig(action=3, batch=8, lanes=2, arithmetic=Arithmetic(kind="fixed"))
-CONFIGS = {
-    "dqn": DQN,
-    "ddpg": DDPG,
-    "full": FULL,
-    "short": SHORT,
-    "long": LONG,
-    "fixed": FIXED,
-}
+CONFIGS = {"dqn": DQN, "ddpg": DDPG, "full": FULL, "short": SHORT, "long": LONG, "fixed": FIXED}
 #: Words that are read in a clock: 1 of those that are not named.
 COUNTS = {DDPG: 2, SHORT: 4, LONG: 4}
 
