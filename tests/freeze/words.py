@@ -19,7 +19,7 @@ from host.commands.app import app
 from hw.designs import DESIGNS
 from sim.tools import BUILD_DIRECTORY
 from tests.host.compose.trainer_files import FOLDER
-from tests.host.composed_plans import invoke, unmeasured
+from tests.host.composed_plans import compose, unmeasured
 
 __all__ = ["COMPOSITIONS", "codes", "composition", "helps", "names", "shows", "wheel"]
 
@@ -84,7 +84,7 @@ def composition(name, folder):
         patch.chdir(ROOT)
         unmeasured(patch)
         patch.setattr(composed, "write_kernel", lambda *_, **__: None)
-        invoke(*COMPOSITIONS[name], "--profile", "--generate", "--out", out)
+        compose(*COMPOSITIONS[name], "--profile", "--generate", "--out", out)
     return {
         str(path.relative_to(out)): path.read_bytes()
         for path in sorted(out.rglob("*"))

@@ -1,4 +1,4 @@
-"""Every `rlfabric ...` line of README, docs and `--help`, as words that can be run.
+"""Command lines: to run one, and every `rlfabric ...` of README, docs and `--help` as words.
 
 Those of docs/learning are written by ``bench.learning.documents``, and have a test beside it.
 """
@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from host.commands.app import app
+from host.commands.exits import report
 
-__all__ = ["COMMANDS", "lines", "parsed", "words_of"]
+__all__ = ["COMMANDS", "invoke", "lines", "parsed", "words_of"]
 
 _ROOT = Path(__file__).parents[2]
 
@@ -26,6 +28,17 @@ _OPEN = {
     "<design>": "replay",
     "<name>": "u50",
 }
+
+
+def invoke(*words, code=0):
+    """What ``rlfabric`` prints on standard output for ``words``; with an exit ``code``, its error
+    message."""
+    found = CliRunner().invoke(app, [str(word) for word in words])
+    if code:
+        assert report(found.exception) == code, found.exception
+        return str(found.exception)
+    assert found.exit_code == 0, (found.output, found.exception)
+    return found.stdout
 
 
 def lines():

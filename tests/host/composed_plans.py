@@ -1,24 +1,16 @@
 """``rlfabric compose`` with profiles in which nothing is trained."""
 
-from typer.testing import CliRunner
+from functools import partial
 
 import host.commands.composed as composed
-from host.commands.app import app
-from host.commands.exits import report
 from host.compose.profile import Profile
+from tests.host.command_lines import invoke
 
-__all__ = ["DQN", "fast", "invoke", "unmeasured"]
+__all__ = ["DQN", "compose", "fast", "unmeasured"]
 
 DQN = ["dqn", "--env", "CartPole-v1"]
-
-
-def invoke(*words, code=0):
-    found = CliRunner().invoke(app, ["compose", *(str(word) for word in words)])
-    if code:
-        assert report(found.exception) == code, found.exception
-        return str(found.exception)
-    assert found.exit_code == 0, (found.output, found.exception)
-    return found.stdout
+#: As ``invoke`` of ``rlfabric compose``.
+compose = partial(invoke, "compose")
 
 
 def fast(plans, card="model", board="u200", launches=400):

@@ -10,11 +10,11 @@ import rlfabric
 from host.commands.app import app
 from host.commands.request import request
 from hw.errors import UsageError
-from tests.host.composed_plans import DQN, fast, invoke
+from tests.host.composed_plans import DQN, compose, fast
 
 
 def test_profile_and_plan(measured, tmp_path):
-    printed = invoke(*DQN, "--profile")
+    printed = compose(*DQN, "--profile")
     assert measured == [
         "rm cpu, learner cpu",
         "rm cpu, learner card, kernel dqn",
@@ -41,17 +41,17 @@ def test_profile_and_plan(measured, tmp_path):
 
 
 def test_again_without_measuring_and_equal_bytes(measured, tmp_path):
-    invoke(*DQN, "--profile")
+    compose(*DQN, "--profile")
     before = (tmp_path / "runs/compose-dqn-CartPole-v1/plan.json").read_bytes()
     measured.clear()
-    again = invoke(*DQN, "--json")
+    again = compose(*DQN, "--json")
     assert not measured and again.encode() == before
     assert str(tmp_path).encode() not in before
 
 
 def test_a_card_of_a_board(measured, tmp_path):
-    invoke(*DQN, "--profile")
-    assert "the card takes" not in invoke(*DQN, "--board", "u200")  # the choice has none
+    compose(*DQN, "--profile")
+    assert "the card takes" not in compose(*DQN, "--board", "u200")  # the choice has none
     found = json.loads((tmp_path / "runs/compose-dqn-CartPole-v1/plan.json").read_text())
     assert found["board"] == "u200" and found["machine"]["devices"][1]["board"] == "u200"
     both = found["alternatives"][3]
@@ -63,48 +63,48 @@ def test_a_card_of_a_board(measured, tmp_path):
 
 @pytest.mark.parametrize("machine", ["pearl_cgf", "u200_host", "u50_host", "zcu106"])
 def test_machines_that_are_shipped(measured, machine):
-    invoke(*DQN, "--profile")
-    printed = invoke(*DQN, "--machine", machine)
+    compose(*DQN, "--profile")
+    printed = compose(*DQN, "--machine", machine)
     assert "choice: RM on " in printed and "software: times on " in printed
     assert ("time unknown, no profile" in printed) == (machine == "pearl_cgf")
 
 
 def test_uniform_draws_have_a_ring_on_the_cpu(measured):
-    found = json.loads(invoke(*DQN, "--profile", "--uniform", "--json"))
+    found = json.loads(compose(*DQN, "--profile", "--uniform", "--json"))
     assert found["config"]["memory"] == "ring" and found["task"]["uniform"]
 
 
 def test_sizes_are_the_users(measured):
-    found = json.loads(invoke(*DQN, "--profile", "--batch", 64, "--ratio", 8, "--json"))
+    found = json.loads(compose(*DQN, "--profile", "--batch", 64, "--ratio", 8, "--json"))
     assert found["sizes"]["batch"] == 64 and found["sizes"]["inserts"] == 8
     assert found["config"]["agent"]["batch_size"] == 64
     assert found["config"]["updates_per_launch"] == 4
 
 
 def test_designs_of_an_algorithm(measured):
-    found = json.loads(invoke("ddpg", "--env", "Pendulum-v1", "--profile", "--json"))
+    found = json.loads(compose("ddpg", "--env", "Pendulum-v1", "--profile", "--json"))
     kernels = {each["kernel"] for each in found["alternatives"]}
     assert kernels == {"none", "replay", "ddpg", "fixar"}
     assert "rm card, learner card, kernel fixar" in measured
 
 
 def test_rounds(measured):
-    found = json.loads(invoke("a3c", "--env", "CartPole-v1", "--profile", "--json"))
+    found = json.loads(compose("a3c", "--env", "CartPole-v1", "--profile", "--json"))
     assert measured == ["learner cpu", "learner card, kernel a3c"]
     assert found["mapping"]["rm"] is None and found["mapping"]["learner"] == "cpu0"
-    board = json.loads(invoke("a3c", "--env", "CartPole-v1", "--board", "u50", "--json"))
+    board = json.loads(compose("a3c", "--env", "CartPole-v1", "--board", "u50", "--json"))
     assert board["alternatives"][1]["launch_clocks"] > 1000
 
 
 def test_rollouts(measured):
-    printed = invoke("ppo", "--env", "CartPole-v1", "--profile")
+    printed = compose("ppo", "--env", "CartPole-v1", "--profile")
     assert measured == ["learner cpu, kernel gae"]
     assert "not learner on card0: the gradient steps of ppo must be on a cpu or cuda" in printed
     assert "choice: learner on cpu0, kernel gae" in printed
 
 
 def test_train_takes_the_plan(measured, tmp_path):
-    invoke(*DQN, "--profile", "--board", "u200", "--set", "kernel.lanes=4", "--ratio", 8)
+    compose(*DQN, "--profile", "--board", "u200", "--set", "kernel.lanes=4", "--ratio", 8)
     path = tmp_path / "runs/compose-dqn-CartPole-v1/plan.json"
     config, kernel = request("dqn", options={}, settings={}, file=path, board="u200")
     found = json.loads(path.read_text())
@@ -116,7 +116,7 @@ def test_train_takes_the_kernel_of_the_plan(measured, tmp_path, monkeypatch):
     monkeypatch.setattr(composed.profile, "measured", lambda plans, **_: {
         name: fast({name: each})[name] for name, each in plans.items() if "kernel dqn" in name
     })  # fmt: skip
-    printed = invoke(*DQN, "--profile", "--board", "u200", "--set", "kernel.lanes=4")
+    printed = compose(*DQN, "--profile", "--board", "u200", "--set", "kernel.lanes=4")
     assert "the card takes " in printed and " clocks a launch, and is busy " in printed
     path = tmp_path / "runs/compose-dqn-CartPole-v1/plan.json"
     found = json.loads(path.read_text())
@@ -150,11 +150,11 @@ def test_watts_of_the_profile(measured, monkeypatch):
             return self.now
 
     monkeypatch.setattr(composed.power, "meters", lambda: {"cpu": Meter()})
-    found = json.loads(invoke(*DQN, "--profile", "--json"))
+    found = json.loads(compose(*DQN, "--profile", "--json"))
     cpu = found["machine"]["devices"][0]
     assert cpu["watts"] > 0 and cpu["source"].endswith("; watts of the profile")
     assert found["predicted"]["eps_per_watt"] == pytest.approx(200e3 / cpu["watts"], abs=1e-3)
-    text = invoke(*DQN, "--metric", "efficiency", code=2)
+    text = compose(*DQN, "--metric", "efficiency", code=2)
     assert text == "watts must be known for metric efficiency, not empty for card0"
 
 
@@ -189,9 +189,9 @@ def test_a_run_has_the_board_of_the_plan(measured, monkeypatch, words):
     """Also that of a machine of the list."""
     asked = []
     monkeypatch.setattr("host.train.run.start", lambda config, **options: asked.append(options))
-    invoke(*DQN, "--profile", "--run", *words)
+    compose(*DQN, "--profile", "--run", *words)
     assert (
-        asked[0]["board"] == "u50" and json.loads(invoke(*DQN, "--json", *words))["board"] == "u50"
+        asked[0]["board"] == "u50" and json.loads(compose(*DQN, "--json", *words))["board"] == "u50"
     )
     monkeypatch.setattr("rlfabric.composing.run", lambda config, **options: asked.append(options))
     board = dict(board="u50") if "--board" in words else dict(machine="u50_host")
@@ -204,7 +204,7 @@ def test_a_gpu_by_a_stand_in(measured, monkeypatch):
     """Plans with a GPU are measured where torch sees one; the GPU here is a name."""
     monkeypatch.setattr("host.compose.shipped._gpu", lambda: "a stand-in")
     monkeypatch.setattr(composed, "check_device", lambda name: None)
-    found = json.loads(invoke(*DQN, "--profile", "--json"))
+    found = json.loads(compose(*DQN, "--profile", "--json"))
     assert {"rm cpu, learner cuda", "rm card, learner cuda, kernel replay"} <= set(measured)
     gpu = found["machine"]["devices"][-1]
     assert (gpu["name"], gpu["kind"], gpu["source"]) == ("gpu0", "cuda", "detected: a stand-in")

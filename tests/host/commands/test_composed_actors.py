@@ -10,7 +10,7 @@ import rlfabric
 from host.commands.request import request
 from host.compose.acting import Acting
 from hw.errors import MissingTool, UsageError
-from tests.host.composed_plans import DQN, fast, invoke
+from tests.host.composed_plans import DQN, compose, fast
 
 ACTORS = ["--actors", "2"]
 FOLDER = "runs/compose-dqn-CartPole-v1"
@@ -35,7 +35,7 @@ def test_plans_with_actors(acts, measured, tmp_path, monkeypatch):
     monkeypatch.setattr(
         composed.profile, "measured", lambda plans, **o: seen.extend(plans.values()) or fast(plans)
     )
-    printed = invoke(*DQN, *ACTORS, "--profile")
+    printed = compose(*DQN, *ACTORS, "--profile")
     assert acts == [(2, 200, 5)]
     assert len(seen) == 4 and {config.actors for config, _ in seen} == {0}
     plan = json.loads((tmp_path / FOLDER / "plan.json").read_text())
@@ -46,16 +46,16 @@ def test_plans_with_actors(acts, measured, tmp_path, monkeypatch):
     assert plan["predicted"]["iteration_us"] == 82 + 50 + 10
     assert "2 actors: 2 us an environment step, and for a message of 64 steps 20 us here" in printed
     assert "200 us on its way (measured: a test)" in printed
-    again = json.loads(invoke(*DQN, *ACTORS, "--json"))
+    again = json.loads(compose(*DQN, *ACTORS, "--json"))
     assert again == plan and len(acts) == 1
     config, _ = request("dqn", options={}, settings={}, file=tmp_path / FOLDER / "plan.json")
     assert config.actors == 2
 
 
 def test_a_message_on_another_network(acts, tmp_path):
-    invoke(*DQN, *ACTORS, "--profile")
+    compose(*DQN, *ACTORS, "--profile")
     for given in ("0", "1000.5"):
-        found = json.loads(invoke(*DQN, *ACTORS, "--messages-us", given, "--json"))
+        found = json.loads(compose(*DQN, *ACTORS, "--messages-us", given, "--json"))
         assert found["actors"]["message_us"] == float(given)
         assert found["actors"]["source"] == "measured: a test; message_us given"
         assert found["predicted"]["parts"]["acting"] == round(32 + float(given) / 4, 3)
@@ -64,11 +64,11 @@ def test_a_message_on_another_network(acts, tmp_path):
 
 
 def test_a_profile_is_of_so_many_actors(acts, tmp_path):
-    invoke(*DQN, "--profile")
+    compose(*DQN, "--profile")
     assert not acts
     plan = json.loads((tmp_path / FOLDER / "plan.json").read_text())
     assert plan["actors"] is None and plan["config"]["actors"] == 0
-    said = invoke(*DQN, *ACTORS, code=2)
+    said = compose(*DQN, *ACTORS, code=2)
     assert "must be of this task" in said and "config.actors 0, not 2" in said
 
 
@@ -101,7 +101,7 @@ def test_from_python_and_as_a_program(acts, tmp_path):
     ],
 )
 def test_refusals(acts, words, said):
-    assert said in invoke("dqn", "--env", "CartPole-v1", *words, "--profile", code=2)
+    assert said in compose("dqn", "--env", "CartPole-v1", *words, "--profile", code=2)
     assert not acts
 
 
@@ -109,16 +109,16 @@ def test_other_numbers_are_refused(acts):
     with pytest.raises(UsageError, match=r"actors must be an integer in 1\.\.256, not 0"):
         rlfabric.compose("dqn", "CartPole-v1", actors=0, profile=True)
     for option, name in (("--actors", "actors"), ("--messages-us", "messages_us")):
-        said = invoke("dqn", "--times", "times.csv", option, "2", code=2)
+        said = compose("dqn", "--times", "times.csv", option, "2", code=2)
         assert said == f"{name} must be given without times, not with them"
 
 
 def test_a_card_that_acts_is_refused(acts):
     """It is the default of ddpg on kernel fixar, which gives way to actors."""
     words = ["ddpg", "--env", "Pendulum-v1", "--actors", "2", "--profile"]
-    refused = invoke(*words, "--set", "act=card", code=2)
+    refused = compose(*words, "--set", "act=card", code=2)
     assert refused == "act must be cpu with actors, not 'card'"
-    config = json.loads(invoke(*words, "--json"))["config"]
+    config = json.loads(compose(*words, "--json"))["config"]
     assert config["actors"] == 2 and config["act"] == "cpu"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import host.commands.composed as composed
 from hw.errors import MissingTool
-from tests.host.composed_plans import DQN, invoke
+from tests.host.composed_plans import DQN, compose
 
 
 def test_without_torch_the_card_learns_alone(measured, monkeypatch):
@@ -12,7 +12,7 @@ def test_without_torch_the_card_learns_alone(measured, monkeypatch):
         raise MissingTool("torch must be installed to train on the CPU, not missing")
 
     monkeypatch.setattr(composed, "check_device", missing)
-    invoke(*DQN, "--profile")
+    compose(*DQN, "--profile")
     assert measured == ["rm cpu, learner card, kernel dqn", "rm card, learner card, kernel dqn"]
 
 
@@ -21,7 +21,7 @@ def test_a_machine_without_torch_and_without_a_learner_on_the_card(measured, mon
         raise MissingTool("torch must be installed to train on the CPU, not missing")
 
     monkeypatch.setattr(composed, "check_device", missing)
-    text = invoke("sac", "--env", "Pendulum-v1", "--profile", code=2)
+    text = compose("sac", "--env", "Pendulum-v1", "--profile", code=2)
     assert text == "a profile must have a plan that runs here, not none"
 
 
@@ -41,39 +41,39 @@ def test_a_machine_without_torch_and_without_a_learner_on_the_card(measured, mon
     ],
 )
 def test_what_is_wrong_is_said(measured, words, text):
-    assert text in invoke(*DQN, *words, code=2)
+    assert text in compose(*DQN, *words, code=2)
 
 
 def test_options_of_a_profile_go_without_times(measured, tmp_path):
     for words, name in ((["--ratio", 8], "ratio"), (["--uniform"], "uniform"), (["--run"], "run"),
                         (["--profile"], "profile"), (["--set", "a=1"], "settings")):  # fmt: skip
-        text = invoke("dqn", "--times", "times.csv", *words, code=2)
+        text = compose("dqn", "--times", "times.csv", *words, code=2)
         assert text == f"{name} must be given without times, not with them"
 
 
 def test_no_ratio_without_a_replay_memory(measured):
     for words in (["--ratio", 8], ["--uniform"]):
-        text = invoke("ppo", *words, code=2)
+        text = compose("ppo", *words, code=2)
         assert text == f"{words[0][2:]} must be without ppo, which has no replay memory"
 
 
 def test_another_task_needs_another_profile(measured):
-    invoke(*DQN, "--profile")
-    text = invoke(*DQN, "--batch", 64, code=2)
+    compose(*DQN, "--profile")
+    text = compose(*DQN, "--batch", 64, code=2)
     assert "profile.json must be of this task" in text and "batch_size 32, not 64" in text
     assert text.endswith("; measure one: the same command with --profile")
 
 
 def test_the_metric(measured):
-    invoke(*DQN, "--profile")
-    assert "metric must be one of throughput, efficiency" in invoke(*DQN, "--metric", "x", code=2)
+    compose(*DQN, "--profile")
+    assert "metric must be one of throughput, efficiency" in compose(*DQN, "--metric", "x", code=2)
 
 
 def test_another_plan_in_a_folder_of_the_users(measured):
-    invoke(*DQN, "--profile", "--launches", 7, "--out", "mine")
-    invoke(*DQN, "--out", "mine")
-    text = invoke(*DQN, "--out", "mine", "--board", "u200", code=2)
+    compose(*DQN, "--profile", "--launches", 7, "--out", "mine")
+    compose(*DQN, "--out", "mine")
+    text = compose(*DQN, "--out", "mine", "--board", "u200", code=2)
     assert text.startswith("out must have no other plan, not mine/plan.json")
-    invoke(*DQN, "--out", "mine", "--board", "u200", "--overwrite")
-    invoke(*DQN, "--profile")
-    invoke(*DQN, "--board", "u200")  # a folder of rlfabric's own
+    compose(*DQN, "--out", "mine", "--board", "u200", "--overwrite")
+    compose(*DQN, "--profile")
+    compose(*DQN, "--board", "u200")  # a folder of rlfabric's own

@@ -7,7 +7,7 @@ import pytest
 from host.commands.composed import Asked, task_of
 from host.compose.card_clocks import kernel_config
 from tests.host.compose.trainer_files import FOLDER
-from tests.host.composed_plans import invoke
+from tests.host.composed_plans import compose
 
 pytestmark = pytest.mark.usefixtures("forgotten_trainers")
 
@@ -19,7 +19,7 @@ def copied(folder, name, *change):
 
 def test_a_trainer_is_composed(measured, tmp_path):
     words = copied(tmp_path, "sequential")
-    found = json.loads(invoke(*words, "--profile", "--set", "trainer.width=16", "--json"))
+    found = json.loads(compose(*words, "--profile", "--set", "trainer.width=16", "--json"))
     assert measured == [
         "rm cpu, learner cpu",
         "rm cpu, learner card, kernel dqn",
@@ -35,7 +35,7 @@ def test_a_trainer_is_composed(measured, tmp_path):
 
 def test_a_refused_trainer_is_composed_without_a_learner_on_the_card(measured, tmp_path):
     words = copied(tmp_path, "sequential", " * (1 - dones)", "")
-    found = json.loads(invoke(*words, "--profile", "--json"))
+    found = json.loads(compose(*words, "--profile", "--json"))
     assert measured == ["rm cpu, learner cpu", "rm card, learner cpu, kernel replay"]
     reasons = [each["reason"] for each in found["refused"]]
     wanted = "update_policy must be DQN's step to train on the card, not one whose TD errors differ"
@@ -44,9 +44,9 @@ def test_a_refused_trainer_is_composed_without_a_learner_on_the_card(measured, t
 
 def test_what_is_the_trainers_is_not_set(measured, tmp_path):
     words = copied(tmp_path, "sequential")
-    said = invoke(*words, "--set", "target_tau=1", code=2)
+    said = compose(*words, "--set", "target_tau=1", code=2)
     assert said == "target_tau must be left to the trainer, not be set"
-    assert "not 'absent.py:A'" in invoke("absent.py:A", code=2)
+    assert "not 'absent.py:A'" in compose("absent.py:A", code=2)
 
 
 @pytest.mark.parametrize("name", ["kernel.learner.arithmetic.kind", "kernel.kind"])
@@ -60,10 +60,10 @@ def test_the_card_has_binary32_unless_the_user_sets_another(name, measured, tmp_
 
 def test_a_profile_is_of_the_file_as_it_was(measured, tmp_path):
     words = copied(tmp_path, "sequential")
-    invoke(*words, "--profile")
-    invoke(*words)
+    compose(*words, "--profile")
+    compose(*words)
     with open(tmp_path / "sequential.py", "a") as file:
         file.write("# slower\n")
-    assert "profile.json must be of this task, not of another one (trainer " in invoke(
+    assert "profile.json must be of this task, not of another one (trainer " in compose(
         *words, code=2
     )

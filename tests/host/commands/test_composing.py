@@ -5,25 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import host.commands.by_times as by_times
 import host.commands.grid as grid
-from host.commands.app import app
-from host.commands.exits import report
 from hw.errors import MissingTool
+from tests.host.composed_plans import compose
 from tests.host.machine_files import DEVICES, TIMES, write_machine
 
 SIZES = ["--batch", 512, "--inserts", 256, "--words", 12]
-
-
-def invoke(*words, code=0):
-    found = CliRunner().invoke(app, ["compose", *(str(word) for word in words)])
-    if code:
-        assert report(found.exception) == code, found.exception
-        return str(found.exception)
-    assert found.exit_code == 0, (found.output, found.exception)
-    return found.output
 
 
 @pytest.fixture
@@ -46,7 +35,7 @@ def near(value):
 def test_json(files):
     """The numbers are those of ``test_transfers_added``; efficiency takes the card, not the GPU."""
     words = ["dqn", *files, *SIZES, "--transfers", "added", "--metric", "efficiency", "--json"]
-    printed = invoke(*words)
+    printed = compose(*words)
     found = json.loads(printed)
     choice = found["choice"]
     assert (choice["rm"], choice["learner"], choice["storage"]) == ("card0", "card0", "card0")
@@ -67,8 +56,8 @@ def test_json(files):
 
 def test_equal_inputs_give_equal_bytes(files, tmp_path):
     out = [tmp_path / name for name in ("one", "two")]
-    printed = invoke("dqn", *files, *SIZES, "--out", out[0])
-    again = invoke("dqn", *files, *SIZES, "--out", out[1], "--json")
+    printed = compose("dqn", *files, *SIZES, "--out", out[0])
+    again = compose("dqn", *files, *SIZES, "--out", out[1], "--json")
     assert (out[0] / "plan.json").read_text() == again
     for name in ("plan.json", "grid.png"):
         assert (out[0] / name).read_bytes() == (out[1] / name).read_bytes()
@@ -78,10 +67,10 @@ def test_equal_inputs_give_equal_bytes(files, tmp_path):
 
 def test_another_plan_stays_unless_it_may_be_replaced(files, tmp_path, undrawn):
     first = ["dqn", *files, *SIZES, "--out", tmp_path / "out"]
-    invoke(*first)
-    invoke(*first)  # the same plan
+    compose(*first)
+    compose(*first)  # the same plan
     before = (tmp_path / "out/plan.json").read_bytes()
-    text = invoke(*first, "--metric", "efficiency", code=2)
+    text = compose(*first, "--metric", "efficiency", code=2)
     assert text.startswith("out must have no other plan, not ") and "--overwrite replaces" in text
     assert (tmp_path / "out/plan.json").read_bytes() == before
 
@@ -89,13 +78,13 @@ def test_another_plan_stays_unless_it_may_be_replaced(files, tmp_path, undrawn):
 def test_files_are_replaced(files, tmp_path, undrawn):
     for metric in ("throughput", "efficiency"):
         words = ["--out", tmp_path / "out", "--metric", metric, "--overwrite"]
-        invoke("dqn", *files, *SIZES, *words)
+        compose("dqn", *files, *SIZES, *words)
         assert json.loads((tmp_path / "out/plan.json").read_text())["metric"] == metric
     assert (tmp_path / "out/grid.png").read_bytes() == b"picture"
 
 
 def test_table(files, tmp_path):
-    printed = invoke("dqn", *files, *SIZES)
+    printed = compose("dqn", *files, *SIZES)
     rows = [line for line in printed.splitlines() if line.startswith("│")]
     assert len(rows) == 9 and rows[0].split("│")[1].split() == ["*", "card0"]
     assert [cell.strip() for cell in rows[0].split("│")[2:7]] == [
@@ -110,13 +99,13 @@ def test_what_is_refused_is_said(files, tmp_path, undrawn):
     """Watts and times that nobody gave are no zeros."""
     times = "".join(line for line in TIMES.splitlines(True) if "gpu0,apart" not in line)
     write_machine(tmp_path, DEVICES.replace(",350,", ",,"), times=times)
-    printed = invoke("dqn", *files, *SIZES, "--out", tmp_path / "out")
+    printed = compose("dqn", *files, *SIZES, "--out", tmp_path / "out")
     assert "equation 8: 0 EPS (a pair is refused)" in printed
     assert "not RM on gpu0 with learner on cpu0: times must have a line for gpu0 apart" in printed
     assert "choice: RM and learner on gpu0" in printed
     found = json.loads((tmp_path / "out/plan.json").read_text())
     assert len(found["refused"]) == 4 and found["choice"]["eps_per_watt"] is None
-    assert "not empty for gpu0" in invoke("dqn", *files, *SIZES, "--metric", "efficiency", code=2)
+    assert "not empty for gpu0" in compose("dqn", *files, *SIZES, "--metric", "efficiency", code=2)
 
 
 @pytest.mark.parametrize(
@@ -130,23 +119,23 @@ def test_what_is_refused_is_said(files, tmp_path, undrawn):
     ],
 )
 def test_what_is_wrong_is_said(files, words, text):
-    assert text in invoke(*words, *files, *SIZES, code=2)
+    assert text in compose(*words, *files, *SIZES, code=2)
 
 
 def test_what_is_absent_is_said(files):
     text = "inserts must be given with times, not without them"
-    assert text in invoke("dqn", *files[:4], *SIZES, code=2)
+    assert text in compose("dqn", *files[:4], *SIZES, code=2)
     for k, name in enumerate(("batch", "inserts", "words")):
         given = SIZES[: 2 * k] + SIZES[2 * k + 2 :]
-        assert f"{name} must be given with times, not absent" in invoke(
+        assert f"{name} must be given with times, not absent" in compose(
             "dqn", *files, *given, code=2
         )
 
 
 def test_a_machine_by_name(files):
-    assert "choice: " in invoke("dqn", "--machine", "pearl_cgf", *files[4:], *SIZES)
+    assert "choice: " in compose("dqn", "--machine", "pearl_cgf", *files[4:], *SIZES)
     text = "device must be one of cpu0, card0, not 'gpu0' (times.csv line 6)"
-    assert text in invoke("dqn", "--machine", "u200_host", *files[4:], *SIZES, code=2)
+    assert text in compose("dqn", "--machine", "u200_host", *files[4:], *SIZES, code=2)
 
 
 def test_without_the_plotting_library_numbers_are_written(files, tmp_path, monkeypatch):
@@ -154,13 +143,13 @@ def test_without_the_plotting_library_numbers_are_written(files, tmp_path, monke
         raise MissingTool("matplotlib must be installed to draw, not missing")
 
     monkeypatch.setattr(grid, "needed", missing)
-    invoke("dqn", *files, *SIZES, "--out", tmp_path / "out")
+    compose("dqn", *files, *SIZES, "--out", tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["plan.json"]
 
 
 def test_a_folder_that_cannot_be_written(files, tmp_path, undrawn):
     (tmp_path / "out").write_text("")
-    assert "must be writable" in invoke("dqn", *files, *SIZES, "--out", tmp_path / "out", code=7)
+    assert "must be writable" in compose("dqn", *files, *SIZES, "--out", tmp_path / "out", code=7)
 
 
 def test_the_example_of_the_documents(tmp_path):
@@ -171,7 +160,7 @@ def test_the_example_of_the_documents(tmp_path):
     paths = write_machine(tmp_path, *texts)
     words = ["dqn", *(word for name in paths for word in (f"--{name.stem}", name)), *SIZES]
     (choice,) = re.findall(r"^    (choice: .*\n)", page, re.M)
-    assert choice in invoke(*words)
-    assert "RM and learner on gpu0" in invoke(*words, "--transfers", "added")
-    efficient = invoke(*words, "--transfers", "added", "--metric", "efficiency")
+    assert choice in compose(*words)
+    assert "RM and learner on gpu0" in compose(*words, "--transfers", "added")
+    efficient = compose(*words, "--transfers", "added", "--metric", "efficiency")
     assert "RM and learner on card0" in efficient

@@ -15,17 +15,9 @@ from host.commands.request import request
 from host.generate import configure, find_design
 from hw.errors import UsageError
 from hw.suggest import written
+from tests.host.command_lines import invoke
 
 SMALL = ["--set", "lanes=1", "--set", "multipliers=4", "--set", "hidden=16"]
-
-
-def invoke(*words, code=0):
-    found = CliRunner().invoke(app, [str(word) for word in words])
-    if code:
-        assert report(found.exception) == code, found.exception
-        return str(found.exception)
-    assert found.exit_code == 0, (found.output, found.exception)
-    return found.output
 
 
 @pytest.fixture(scope="module")

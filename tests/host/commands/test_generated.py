@@ -12,14 +12,14 @@ import host.commands.composed as composed
 import rlfabric
 from host.commands.app import app
 from host.generate import read_description
-from tests.host.composed_plans import DQN, invoke
+from tests.host.composed_plans import DQN, compose
 
 PPO = ["ppo", "--env", "CartPole-v1", "--set", "steps_per_launch=16", "--set", "batch_size=16"]
 PPO += ["--set", "env_count=2", "--set", "steps=256", "--set", "evaluation_episodes=1"]
 
 
 def test_a_program_its_kernel_and_what_they_are(measured, tmp_path):
-    printed = invoke(*PPO, "--profile", "--board", "u50", "--generate", "--out", "here")
+    printed = compose(*PPO, "--profile", "--board", "u50", "--generate", "--out", "here")
     out = tmp_path / "here"
     assert printed.splitlines()[-1] == "here/train.py"
     plan = json.loads((out / "plan.json").read_text())
@@ -55,20 +55,20 @@ def test_equal_plans_have_equal_programs(measured, tmp_path):
 
 def test_what_is_there_stays(measured, tmp_path):
     """Another plan, and a program that was changed, whatever plan it is of."""
-    invoke(*DQN, "--profile", "--generate")
-    invoke(*DQN, "--generate")  # the same
+    compose(*DQN, "--profile", "--generate")
+    compose(*DQN, "--generate")  # the same
     out = tmp_path / "runs/compose-dqn-CartPole-v1"
     with open(out / "train.py", "a") as file:
         file.write("# mine\n")
-    said = invoke(*DQN, "--generate", code=2)
+    said = compose(*DQN, "--generate", code=2)
     assert said.startswith("out must have no other program, not ")
     assert said.endswith("train.py (--overwrite replaces it)")
     assert (out / "train.py").read_text().endswith("# mine\n")
-    invoke(*DQN, "--generate", "--overwrite")
+    compose(*DQN, "--generate", "--overwrite")
     assert not (out / "train.py").read_text().endswith("# mine\n")
     plan = (out / "plan.json").read_bytes()
     told = ["--board", "u200", "--generate", "--out", out]
-    assert "out must have no other plan" in invoke(*DQN, *told, code=2)
+    assert "out must have no other plan" in compose(*DQN, *told, code=2)
     assert (out / "plan.json").read_bytes() == plan
 
 
@@ -97,6 +97,6 @@ def test_an_interrupt_ends_the_program_and_the_command(measured, monkeypatch):
 
 def test_times_have_no_program(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "generate must be given without times" in invoke(
+    assert "generate must be given without times" in compose(
         "dqn", "--times", "times.csv", "--generate", code=2
     )
