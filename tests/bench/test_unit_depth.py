@@ -63,7 +63,7 @@ def test_units_of_a_kernel_have_rows(design):
 
 def test_every_deep_unit_has_a_reason():
     page = (FOLDER / "units.md").read_text().partition("<!-- rows")[0]
-    listed = re.findall(r"^- `(\S+)`, ([\d.]+): \w", page, re.M)
+    listed = re.findall(r"^- `(\S+)`, ([\d.]+): \S", page, re.M)
     assert {name: float(levels) for name, levels in listed} == {
         name: row["value"] for name, row in rows().items() if row["value"] > LIMIT
     }
