@@ -35,8 +35,6 @@ _OBJECTS = 100_000
 #: Modules whose objects are no state of a trainer; those of site-packages are neither.
 _LIBRARIES = {*sys.stdlib_module_names, "torch", "numpy", "gymnasium"}
 _LIBRARIES |= {"hw", "sim", "boards", "host", "rlfabric"}
-#: Attributes of torch's objects that are numbers in training, or their groups.
-_LEARNED = {"_parameters", "_buffers", "_modules", "state", "param_groups", "defaults"}
 
 
 class Place(NamedTuple):
@@ -89,7 +87,7 @@ class Reach:
         }
         self._seen, self._own = {}, kind.__module__.partition(".")[0]
         if root is not kind:
-            self._object("", root)
+            self._visit("", root)
         self._class(kind)
 
     @property
@@ -105,6 +103,9 @@ class Reach:
                     dtype = str(value.dtype) if isinstance(value, np.number) else None
                     self.places[name] = Place(value, lambda new: put(type(value)(new)), dtype)
             return
+        if isinstance(value, type):
+            self._class(value)
+            return
         if value is None or isinstance(value, bool | str | bytes) or id(value) in self._seen:
             return
         self._seen[id(value)] = value
@@ -112,11 +113,10 @@ class Reach:
             raise UsageError(f"a trainer must have at most {_OBJECTS} objects to train on the card")
         for kinds, visit in _visits():
             if isinstance(value, kinds):
-                visit(self, name, value, put)
-                return
-        own = not self._library(type(value).__module__)
-        if own or isinstance(value, types.SimpleNamespace | argparse.Namespace):
-            self._object(f"{name}.", value)
+                visit(self, name or "trainer", value, put)
+                break
+        if not self._library(type(value).__module__) or isinstance(value, _open()):
+            self._object(f"{name}." if name else "", value)
             self._class(type(value))
 
     def _library(self, module):
@@ -129,9 +129,15 @@ class Reach:
         )
 
     def _object(self, prefix, value):
-        attributes = getattr(value, "__dict__", {})
+        attributes, learned = getattr(value, "__dict__", {}), ()
+        if isinstance(value, torch.nn.Module):
+            learned = "_parameters", "_buffers", "_modules"
+            for name, each in (value._buffers | value._modules).items():
+                self._visit(f"{prefix}{name}", each)
+        elif isinstance(value, torch.optim.Optimizer):
+            learned = "state", "param_groups", "defaults"
         for name, each in list(attributes.items()):
-            if name not in _LEARNED:
+            if name not in learned:
                 self._visit(f"{prefix}{name}", each, partial(attributes.__setitem__, name))
         for name in slots_of(value):
             self._visit(f"{prefix}{name}", getattr(value, name), partial(setattr, value, name))
@@ -232,17 +238,6 @@ class Reach:
             self.constants.add(number)
             self.places[name] = Place(number, put, dtype)
 
-    def _module(self, name, module, _):
-        self._object(f"{name}.", module)
-        for group in (module._buffers, module._modules):
-            for each, value in group.items():
-                self._visit(f"{name}.{each}", value)
-        self._class(type(module))
-
-    def _optimizer(self, name, optimizer, _):
-        self._object(f"{name}.", optimizer)
-        self._class(type(optimizer))
-
     def _schedule(self, name, *_):
         self.opaque[name] = "a schedule of torch"
 
@@ -292,13 +287,15 @@ def _written(code):
     return names, numbers
 
 
+def _open():
+    """Library types whose objects carry a user's own attributes."""
+    return types.SimpleNamespace, argparse.Namespace, torch.nn.Module, torch.optim.Optimizer
+
+
 def _visits():
-    """``(types, method)`` for all but numbers and objects of classes of the user's own."""
-    optim = torch.optim
+    """``(types, method)`` of the objects that hold more than attributes."""
     return (
-        (optim.lr_scheduler.LRScheduler, Reach._schedule),
-        (torch.nn.Module, Reach._module),
-        (optim.Optimizer, Reach._optimizer),
+        (torch.optim.lr_scheduler.LRScheduler, Reach._schedule),
         (torch.Tensor, Reach._tensor),
         (np.ndarray, Reach._array),
         ((np.random.Generator, np.random.RandomState, torch.Generator), Reach._generator),
@@ -307,7 +304,6 @@ def _visits():
         (MutableMapping, Reach._mapping),
         ((list, deque), Reach._list),
         (tuple, Reach._tuple),
-        (type, lambda reach, name, kind, _: reach._class(kind)),
         (types.FunctionType, Reach._function),
         (types.MethodType, Reach._method),
         (partial, Reach._partial),

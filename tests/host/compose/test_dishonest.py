@@ -75,6 +75,11 @@ SEQUENTIAL = {
     "a tensor's": ("TD errors differ .*passed set to", (
         INIT, INIT + "\n        self.passed = torch.zeros((), dtype=torch.int64)"),
         late("self.passed > 5000", count="self.passed += 1")),
+    "a buffer of a trainer that is a module": ("TD errors differ .*passed set to", (
+        "class Trainer:", "class Trainer(nn.Module):"), (
+        INIT, INIT + "\n        super().__init__()\n"
+        "        self.register_buffer('passed', torch.zeros((), dtype=torch.int64))"),
+        late("self.passed > 5000", count="self.passed += 1")),
     "the class's": ("TD errors differ .*Trainer.total set to", (
         "class Trainer:", "class Trainer:\n    total = 0\n"),
         late("Trainer.total > 5000", count="Trainer.total += 1")),
@@ -287,7 +292,7 @@ def test_where_numbers_are_found():
     for place in places.values():
         place.put(place.value + 1)
     assert (own.pair, own.inner.n, Own.limit) == ((6, [7.5, 7.5]), 4, 71)
-    assert reached.constants == {2, 3, 5, 6.5, 11, 70, 1234}
+    assert reached.constants == {2, 3, 5, 6.5, 8, 11, 70, 1234}
     assert reached.generators.keys() == {"rng", "torch", "random", "numpy.random"}
 
 
