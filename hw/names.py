@@ -32,8 +32,11 @@ class Name:
 
 #: One word in Verilog, C++, Tcl and a shell alike.
 WORD = Name("a word of letters, digits and underscores", r"[A-Za-z_][A-Za-z0-9_]{0,254}")
-#: A name that people give.
-LABEL = Name("a name of letters, digits, dots, dashes and underscores", r"[\w.-]{1,255}")
+#: A name that people give, to a file too: "." and ".." are folders.
+LABEL = Name(
+    "a name of letters, digits, dots, dashes and underscores, other than . and ..",
+    r"(?!\.{1,2}\Z)[\w.-]{1,255}",
+)
 
 
 def inside(folder, name, field):

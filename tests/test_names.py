@@ -51,7 +51,11 @@ def test_words_and_labels(text):
         with pytest.raises(UsageError, match="^field must be a "):
             rule.check("field", text)
         rule.check("field", "m_axi_host")
-    LABEL.check("field", "a.b-1")
+    for label in ("a.b-1", "...", ".a", "..a", "a.", "-"):
+        LABEL.check("field", label)
+    for folder in (".", ".."):
+        with pytest.raises(UsageError, match="^field must be a .* other than . and .., not '"):
+            LABEL.check("field", folder)
     with pytest.raises(UsageError):
         WORD.check("field", "1a")
 
@@ -121,9 +125,15 @@ EVIL = 'x"); system("id"); //'
 WRONG_KERNELS = {
     "name of a kernel": {"name": "../../evil"},
     "verilog": {"verilog": "../../etc/passwd"},
+    "verilog ": {"verilog": ".."},
+    "verilog  ": {"verilog": "."},
     "config_hash": {"config_hash": "0x1"},
     "name of a master": {"masters": [KERNEL["masters"][0] | {"name": EVIL}]},
     "data_width": {"masters": [KERNEL["masters"][0] | {"data_width": EVIL}]},
+    "data_width ": {"masters": [KERNEL["masters"][0] | {"data_width": 8.0}]},
+    "access of m_axi_host": {"masters": [KERNEL["masters"][0] | {"access": "x"}]},
+    "access of m_axi_host ": {"masters": [KERNEL["masters"][0] | {"access": ""}]},
+    "access of m_axi_host  ": {"masters": [KERNEL["masters"][0] | {"access": None}]},
     "argument of m_axi_host": {"masters": [KERNEL["masters"][0] | {"arguments": [EVIL]}]},
     "name of an argument": {"arguments": [KERNEL["arguments"][0] | {"name": EVIL}]},
     "master of program": {"arguments": [KERNEL["arguments"][0] | {"master": EVIL}]},
@@ -143,6 +153,24 @@ def test_a_kernel_s_names_are_words(field):
     )
     with pytest.raises(UsageError, match=f"^{field.strip()}.* must be "):
         KernelDescription.from_json(json.dumps(KERNEL | WRONG_KERNELS[field]))
+
+
+def fields_of_a_kernel():
+    """(field, kernel.json as a dict) of each field, with a text that none may have."""
+    for each in KERNEL:
+        if each not in ("arguments", "masters"):
+            yield each, KERNEL | {each: EVIL}
+    for group in ("arguments", "masters"):
+        first, *rest = KERNEL[group]
+        for each in first:
+            yield f"{each} of {group}", KERNEL | {group: [first | {each: EVIL}, *rest]}
+
+
+@pytest.mark.parametrize("field, kernel", [*fields_of_a_kernel()], ids=lambda each: str(each)[:24])
+def test_each_field_of_a_kernel_is_checked(field, kernel):
+    """Also one that a later version adds."""
+    with pytest.raises(UsageError, match=" must be .*, not "):
+        KernelDescription.from_json(json.dumps(kernel))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "7", "{}", "[" * 100_000, '{"arguments": [[]]}'])

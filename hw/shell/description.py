@@ -25,7 +25,8 @@ __all__ = [
 
 #: The master that carries program, operands, results and status in every kernel.
 HOST_MASTER = f"m_axi_{HOST}"
-_CHOICES = {"kind": ("pointer", "scalar"), "access": (None, "r", "w", "rw")}
+_ACCESSES = ("r", "w", "rw")
+_CHOICES = {"kind": ("pointer", "scalar"), "access": (None, *_ACCESSES)}
 #: Bits of a beat that AXI4 knows.
 _WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -56,10 +57,7 @@ class Argument:
             if own[field] is not None:
                 WORD.check(f"{field} of {self.name}", own[field])
         for field, values in _CHOICES.items():
-            if own[field] not in values:
-                raise UsageError(
-                    f"{field} of {self.name} must be one of {values}, not {own[field]!r}"
-                )
+            _check_choice(f"{field} of {self.name}", own[field], values)
         check_range(f"id of {self.name}", self.id, 0, 1 << 10)
         check_range(f"offset of {self.name}", self.offset, 0, 1 << 12)
         check_range(f"unit of {self.name}", self.unit, 1, 1 << 30)
@@ -88,10 +86,8 @@ class Master:
         WORD.check("name of a master", self.name)
         for argument in self.arguments:
             WORD.check(f"argument of {self.name}", argument)
-        if self.data_width not in _WIDTHS:
-            raise UsageError(
-                f"data_width of {self.name} must be one of {_WIDTHS}, not {self.data_width!r}"
-            )
+        _check_choice(f"data_width of {self.name}", self.data_width, _WIDTHS)
+        _check_choice(f"access of {self.name}", self.access, _ACCESSES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +109,8 @@ class KernelDescription:
     def __post_init__(self):
         WORD.check("name of a kernel", self.name)
         LABEL.check("verilog", self.verilog)
+        if not isinstance(self.config, dict):
+            raise UsageError(f"config must be a dict, not {self.config!r}")
         check_range("config_hash", self.config_hash, 0, (1 << 64) - 1)
 
     def argument(self, name):
@@ -143,6 +141,12 @@ class KernelDescription:
                 "kernel.json must be a whole file that rlfabric wrote, not damaged "
                 f"({type(error).__name__}: {error})"
             ) from error
+
+
+def _check_choice(name, value, values):
+    """UsageError unless ``value`` is one of ``values``, and of its type: 8.0 is no width."""
+    if not any(type(value) is type(each) and value == each for each in values):
+        raise UsageError(f"{name} must be one of {values}, not {value!r}")
 
 
 def standard_arguments(buffers=()):
