@@ -18,6 +18,7 @@ from host.algorithms.trainer_values import (
     attributes_of,
     is_short,
     named_tuple,
+    numbered,
     options_of,
     overlaps_itself,
     own_of,
@@ -52,8 +53,8 @@ def _reset(module, parts):
     """Sets options and requires_grad of a module as in ``parts``."""
     for name, options in parts.options.items() if module else ():
         vars(module.get_submodule(name)).update(options)
-    for name, parameter in module.named_parameters() if module else ():
-        parameter.requires_grad_(parts.needs[name])
+    for name, value in numbered(module).items() if module else ():
+        value.requires_grad_(parts.needs.get(name, value.requires_grad))
 
 
 @contextmanager
@@ -195,7 +196,8 @@ class _Restored:
         for name, value in state["buffers"].items():
             if name not in buffers:
                 raise _wrong(f"{path}.{name}", "absent", saved)
-            buffers[name].copy_(torch.from_numpy(np.array(value)))
+            with torch.no_grad():  # it may have a gradient
+                buffers[name].copy_(torch.from_numpy(np.array(value)))
         for name, tree in state["attributes"].items():
             if name not in parts:
                 raise _wrong(f"{path}.{name}", "absent", saved)
@@ -203,11 +205,11 @@ class _Restored:
             options = options_of(parts[name])
             now = own_of(parts[name]) or {each: options[each] for each in tree if each in options}
             self.attributes(parts[name], f"{place}.", tree, now)
-        parameters = dict(module.named_parameters())
+        numbers = numbered(module)
         for name, needs in state.get("requires_grad", {}).items():
-            if name not in parameters:
+            if name not in numbers:
                 raise _wrong(f"{path}.{name}", "absent", saved)
-            parameters[name].requires_grad_(bool(needs))
+            numbers[name].requires_grad_(bool(needs))
         return module
 
     def _optimizer(self, saved, path):

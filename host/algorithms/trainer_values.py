@@ -18,7 +18,7 @@ from host.algorithms.autodiff import torch
 
 __all__ = ["FUNCTIONS", "PLAIN", "array_of", "assigned_by", "attributes_of", "equal", "has_state"]
 __all__ += ["is_constant", "is_object", "is_short", "lent_by", "options_of", "overlaps_itself"]
-__all__ += ["named_tuple", "never_changes", "own_of"]
+__all__ += ["named_tuple", "never_changes", "numbered", "own_of"]
 __all__ += ["random_state", "same", "slots_of", "written"]
 
 PLAIN = frozenset((type(None), bool, int, float, str))
@@ -57,6 +57,11 @@ def own_of(value):
     if type(value).__module__.partition(".")[0] == "torch":
         return {}
     return {name: x for name, x in vars(value).items() if name not in _internals() | {"training"}}
+
+
+def numbered(module):
+    """``{name: tensor}``, the parameters and buffers of a module and its layers."""
+    return dict(module.named_parameters()) | dict(module.named_buffers())
 
 
 def options_of(module):

@@ -43,6 +43,7 @@ from host.algorithms.trainer_values import (
     lent_by,
     named_tuple,
     never_changes,
+    numbered,
     options_of,
     own_of,
     random_state,
@@ -64,7 +65,8 @@ _RULE = (
 class Parts(NamedTuple):
     """A module as it was: ``kinds``, name of each layer -> class; ``known`` and ``left``, name of
     each number that its state_dict has, and has not -> (shape, dtype); ``options``, name of each
-    layer of torch -> its plain attributes; ``needs``, name of each parameter -> requires_grad."""
+    layer of torch -> its plain attributes; ``needs``, name of each parameter and buffer ->
+    requires_grad."""
 
     kinds: dict
     known: dict
@@ -262,7 +264,7 @@ class Walk:
         if known:
             self.modules[path] = x
         left = {name: value for name, value in x.named_buffers() if name not in known}
-        needs = {name: value.requires_grad for name, value in x.named_parameters()}
+        needs = {name: value.requires_grad for name, value in numbered(x).items()}
         kinds = {name: type(part) for name, part in x.named_modules()}
         self._check_parts(x, path, Parts(kinds, _shapes(known), _shapes(left), options, needs))
         saved = {

@@ -284,8 +284,8 @@ def change_module(x, rng):
     with torch.no_grad():
         for each in (*x.parameters(), *x.buffers()):
             each.copy_(torch.full_like(each, rng.randrange(2, 9)))
-    for each in x.parameters():
-        each.requires_grad_(rng.random() < 0.5)
+    for each in (*x.parameters(), *x.buffers()):
+        each.requires_grad_(each.is_floating_point() and rng.random() < 0.5)
 
 
 def bits(x):

@@ -145,6 +145,29 @@ SHAPES = {
         " self.opt = torch.optim.Adam(self.q.parameters(), 1e-2)",
         updated="self.q[1].train(not self.q[1].training)",
     ),
+    "frozen": _shape(
+        more="self.k = 0; self.q[2].requires_grad_(False)",
+        updated="self.k += 1; self.k == 2 and [p.requires_grad_(not p.requires_grad) for p in"
+        " self.q.parameters()]",  # once: a resumed one does not do it again
+    ),
+    "frozen buffers": _shape(
+        "self.q = network(); b = self.q.register_buffer; b('a', torch.zeros(1));"
+        " b('b', torch.zeros(1), persistent=False); self.q.a.requires_grad_();"
+        " self.q.b.requires_grad_(); self.k = 0; p = [*self.q.parameters(), self.q.a, self.q.b];"
+        " self.opt = torch.optim.Adam(p, 1e-2)",
+        updated="self.k += 1; self.k == 2 and self.q.a.requires_grad_(False)",
+        last="f = lambda x: self.q(x) + self.q.a - self.q.b;"
+        " return learn(f, self.opt, obs, action, reward, next_obs, discount)",
+    ),
+    "frozen module": _shape(
+        "super().__init__(); self.q, self.k, self.w = network(), 0, nn.Parameter(torch.zeros(3));"
+        " self.opt = torch.optim.Adam(self.parameters(), 1e-2)",
+        updated="self.k += 1; self.k == 2 and (self.q[2].requires_grad_(False),"
+        " self.w.requires_grad_(False))",
+        last="f = lambda x: self.q(x) + self.w;"
+        " return learn(f, self.opt, obs, action, reward, next_obs, discount)",
+        base="(nn.Module)",
+    ),
     "deleted": _shape(
         more="self.warm = 3.0",
         updated="warm = getattr(self, 'warm', 0.0); warm and delattr(self, 'warm')",
