@@ -371,13 +371,15 @@ def _compared(step, td, after, reading, limit, rounded):
 def _largest(wanted, found, unsure=0.0):
     """``(difference, index)`` of the largest difference beyond what is ``unsure``, as a share of
     the largest number, however small that is."""
-    differences = np.maximum(abs(wanted - found) - unsure, 0.0)
-    largest = max(abs(wanted).max(), abs(found).max())
-    place = np.unravel_index(np.argmax(differences), differences.shape)
-    return differences[place] and differences[place] / largest, place
+    with np.errstate(invalid="ignore"):  # of numbers that are not finite, NaN is the difference
+        differences = np.maximum(abs(wanted - found) - unsure, 0.0)
+        largest = max(abs(wanted).max(), abs(found).max())
+        place = np.unravel_index(np.argmax(differences), differences.shape)
+        return differences[place] and differences[place] / largest, place
 
 
 def _in_root(wanted, found):
     """The root of the sum of squared differences, as a share of that of the numbers."""
-    scale = max(np.linalg.norm(wanted), np.linalg.norm(found))
-    return scale and np.linalg.norm(wanted - found) / scale
+    with np.errstate(invalid="ignore"):
+        difference = np.linalg.norm(wanted - found)
+        return difference and difference / max(np.linalg.norm(wanted), np.linalg.norm(found))

@@ -79,6 +79,26 @@ def test_changes(ours, name, layer, part, where, scale):
             assert words_of(step, step.td, after, rounded, limit) == wanted
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("rest", [0.0, 2.0])
+@pytest.mark.parametrize("where", range(3))
+def test_numbers_that_are_not_finite(where, rest, odd):
+    """Never within a limit, whichever side has them, also where all else is zero or equal."""
+    finite = np.full(3, rest)
+    wrong = finite.copy()
+    wrong[where] = odd
+    for wanted, found in ((finite, wrong), (wrong, finite), (wrong, wrong)):
+        unsure = proof._ULP * np.maximum(abs(wanted), abs(found))
+        for difference, (place,) in (
+            proof._largest(wanted, found),
+            proof._largest(wanted, found, unsure),
+        ):
+            assert not difference <= 1e9 and place == where
+        assert not proof._in_root(wanted, found) <= 1e9
+    assert proof._largest(finite, finite)[0] == proof._in_root(finite, finite) == 0
+
+
 @SCALES
 def test_rounding_of_the_numbers_themselves(scale):
     """A change of 1e-9 of a number is lost in binary32, and says nothing."""
