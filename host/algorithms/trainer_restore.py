@@ -45,7 +45,8 @@ def restore(trainer, tree, device="cpu", first=None):
     live = Walk(trainer, numbers=False)
     with taking():
         for path, parts in (first.parts if first else {}).items():
-            _reset(live.modules.get(path), parts)
+            kind, module = live.fixed.get(path, (None, None))
+            _reset(module if kind == "module" else None, parts)
         _Restored(live, device).attributes(trainer, "", tree, attributes_of(trainer))
 
 
