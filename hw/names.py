@@ -32,10 +32,10 @@ class Name:
 
 #: One word in Verilog, C++, Tcl and a shell alike.
 WORD = Name("a word of letters, digits and underscores", r"[A-Za-z_][A-Za-z0-9_]{0,254}")
-#: A name that people give, to a file too: "." and ".." are folders.
+#: A name that people give, to a file too: "." and ".." are folders, "-x" is a tool's option.
 LABEL = Name(
-    "a name of letters, digits, dots, dashes and underscores, other than . and ..",
-    r"(?!\.{1,2}\Z)[\w.-]{1,255}",
+    "a name of letters, digits, dots, dashes and underscores, not . or .. or begun by a dash",
+    r"(?!-|\.{1,2}\Z)[\w.-]{1,255}",
 )
 
 
