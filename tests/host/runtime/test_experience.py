@@ -12,6 +12,7 @@ from host.runtime.experience import (
     record_dtype,
     to_records,
 )
+from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.config import ReplayConfig
 
@@ -104,3 +105,12 @@ def test_each_part_of_many_records_has_its_own_priorities():
         | operands[-1][1].reshape(-1)[:16].view("<u4")[::2]
     )
     assert last.tolist() == [16 * x for x in values[-2:]]
+
+
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_other_orders_of_bytes_are_not_read_in_one_pass(name):
+    """A NaN of big-endian words is an ordinary number to a little-endian reader."""
+    dtype = record_dtype({"x": (">f4", ()), "y": ("f4", ())})
+    given = {"x": np.ones(2, ">f4"), "y": np.ones(2)} | {name: np.array([1, np.nan])}
+    with pytest.raises(UsageError, match=f"^{name} must be finite, not nan at position 1$"):
+        to_records(given, dtype)
