@@ -52,7 +52,7 @@ def array_of(name, values):
     if is_masked(values):
         raise UsageError(f"{name} must be without masked numbers, not {kind.__name__}")
     first = values
-    for _ in range(10**9):  # a list may be in itself
+    for _ in range(_AXES):  # a list may be in itself
         if not isinstance(first, (list, tuple)) or len(first) == 0:
             break
         first = first[0]

@@ -254,8 +254,9 @@ def test_threads_cast_at_once():
 def test_a_list_in_itself_is_no_array(memory):
     within = []
     within.append(within)
-    with pytest.raises(UsageError, match="^x must be "):
-        memory.add(**experiences(1) | {"x": within})
+    for name in ("x", "f4"):
+        with pytest.raises(UsageError, match=f"^{name} must be "):
+            memory.add(**experiences(1) | {name: within})
 
 
 PRIORITIES = [
