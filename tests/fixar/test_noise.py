@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hw.fixar.noise import NOISE_FORMAT, Noise
-from sim.model.fixar.noise import gaussian
+from sim.model.fixar.noise import gaussian, with_noise
 
 SEEDS = (0, 1, (1 << 64) - 1, 0x0123456789ABCDEF, 1 << 63)
 
@@ -47,3 +47,16 @@ def test_the_first_numbers_of_a_seed():
     numbers dropped. Hardware and twin might drop another count alike."""
     assert gaussian(1, 2).tolist() == [8969, 64158]
     assert gaussian((1 << 64) - 1, 2).tolist() == [53548, 35042]
+
+
+def test_noise_is_added_and_limited():
+    """By the formula of ACT's command, which hardware and twin might break alike."""
+    rng = np.random.default_rng(1)
+    actions = np.concatenate([rng.uniform(-1, 1, 60), [1, -1, 0, 0.5]]).astype(np.float32)
+    steps, above = gaussian(5, actions.size) / 2**16, 0
+    for noise in (0.0, 0.1, 0.9, 3.0):
+        whole = actions + noise * steps
+        found = with_noise(actions.reshape(16, 4), noise, 5)
+        np.testing.assert_allclose(found.ravel(), np.clip(whole, -1, 1), rtol=1e-6, atol=1e-6)
+        above += np.count_nonzero((np.abs(whole) > 1) & (np.abs(whole) < 2))
+    assert above > 20

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from nn.exact_optimizer import ExactOptimizer, Near, moment, step
 from nn.optimizer_cases import DUAL, FIXED, NAMES, Case, raw_gradients, values
 
-from hw.nn.optimizer_config import OPTIMIZERS
+from hw.nn.optimizer_config import BLEND_FORMAT, OPTIMIZERS
 from sim.model.nn.optimizer import update
 
 UNIT = 2.0**-FIXED.gradient_sum_fraction
@@ -53,6 +53,23 @@ def check_step(optimizer, c, gradient, first, second, arithmetic=FIXED):
     assert (np.abs(got - expected.value) <= error)[inside].all()
     assert (np.abs(got) >= limit)[np.abs(expected.value) - expected.error > 2 * limit].all()
     return np.abs(got - expected.value)[inside] / error[inside]
+
+
+@pytest.mark.parametrize("arithmetic", [FIXED, DUAL], ids=lambda a: a.kind)
+@pytest.mark.parametrize("blend", [2.0**-17, 0.005, 0.5, 1.0])
+def test_targets_are_rounded_half_up(arithmetic, blend):
+    """In integers, by the formula: hardware and twin might round otherwise alike."""
+    rng, limits, one = np.random.default_rng(1), arithmetic.weight, 1 << BLEND_FORMAT.fraction
+    weight, target = rng.integers(limits.low, limits.high + 1, (2, 1000))
+    near = target[:500] + rng.integers(-300, 300, 500)  # halves are among them
+    weight[:500] = np.clip(near, limits.low, limits.high)
+    none = np.zeros(len(weight), np.float32)
+    c = values(blend=blend)
+    got = update(Case("sgd", arithmetic), c, np.zeros(1000, np.int64), weight, target, none, none)
+    assert (got.weight == weight).all()
+    part = int(np.float64(np.float32(blend)) * one + 0.5)
+    moved = [2 * part * (int(w) - int(t)) + one for w, t in zip(weight, target, strict=True)]
+    assert (got.target == target + np.array([each // (2 * one) for each in moved])).all()
 
 
 MAGNITUDES = st.tuples(

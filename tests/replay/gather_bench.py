@@ -71,7 +71,7 @@ class Bench:
             stride=-(-granules // PARTS),
             storage=STORAGE,
             total=total,
-            fill=self.rng.randint(1, CONFIG.capacity),
+            fill=self.rng.choice([CONFIG.capacity, self.rng.randint(1, CONFIG.capacity)]),
             beta=self.rng.choice([0, 13107, 1 << 15, 0xFFFF]),
         )
 

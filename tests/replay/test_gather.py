@@ -10,7 +10,8 @@ from hw.replay.gather import Gather
     "data_width, depth", [(128, 7), pytest.param(512, 16, marks=pytest.mark.long)]
 )
 def test_gather(simulate, data_width, depth):
-    config = dict(capacity=1000, fanout=4, priority_width=16, priority_fraction=8)
+    # A power of two, so that a full memory needs a bit more than any place in it.
+    config = dict(capacity=1024, fanout=4, priority_width=16, priority_fraction=8)
     simulate(
         Gather(ReplayConfig(**config), data_width, depth),
         "replay.gather_bench",

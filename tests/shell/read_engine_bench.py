@@ -125,3 +125,11 @@ async def errors_stay_with_their_beats(dut):
     """The beats that failed say so, no other does, and every beat comes."""
     requests = [(0, 4), (1024, BURST), (4096, 1)]
     await collect(dut, requests, 5, bad=[0, 2 * BYTES, 1024 + (BURST - 1) * BYTES])
+
+
+@cocotb.test(skip=CASE["kind"] != "longest", timeout_time=1, timeout_unit="ms")
+async def longest_bursts(dut):
+    """Two whole ones, one of two beats, and one a beat shorter."""
+    requests = [(0, 2 * BURST + 2), (BURST * BYTES, BURST - 1)]
+    rules, _ = await collect(dut, requests, 5)
+    assert rules.bursts["ar"] == [b for a, n in requests for b in cut(a, n, BYTES, BURST)]

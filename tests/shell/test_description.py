@@ -1,6 +1,7 @@
 """The hash that a kernel carries: all that host and kernel share, and nothing else."""
 
 import re
+import struct
 from dataclasses import replace
 
 import pytest
@@ -205,6 +206,17 @@ def test_every_kind_is_packed_and_read(kind):
     raw = record.pack([5, 1, 2, 3])
     assert record.unpack(raw) == {"one": 5, "list": [1, 2, 3]} and len(raw) == 64
     assert kind in KINDS.split(", ")
+
+
+@pytest.mark.parametrize("kind", sorted(set(_KINDS) - {"f32"}))
+def test_the_span_of_a_kind_is_what_its_bytes_hold(kind):
+    one = Layout("R", "", (Field("one", kind, ""),), size=8)
+    low, high = one.fields[0].span
+    for number in (low, high):
+        assert one.unpack(one.pack([number])) == {"one": number}
+    for number in (low - 1, high + 1):
+        with pytest.raises(struct.error):
+            one.pack([number])
 
 
 def test_places_of_fields():

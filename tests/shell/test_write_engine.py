@@ -10,6 +10,8 @@ from hw.shell.axi import EngineConfig
 NARROW = dict(data_width=128)
 #: The same in a quarter of the beats.
 SHORT = NARROW | dict(depth=64, burst_beats=16)
+#: AXI's longest bursts, and no more places than one of them has beats.
+LONGEST = dict(data_width=32, depth=256, burst_beats=256)
 SMALL = dict(data_width=32, depth=9, burst_beats=4, bursts=3)
 #: Requests, data, memory, tokens.
 GAPS = [
@@ -49,4 +51,13 @@ def test_pace_and_errors(simulate, config):
         single=300,
         long=600,
         latency=40,
+    )
+
+
+def test_longest_bursts(simulate):
+    simulate(
+        EngineTop(EngineConfig(**LONGEST), "write"),
+        "shell.write_engine_bench",
+        kind="longest",
+        config=LONGEST,
     )

@@ -144,3 +144,12 @@ async def tokens_wait(dut):
         await RisingEdge(dut.clk)
     done = await with_timeout(get_all(dut, "write_done", len(requests), random.Random(0)), 20, "us")
     assert done == [(0,)] * len(requests)
+
+
+@cocotb.test(skip=CASE["kind"] != "longest", timeout_time=1, timeout_unit="ms")
+async def longest_bursts(dut):
+    """Two whole ones, one of two beats, and one a beat shorter; Rules counts beats up to WLAST."""
+    requests = [(0, 2 * BURST + 2), (4 * BURST * BYTES, BURST - 1)]
+    done, rules = await write_all(dut, requests, 5)
+    assert done == [0, 0]
+    assert rules.bursts["aw"] == [b for a, n in requests for b in cut(a, n, BYTES, BURST)]
