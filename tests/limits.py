@@ -244,7 +244,7 @@ class Bench:
             self.prepare(case)
             outcome = self.attempt(case.command, differs)[1]
             wanted = differs.get("outcome", (0, 0))
-            assert outcome == (*wanted, int(wanted == (0, 0))), differs
+            assert outcome == (*wanted, int(wanted == (0, 0))), (differs, outcome)
 
 
 def with_twin(card, make):

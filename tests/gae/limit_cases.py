@@ -21,9 +21,9 @@ _STEP, _STEPS, _TERMINAL = 4096, 4224, 4352
 OPERANDS[_STEP + 3] = OPERANDS[_STEPS + 1] = OPERANDS[_STEPS + 4] = 1
 OPERANDS[_TERMINAL + 3] = 2
 #: A slot of numbers of the narrow kernel, a step of row 0; they are 1, so that exponents show.
-_NUMBERS = 4480
+_NUMBERS = 4416
 OPERANDS[_NUMBERS] = 1
-OPERANDS[_NUMBERS + 16 : _NUMBERS + 80].view("<f4")[:] = 1
+OPERANDS[_NUMBERS + 16 : _NUMBERS + 64].view("<f4")[:] = 1
 
 #: A command that is taken after ``BEFORE``.
 GOOD = {
