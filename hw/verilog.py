@@ -85,7 +85,8 @@ def components(component, *, name):
                 if origin.name not in found:
                     walk(Fragment.get(SHARED[origin.name], None), (origin.name,))
                 return
-            if isinstance(origin, wiring.Component) and type(origin).__module__.startswith(f"{__package__}."):
+            module = type(origin).__module__
+            if isinstance(origin, wiring.Component) and module.startswith(f"{__package__}."):
                 found[".".join(path)] = type(origin)
         for number, (part, own, _) in enumerate(fragment.subfragments):
             walk(part, (*path, own or f"U${number}"))
