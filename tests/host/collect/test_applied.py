@@ -77,6 +77,19 @@ def test_integers_are_rounded():
     assert spec_of(Box(0, 1, (1,), np.bool_)).applied(given).dtype == np.bool_
 
 
+@pytest.mark.parametrize(
+    "space", [Discrete(3), Discrete(3, start=2), Box(-1, 1, (1,)), Box(-9, 2, (1,))]
+)
+def test_an_environment_may_write_into_its_actions(space):
+    """What it was given is its own: the actions that are kept stay as they were."""
+    shape = (3,) if isinstance(space, Discrete) else (3, 1)
+    for dtype in (np.int64, np.int32, np.float32):
+        actions = np.arange(3).reshape(shape).astype(dtype) % 2
+        before = actions.copy()
+        spec_of(space).applied(actions)[:] = 7
+        np.testing.assert_array_equal(actions, before)
+
+
 BOXES = [Box(np.float32([-0.3, -0.7]), np.float32([0.9, 0.4])), Box(-0.35, 0.2, (2,), np.float16)]
 BOXES += [Box(-0.7, 0.4, (2,), np.float64), Box(-5, 2, (2,), np.int64), Box(0, 255, (2,), np.uint8)]
 
