@@ -1,5 +1,6 @@
 """What a trainer's attributes are is saved, or refused by name, whatever shape they have."""
 
+import copy
 import io
 import random
 
@@ -80,6 +81,16 @@ def test_each_shape_of_state(name, tmp_path):
     assert same(through_a_file(states(whole)), through_a_file(states(resumed)))
     assert outside[:2] == (random.getstate(), np.random.get_state()[1].tobytes())
     assert torch.equal(outside[2], torch.get_rng_state())
+
+
+def test_a_state_stays_as_it_was(tmp_path):
+    """Also in arrays that acting changes in place."""
+    agent = made(written(tmp_path, SHAPES["frozen dataclass"]))
+    steps(agent, 0, 1)
+    state = states(agent)
+    before = copy.deepcopy(state)
+    steps(agent, 1, 2)
+    assert same(state, before) and not same(states(agent), before)
 
 
 def test_what_is_one_object_stays_one(tmp_path):

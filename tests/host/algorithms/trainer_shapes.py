@@ -5,7 +5,7 @@ from host.algorithms.registry import ALGORITHMS, find_named
 __all__ = ["REFUSED", "SHAPES", "written"]
 
 BASE = """
-import collections, copy, functools, random, threading
+import collections, copy, dataclasses, functools, random, threading
 import numpy as np
 import torch
 from torch import nn
@@ -14,6 +14,11 @@ class Own:
     def __init__(self): self._n = 0
     def state_dict(self): return {"n": self._n, "at": torch.tensor(self._n)}
     def load_state_dict(self, state): self._n = state["n"]
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    seen: list
+    counts: np.ndarray
 
 def counting():
     n = 0
@@ -88,6 +93,13 @@ SHAPES = {
         updated="self.calls = getattr(self, 'calls', 0) + 1",
         acted="return (obs @ self.w).argmax(-1)",
         base="(nn.Module)",
+    ),
+    "frozen dataclass": _shape(
+        more="self.kept = Frozen([1], np.zeros(1))",
+        updated="self.kept.seen.append(len(self.kept.seen))",
+        last=f"return {_STEP}, float(len(self.kept.seen)))",
+        acted="self.kept.counts[0] += 1;"
+        " return (self.q(obs) + float(self.kept.counts[0])).argmax(-1)",
     ),
     "tensor": _shape(
         more="self.log_a = torch.zeros(1, requires_grad=True);"
