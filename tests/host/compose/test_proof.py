@@ -1,5 +1,6 @@
 """host.compose.proof: honest trainers are mapped to their kernel, and others refused by name."""
 
+import numpy as np
 import pytest
 
 from host.compose.proof import differences, prove
@@ -211,3 +212,13 @@ def test_batches_in_which_no_episode_or_all_end():
     shares = [share if share in (0, 1) else None for share in ended]
     rewards = [bool(step.batch["reward"].any()) for step in steps]
     assert {*zip(shares, rewards, strict=True)} >= {(0, True), (1, True), (0, False), (None, False)}
+
+
+def test_discounts_of_several_steps():
+    """An experience at the end of an episode has fewer steps than ``n_step``."""
+    agent = trainer("weighted").config(n_step=3, **BATCH)
+    with single_threaded(with_torch=True):
+        record = Recording(read(agent.made(DISCRETE), DISCRETE), agent, DISCRETE)
+        found = {each for step in record.ends() for each in step.batch["discount"].tolist() if each}
+    wanted = np.float32([agent.gamma**k for k in (1, 2, 3)])
+    np.testing.assert_array_equal(sorted(found, reverse=True), wanted)
