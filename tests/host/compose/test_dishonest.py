@@ -281,6 +281,14 @@ def test_where_numbers_are_found():
         def count(self, steps=11):
             return steps > 1234
 
+        @property
+        def late(self):
+            return self.inner.n > 4321
+
+        @late.setter
+        def late(self, value):
+            self.inner.n = value * 8642
+
     own = Own()
     reached = Reach(own)
     places = reached.places
@@ -292,7 +300,7 @@ def test_where_numbers_are_found():
     for place in places.values():
         place.put(place.value + 1)
     assert (own.pair, own.inner.n, Own.limit) == ((6, [7.5, 7.5]), 4, 71)
-    assert reached.constants == {2, 3, 5, 6.5, 8, 11, 70, 1234}
+    assert reached.constants == {2, 3, 5, 6.5, 8, 11, 70, 1234, 4321, 8642}
     assert reached.generators.keys() == {"rng", "torch", "random", "numpy.random"}
 
 
