@@ -5,7 +5,7 @@ import pytest
 
 from host.compose.proof import differences, prove
 from host.compose.reading import read
-from host.compose.recording import Recording
+from host.compose.recording import LARGE, Recording
 from host.train.threads import single_threaded
 from hw.errors import UsageError
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed, trainer
@@ -222,3 +222,16 @@ def test_discounts_of_several_steps():
         found = {each for step in record.ends() for each in step.batch["discount"].tolist() if each}
     wanted = np.float32([agent.gamma**k for k in (1, 2, 3)])
     np.testing.assert_array_equal(sorted(found, reverse=True), wanted)
+
+
+@pytest.mark.parametrize("name", ["sequential", "lagged"])
+def test_observations_that_actions_are_compared_at(name):
+    """Common ones, and ones far beyond what a trainer may clip; as many rows as one, and more."""
+    spec = DISCRETE if name == "sequential" else CONTINUOUS
+    agent = trainer(name).config(**BATCH)
+    with single_threaded(with_torch=True):
+        record = Recording(read(agent.made(spec), spec), agent, spec)
+    sizes = [act.obs.std() for act in record.acts if len(act.obs) > 20]
+    large = LARGE[{"sequential": "dqn", "lagged": "ddpg"}[name]][0]
+    assert 0.8 < min(sizes) < 1.2 and 0.8 < max(sizes) / large < 1.2
+    assert {len(act.obs) == 1 for act in record.acts} == {True, False}
