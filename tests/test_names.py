@@ -93,6 +93,10 @@ def test_nothing_is_written_through_a_link(tmp_path):
             check_no_links(folder)
         with pytest.raises(UsageError, match="without links"), run_folder(folder, overwrite=True):
             pass
+        (folder / name).unlink()
+        (folder / name).symlink_to(tmp_path / "not there yet")
+        with pytest.raises(UsageError, match=f"folder without links, not {folder}: {name}"):
+            check_no_links(folder)
         with pytest.raises(UsageError, match="without links"):
             write(folder, {"config_hash": "0x2"}, {})
         (folder / name).unlink()
