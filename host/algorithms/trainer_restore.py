@@ -46,15 +46,16 @@ def restore(trainer, tree, device="cpu", first=None):
     with taking():
         for path, parts in (first.parts if first else {}).items():
             kind, module = live.fixed.get(path, (None, None))
-            _reset(module if kind == "module" else None, parts)
+            if kind == "module":
+                _reset(module, parts)
         _Restored(live, device).attributes(trainer, "", tree, attributes_of(trainer))
 
 
 def _reset(module, parts):
     """Sets options and requires_grad of a module as in ``parts``."""
-    for name, options in parts.options.items() if module else ():
+    for name, options in parts.options.items():
         vars(module.get_submodule(name)).update(options)
-    for name, value in numbered(module).items() if module else ():
+    for name, value in numbered(module).items():
         value.requires_grad_(parts.needs.get(name, value.requires_grad))
 
 

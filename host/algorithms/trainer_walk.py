@@ -272,21 +272,25 @@ class Walk:
             "buffers": {name: array_of(value) for name, value in left.items() if self._numbers},
             "attributes": {name: self._attributes(*each) for name, each in own.items()},
         }
-        first = self._first and self._first.parts.get(path)
+        first = self._first_parts(path)
         if first and first.needs != needs:
             saved["requires_grad"] = needs
         return self._fix("module", x, path, saved)
 
+    def _first_parts(self, path):
+        """The Parts that the module at ``path`` had in the first Walk, or None."""
+        return self._first.parts.get(path) if self._first else None
+
     def _changed(self, path, name, options):
         """Those ``options`` of the part ``name`` of a module that are not what they were first."""
-        known = self._first.parts.get(path) if self._first else None
+        known = self._first_parts(path)
         before = known.options.get(name, options) if known else options
         return {each: x for each, x in options.items() if not same(x, before.get(each))}
 
     def _check_parts(self, x, path, parts):
         """A module can be restored only into the layers and shapes that __init__ has made."""
         self.parts[path] = parts
-        known = self._first.parts.get(path) if self._first else None
+        known = self._first_parts(path)
         for mine, its in zip(parts[:3], known[:3] if known else (), strict=False):
             if mine != its:
                 names = [each for each in {**its, **mine} if mine.get(each) != its.get(each)]

@@ -75,7 +75,7 @@ class Act:
 
 
 class Recording:
-    """Values that a new trainer of ``agent``, a TrainerConfig, did, with the networks of a Reading.
+    """Steps and actions of a new trainer of ``agent``, a TrainerConfig, by a Reading's networks.
 
     Batches are random. In the last step observations and rewards are larger, so that a limit of the
     gradient, if it has one, counts. The trainer first does ``max(2, target_interval - 2)`` steps,

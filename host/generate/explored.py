@@ -41,9 +41,7 @@ def exploration(name, board, *, batch=None, regions="all", values=None):
 
     ``boards.DoesNotFit`` if no config fits.
     """
-    design, board, values = find_design(name), boards.get(board), values or {}
-    base = override(design.default(board.numbers), values)
-    given = [resolve(base, each) for each in values]
+    design, board, base, given = _base(name, board, values or {})
     bank = bank_of_largest(design, base, board)
     boards.fits(board, *design.storage(base), buffer=design.largest, bank=bank, field=design.items)
     numbers = chosen_regions(board, regions)
@@ -55,9 +53,7 @@ def hint(name, board, values):
     """A sentence that names the ``--set`` that make a kernel faster, as far as
     ``boards.explore.better`` finds; None if it finds nothing. The kernel is the one of design
     ``name`` for ``board`` with ``values``, ``{field: value}``, which stay."""
-    design, board = find_design(name), boards.get(board)
-    config = override(design.default(board.numbers), values)
-    given = [resolve(config, each) for each in values]
+    design, board, config, given = _base(name, board, values)
     try:
         found = better(design, board, config, fixed=given)
     except UsageError:  # of a config that is refused below, or has no formula
@@ -75,6 +71,14 @@ def hint(name, board, values):
         f"{name}: {operation} takes {own_clocks}; {settings} takes {point.clocks} clocks{note}; "
         "--explored takes the choice of `rlfabric explore`"
     )
+
+
+def _base(name, board, values):
+    """``(design, board, config, fields)``: the board's default of design ``name`` with ``values``,
+    and the full names of their fields."""
+    design, board = find_design(name), boards.get(board)
+    config = override(design.default(board.numbers), values)
+    return design, board, config, [resolve(config, each) for each in values]
 
 
 def document(design, board, found, given):

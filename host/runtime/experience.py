@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from host.runtime.program import aligned
-from host.runtime.values import all_true, array_of, cast, check_finite, held, place_in, put, quietly
+from host.runtime.values import (
+    NUMBERS,
+    all_true,
+    array_of,
+    cast,
+    check_finite,
+    held,
+    place_in,
+    put,
+    quietly,
+)
 from hw.errors import UsageError
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES, MAX_TRANSFER, Given, Opcode
 from hw.replay.records import GRANULE_BYTES, ITEM
@@ -90,7 +100,7 @@ def _field(name, value):
         dtype = np.dtype(kind)
     except TypeError:
         dtype = None
-    if dtype is None or dtype.kind not in "biufc":
+    if dtype is None or dtype.kind not in NUMBERS:
         raise UsageError(f"{name} must have a dtype of numbers or bools, not {kind!r}")
     sides = shape if isinstance(shape, (tuple, list)) else (shape,)
     for side in sides:
@@ -173,7 +183,7 @@ def to_records(experiences, dtype):
     count = 1 if one else (found[0] or (0,))[0]
     if not one and found != (wanted := [(count, *shape) for shape in shapes]):
         for name, values in zip(names, arrays, strict=True):
-            if values.dtype.kind not in "biufc":
+            if values.dtype.kind not in NUMBERS:
                 given = reprlib.repr(experiences[name])
                 raise UsageError(f"{name} must be an array of numbers, not {given}")
         name, one, own = next(x for x in zip(names, found, wanted, strict=True) if x[1] != x[2])

@@ -13,11 +13,11 @@ import numpy as np
 
 from hw.errors import UsageError
 
-__all__ = ["REAL", "all_true", "array_of", "cast", "check_finite", "held", "is_masked"]
+__all__ = ["NUMBERS", "REAL", "all_true", "array_of", "cast", "check_finite", "held", "is_masked"]
 __all__ += ["place_in", "put", "quietly"]
 
 #: Kinds of dtypes that are numbers, or bools.
-REAL, _COMPLEX = "biuf", "biufc"
+REAL, NUMBERS = "biuf", "biufc"
 _SCALARS = frozenset([float, int, bool, *(np.dtype(code).type for code in "?bhilqBHILQefd")])
 
 #: Most axes of an array.
@@ -103,7 +103,7 @@ def put(name, into, given):
     for a number that the dtype of ``into`` does not hold, except that a float may be, or become,
     infinite or NaN."""
     to, of = into.dtype.kind, given.dtype.kind
-    if of not in (_COMPLEX if to == "c" else REAL) and given.size:
+    if of not in (NUMBERS if to == "c" else REAL) and given.size:
         raise _refused(name, into.dtype, given, _real(given))
     into[...] = given
     if to in "fc" and of in "fc" or given.size == 1 and into.item() == given.item():
@@ -149,7 +149,7 @@ def _refused(name, dtype, given, right):
     """The UsageError for the first number of ``given`` where ``right`` is False."""
     place, at = place_in(given.shape, right)
     kind = given.dtype.kind
-    if kind not in (_COMPLEX if dtype.kind == "c" else REAL):
+    if kind not in (NUMBERS if dtype.kind == "c" else REAL):
         value = given.item(place)
         return UsageError(f"{name} must be {_rule(dtype)}, not {value!r} of {given.dtype}{at}")
     value = given[place]
