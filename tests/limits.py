@@ -5,6 +5,7 @@ command table: one that is wrong there is wrong in hardware and twin alike. ``ch
 table refuses; the cases of a kernel must name all of it.
 """
 
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -247,12 +248,15 @@ class Bench:
             assert outcome == (*wanted, int(wanted == (0, 0))), (differs, outcome)
 
 
-def with_twin(card, make):
-    """The Bench ``make(card)``; that of card ``sim`` has one of card ``model`` as its twin."""
-    bench = make(card)
-    if card == "sim":
-        bench.twin = make("model")
-    return bench
+@contextmanager
+def with_twin(card, opened_bench):
+    """The Bench that ``opened_bench(card)``, a context manager, gives; that of card ``sim`` has one
+    of card ``model`` as its twin."""
+    with ExitStack() as stack:
+        bench = stack.enter_context(opened_bench(card))
+        if card == "sim":
+            bench.twin = stack.enter_context(opened_bench("model"))
+        yield bench
 
 
 def same_state(outputs, before, label=""):

@@ -7,7 +7,7 @@ import numpy as np
 from hw.shell.program import COMMAND_BYTES
 from hw.shell.status_block import STATUS
 
-__all__ = ["BLANK", "Builder", "Launch", "Rig", "bits_of", "masked", "status_of"]
+__all__ = ["BLANK", "Builder", "Launch", "Rig", "assert_left", "bits_of", "masked", "status_of"]
 
 #: What lies in results before a launch: a byte that no command wrote shows.
 BLANK = 0xA5
@@ -173,3 +173,10 @@ def masked(block, layout, clocks):
     for name in clocks:
         own[name] = 0
     return block
+
+
+def assert_left(left, expected, label):
+    """Every byte that a launch has left."""
+    for name, data in expected.items():
+        different = np.flatnonzero(left[name] != data)
+        assert not len(different), f"{label}: {name} from byte {different[0]:#x} on"

@@ -6,7 +6,7 @@ two; a beat has 16 bytes. Five slots of activations have shifts up to 32 - 16, s
 are 1024 bytes of each set of parameters.
 """
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import pytest
 from fixar.kernels import SMALL
@@ -89,19 +89,14 @@ FRESH = rule("ACT", 0, (UNLOADED, 0), [], [{}], before=())
 
 @contextmanager
 def opened_bench(card):
-    with ExitStack() as stack:
-
-        def make(card):
-            kernel = stack.enter_context(opened(card, SMALL))
-            rig = Rig(kernel, {"storage": 4096}, FIXAR_STATUS, CLOCKS)
-            return Bench(rig, COMMANDS, GOOD, BEFORE)
-
-        yield with_twin(card, make)
+    with opened(card, SMALL) as kernel:
+        rig = Rig(kernel, {"storage": 4096}, FIXAR_STATUS, CLOCKS)
+        yield Bench(rig, COMMANDS, GOOD, BEFORE)
 
 
 @pytest.fixture(scope="module", params=["model", "sim"])
 def bench(request):
-    with opened_bench(request.param) as bench:
+    with with_twin(request.param, opened_bench) as bench:
         yield bench
 
 
@@ -117,7 +112,7 @@ def test_act(bench, case):
 
 @pytest.mark.parametrize("card", ["model", "sim"])
 def test_limit_of_a_fresh_kernel(card):
-    with opened_bench(card) as bench:
+    with with_twin(card, opened_bench) as bench:
         bench.check(FRESH)
 
 

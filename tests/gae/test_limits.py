@@ -1,6 +1,6 @@
 """Every limit of the commands of ``gae``, on the cards ``model`` and ``sim``."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from itertools import product
 
@@ -21,18 +21,20 @@ CARDS = ("model", "sim")
 KERNELS = {"narrow": NARROW, "middle": MIDDLE, "wide": WIDE}
 
 
+@contextmanager
+def opened_bench(name, card):
+    with opened(card, KERNELS[name], memory=MemoryConfig(max_idle=20_000)) as kernel:
+        yield Bench(Rig(kernel), COMMANDS, GOOD, BEFORE, operands=OPERANDS)
+
+
 @pytest.fixture(scope="module")
 def benches():
     """``benches(card, name of a kernel, twin)``: its Bench, the same in all tests."""
     with ExitStack() as stack:
 
-        def make(name, card):
-            memory = MemoryConfig(max_idle=20_000)
-            kernel = stack.enter_context(opened(card, KERNELS[name], memory=memory))
-            return Bench(Rig(kernel), COMMANDS, GOOD, BEFORE, operands=OPERANDS)
-
         def opened_once(card, name, twin=False):
-            return with_twin(card, partial(make, name)) if twin else make(name, card)
+            own = partial(opened_bench, name)
+            return stack.enter_context(with_twin(card, own) if twin else own(card))
 
         yield cache(opened_once)
 

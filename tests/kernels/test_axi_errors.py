@@ -9,9 +9,9 @@ import random
 from itertools import pairwise
 
 import pytest
-from kernels.whole_programs import PROGRAMS, QUICK, Session, assert_left
+from kernels.whole_programs import PROGRAMS, QUICK, Session
 from marks import long_but
-from programs import status_of
+from programs import assert_left, status_of
 from replay.kernels import opened
 
 from hw.shell.errors import ShellError

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from kernels.whole_programs import PROGRAMS, QUICK, Session, assert_left
+from kernels.whole_programs import PROGRAMS, QUICK, Session
 from marks import long_but
-from programs import Launch
+from programs import Launch, assert_left
 from replay.kernels import opened
 
 from hw.shell.program import COMMAND_BYTES

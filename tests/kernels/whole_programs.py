@@ -4,15 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import pytest
 from fa3c import kernel_programs as a3c
 from fa3c.test_kernel import SMALL as SMALL_A3C
 from fixar import kernels as fixar
 from gae import gae_programs as gae
-from learner.core_programs import TrainingPrograms
+from learner.core_programs import TrainingPrograms, without_clocks
 from learner.test_kernel import CASES, config_of
-from programs import Rig, status_of
+from programs import Rig, assert_left, status_of
 from replay import programs as replay
 from replay.kernels import NARROW, opened
 
@@ -20,7 +19,7 @@ from hw.designs import DESIGNS
 from hw.fixar.commands import FIXAR_STATUS
 from hw.learner.records import REPORT
 
-__all__ = ["EACH", "PROGRAMS", "QUICK", "Session", "assert_left", "same"]
+__all__ = ["EACH", "PROGRAMS", "QUICK", "Session", "same"]
 
 
 @dataclass(frozen=True)
@@ -134,11 +133,7 @@ class Session:
         """What launch ``number`` leaves: all that it may write, and the shell's record; clocks of
         REPORTs are 0."""
         launch, reports = self.launches[number]
-        left = self.rig.run(launch)
-        for place in reports:
-            at = place + REPORT.offsets["cycles"]
-            left["results"][at : at + 16] = 0
-        return left
+        return without_clocks(self.rig.run(launch), reports)
 
     def run_all(self):
         return [self.run(number) for number in range(len(self.launches))]
@@ -152,13 +147,6 @@ class Session:
             report = left["results"][place : place + REPORT.size].view(REPORT.dtype)
             report["saturations"] = 0
         return left
-
-
-def assert_left(left, expected, label):
-    """Every byte that a launch has left."""
-    for name, data in expected.items():
-        different = np.flatnonzero(left[name] != data)
-        assert not len(different), f"{label}: {name} from byte {different[0]:#x} on"
 
 
 def left_by(design, card, memory):

@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+from programs import assert_left
 from replay.programs import Program, status_of
 
 from hw.learner.commands import COMMANDS, LearnOpcode
@@ -21,6 +22,7 @@ from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.status_block import STATUS
 
 __all__ = ["LearnProgram", "LearnPrograms", "TrainingPrograms", "sets_of", "run_both"]
+__all__ += ["without_clocks"]
 
 _WORD = (1 << 32) - 1
 
@@ -95,20 +97,20 @@ def sets_of(bits):
     return tuple(kind for k, kind in enumerate(PARAMETER_SETS) if bits >> k & 1)
 
 
+def without_clocks(outputs, reports):
+    """``outputs`` with the clocks of the REPORTs at ``reports``, places in results, at 0."""
+    for place in reports:
+        begin = place + REPORT.offsets["cycles"]
+        outputs["results"][begin : begin + 16] = 0
+    return outputs
+
+
 def run_both(kernel, twin, launch, reports, label):
     """Run it on two rigs; every byte is the same but the clock counts of REPORTs, which a twin does
     not know. The status records of shell, replay core and learner."""
-    outputs = []
-    for rig in (kernel, twin):
-        outputs.append(rig.run(launch))
-        for place in reports:
-            at = place + REPORT.offsets["cycles"]
-            outputs[-1]["results"][at : at + 16] = 0
-    got, expected = outputs
+    got, expected = (without_clocks(rig.run(launch), reports) for rig in (kernel, twin))
     shell, replay = status_of(expected["status"])
-    for name, data in expected.items():
-        different = np.flatnonzero(got[name] != data)
-        assert not len(different), f"{label}, {shell}: {name} from byte {different[0]:#x} on"
+    assert_left(got, expected, f"{label}, {shell}")
     block = expected["status"][STATUS.size :][: LEARNER_STATUS.size]
     return shell, replay, block.view(LEARNER_STATUS.dtype)[0]
 

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 from faults import Course, assert_same, failed
-from learner.core_programs import LearnProgram, LearnPrograms, TrainingPrograms
+from learner.core_programs import LearnProgram, LearnPrograms, TrainingPrograms, without_clocks
 from learner.learning import SMALL, kernel_config
 from learner.stand_in_kernels import NARROW, WIDE
 from learner.stand_in_kernels import opened as opened_stand_in
@@ -16,7 +16,7 @@ from hw.replay.commands import Given, Opcode
 from hw.shell.status_block import STATUS
 
 __all__ = ["AT_ONCE", "CAPACITY", "NARROW", "REAL", "WIDE", "Lesson", "Trial"]
-__all__ += ["learner_status", "reports_of", "swept", "without_clocks"]
+__all__ += ["learner_status", "reports_of", "swept"]
 
 #: A learner that learns; beats and records of the same size as those of ``WIDE``.
 REAL = kernel_config(algorithm="dqn", **SMALL)
@@ -40,14 +40,6 @@ def reports_of(outputs, count, offset=0):
     reports = outputs["results"][offset : offset + count * REPORT.size].view(REPORT.dtype).copy()
     reports["cycles"] = 0
     return reports
-
-
-def without_clocks(outputs, reports):
-    """``outputs`` with the clocks of the REPORTs at ``reports``, places in results, at 0."""
-    for place in reports:
-        begin = place + REPORT.offsets["cycles"]
-        outputs["results"][begin : begin + 16] = 0
-    return outputs
 
 
 class Lesson:

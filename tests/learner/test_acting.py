@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from faults import assert_same, failed, shell_of
-from learner.fault_courses import NARROW, REAL, WIDE, Lesson, without_clocks
+from learner.core_programs import without_clocks
+from learner.fault_courses import NARROW, REAL, WIDE, Lesson
 from learner.learning import experiences, parameters, steps
 from learner.test_kernel import CASES, LONG, config_of
 from replay.kernels import opened

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from faults import assert_same, failed, shell_of
+from learner.core_programs import without_clocks
 from learner.fault_courses import (
     AT_ONCE,
     NARROW,
@@ -10,7 +11,6 @@ from learner.fault_courses import (
     WIDE,
     Lesson,
     learner_status,
-    without_clocks,
 )
 from replay.programs import status_of
 

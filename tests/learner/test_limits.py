@@ -1,6 +1,6 @@
 """Every limit of the learner's commands, on the cards ``model`` and ``sim``, around a stand-in."""
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import launch_limits
 import numpy as np
@@ -27,12 +27,6 @@ def opened_bench(card):
         yield Bench(rig, COMMANDS, GOOD, BEFORE, operands=OPERANDS, timed=("LEARN", "TRAIN"))
 
 
-@contextmanager
-def opened_with_twin(card):
-    with ExitStack() as stack:
-        yield with_twin(card, lambda card: stack.enter_context(opened_bench(card)))
-
-
 @pytest.fixture(scope="module", params=["model", "sim"])
 def bench(request):
     with opened_bench(request.param) as bench:
@@ -41,7 +35,7 @@ def bench(request):
 
 @pytest.fixture(scope="module", params=["model", "sim"])
 def beside_twin(request):
-    with opened_with_twin(request.param) as bench:
+    with with_twin(request.param, opened_bench) as bench:
         yield bench
 
 
@@ -53,7 +47,7 @@ def test_limit(beside_twin, case):
 @pytest.mark.parametrize("card", ["model", "sim"])
 @pytest.mark.parametrize("case", FRESH, ids=str)
 def test_limit_of_a_fresh_kernel(card, case):
-    with opened_with_twin(card) as bench:
+    with with_twin(card, opened_bench) as bench:
         bench.check(case)
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from faults import assert_same, failed, shell_of
 from later import later
-from learner.fault_courses import REAL, Lesson, learner_status, without_clocks
+from learner.core_programs import without_clocks
+from learner.fault_courses import REAL, Lesson, learner_status
 from learner.learning import experiences, parameters
 from learner.modelled import adam, kernel_config, opened
 from learner.test_kernel import same

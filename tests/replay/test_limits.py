@@ -1,6 +1,6 @@
 """Every limit of the commands of ``replay``, on the cards ``model`` and ``sim``."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 
 import launch_limits
@@ -21,21 +21,22 @@ CHANGE = ("SETUP", {"capacity": 2})
 KERNELS = {"narrow": NARROW, "wide": WIDE}
 
 
+@contextmanager
+def opened_bench(name, card):
+    with opened(card, KERNELS[name], memory=MemoryConfig(max_idle=20_000)) as kernel:
+        # As many pages as any memory here needs, which are more than there are.
+        sizes = {"storage_pages": 1 << 20}
+        yield Bench(Rig(kernel, 1 << 16), COMMANDS, GOOD, BEFORE, sizes)
+
+
 @pytest.fixture(scope="module", params=["model", "sim"])
 def benches(request):
     """``benches(name of a kernel, twin)``: its Bench, the same in all tests; by itself or not."""
     with ExitStack() as stack:
 
-        def make(name, card):
-            memory = MemoryConfig(max_idle=20_000)
-            kernel = stack.enter_context(opened(card, KERNELS[name], memory=memory))
-            # As many pages as any memory here needs, which are more than there are.
-            sizes = {"storage_pages": 1 << 20}
-            return Bench(Rig(kernel, 1 << 16), COMMANDS, GOOD, BEFORE, sizes)
-
         def opened_once(name, twin=False):
-            card = request.param
-            return with_twin(card, partial(make, name)) if twin else make(name, card)
+            card, own = request.param, partial(opened_bench, name)
+            return stack.enter_context(with_twin(card, own) if twin else own(card))
 
         yield cache(opened_once)
 

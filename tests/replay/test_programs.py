@@ -7,6 +7,7 @@ from itertools import cycle
 import numpy as np
 import pytest
 from later import crossed
+from programs import assert_left
 from replay.bad_commands import BAD
 from replay.kernels import NARROW, WIDE, opened
 from replay.programs import Program, Rig, status_of
@@ -45,11 +46,7 @@ def test_sim_equals_model(config, stalls):
             launch = source.program(length, bad)
             got, expected = (rig.run(launch) for rig in rigs)
             shell, replay = status_of(expected["status"])
-            for name, data in expected.items():
-                different = np.flatnonzero(got[name] != data)
-                assert not len(different), (
-                    f"program {number} ({bad}, {shell}): {name} from byte {different[0]:#x} on"
-                )
+            assert_left(got, expected, f"program {number} ({bad}, {shell})")
             source.learn(replay)
             errors.add(Error(shell["error"]))
             commands.update(launch.program[: shell["executed"]].view("<u4")[:, 0].tolist())
