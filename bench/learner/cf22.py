@@ -1,9 +1,8 @@
 """CF'22's formula of a gradient step, and how much of a kernel's multipliers a step needs."""
 
-from itertools import chain
 from math import ceil
 
-from hw.learner.stages import stages
+from hw.learner.step_clocks import placed
 
 __all__ = ["REFERENCES", "cf22_cycles", "mac_utilization", "multipliers_of", "nominal_pes"]
 
@@ -62,7 +61,7 @@ def mac_utilization(learner, batch, cycles):
     every pass count in every clock of the step.
     """
     needed = busy = 0
-    for stage in chain.from_iterable(stages(learner).values()):
+    for stage in placed(learner):
         passes = len(stage.groups) + stage.backward_groups * stage.input_gradient + 1
         needed += passes * stage.shape.weights * batch
         busy += passes * stage.shape.multipliers * learner.lanes

@@ -9,7 +9,7 @@ from hw.learner.block.backward import Backward
 from hw.learner.block.forward import Forward
 from hw.learner.config import LearnerConfig
 from hw.learner.parameters.layer_parameters import LayerParameters
-from hw.learner.stages import stages
+from hw.learner.step_clocks import placed
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
@@ -33,8 +33,8 @@ def passes(words):
     """``{lut, ff, bram36, dsp}`` of ``Forward`` and ``Backward`` of all layers of 4-64-64-2 with
     ``words``, in fixed point, each mapped to an ECP5 by itself."""
     learner, result = _learner(words), Counter()
-    [layers], shared = stages(learner).values(), learner.layer_config
-    for stage in layers:
+    shared = learner.layer_config
+    for stage in placed(learner):
         shape, back = stage.shape, stage.backward_options
         for name, unit in (
             ("forward", Forward(shared, shape, stage.groups)),

@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hw.estimate import Estimate, products, times, together
+from hw.learner.block.backward import Backward
+from hw.learner.block.forward import Forward
 from hw.learner.block.layer_config import KINDS
 from hw.learner.commands import LEARNING
 from hw.learner.control.td_error_queue import TdErrorQueue
@@ -22,8 +24,7 @@ from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import LEARNER_STATUS, action_granules, observation_granules
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
-from hw.learner.slots import slots_of
-from hw.learner.stages import scalars_ahead, stages
+from hw.learner.step_clocks import placed, scalars_ahead, slots_of
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import BUFFERS
 from hw.replay.estimate import core_parts
@@ -79,32 +80,34 @@ def _products(learner):
 
 def _layers(learner, count):
     """Estimates of the units of all layers; ``count`` words of a sample come in a clock."""
-    shared, slots = learner.layer_config, slots_of(learner)
+    shared = learner.layer_config
     units = {name: [] for name in ("forward", "backward", "parameters", "buffers")}
-    places = [
-        (name, place, stage)
-        for name, layers in stages(learner).items()
-        for place, stage in enumerate(layers)
-    ]
-    for name, place, stage in places:
-        join, groups = None if place else learner.graph[name].join, len(stage.groups)
-        units["forward"].append(stage.forward(shared))
-        units["backward"].append(stage.backward(shared))
-        parameters = LayerParameters.estimate(
-            shared, stage.shape, input_gradient=stage.input_gradient
+    for own, slots in zip(placed(learner), slots_of(learner), strict=True):
+        join = None if own.position else learner.graph[own.network].join
+        groups, options = len(own.groups), own.backward_options
+        units["forward"].append(_estimate(Forward, shared, own.shape, own.groups))
+        units["backward"].append(
+            _estimate(Backward, shared, own.shape, own.backward_groups, **options)
         )
+        parameters = LayerParameters.estimate(shared, own.shape, input_gradient=own.input_gradient)
         units["parameters"].append(parameters)
         ring = activation_buffer(
             shared,
-            stage.shape,
+            own.shape,
             groups=groups,
-            backward_groups=stage.backward_groups,
-            slots=slots[name][place],
-            feed=0 if place else count,
-            chain=len(join.groups) if join else groups if place else 0,
+            backward_groups=own.backward_groups,
+            slots=slots,
+            feed=0 if own.position else count,
+            chain=len(join.groups) if join else groups if own.position else 0,
         )
         units["buffers"].append(ring)
     return {name: together(each) for name, each in units.items()}
+
+
+@lru_cache(maxsize=4096)
+def _estimate(unit, *arguments, **options):
+    """``unit.estimate``; many kernels of a search have the same layers."""
+    return unit.estimate(*arguments, **options)
 
 
 def _core(learner, width):

@@ -10,9 +10,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.errors import UsageError
 from hw.learner.config import LearnerConfig
 from hw.learner.samples.sample_reader import SampleReader
-from hw.learner.slots import slots_of
-from hw.learner.stages import pace
-from hw.learner.step_clocks import step_clocks
+from hw.learner.step_clocks import pace, slots_of, step_clocks
 
 
 def learner(sizes, lanes, **options):
@@ -87,9 +85,9 @@ def test_the_slowest_unit_decides_the_pace_of_any_kernel():
 @pytest.mark.parametrize(
     "name, slots",
     [
-        ("dqn, fixed, CF'22", {"q": (15, 12)}),
-        ("ddpg, fixed, CF'22", {"actor": (14, 13), "critic": (14, 6)}),
-        ("dqn, float32, two hidden layers", {"q": (7, 6, 3)}),
+        ("dqn, fixed, CF'22", (15, 12)),
+        ("ddpg, fixed, CF'22", (14, 13, 14, 6)),
+        ("dqn, float32, two hidden layers", (7, 6, 3)),
     ],
 )
 def test_slots_of_kernels_that_have_been_mapped(name, slots):
@@ -123,5 +121,5 @@ def test_clocks_of_kernels_by_formula(config):
 
 def test_clocks_of_the_kernel_that_waited_for_a_slot():
     """Clocks that the long test holds to the simulated kernel; with a slot less, a step has 735."""
-    assert slots_of(TIGHT[0]) == {"q": (16, 12)}
+    assert slots_of(TIGHT[0]) == (16, 12)
     assert step_clocks(TIGHT[0], 64).step == 700

@@ -18,10 +18,15 @@ from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps
 from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, store_clocks, train_clocks
-from hw.learner.sample_walk import SampleWalk
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
-from hw.learner.stages import pace
-from hw.learner.step_clocks import acting_clocks, schedule, step_clocks, step_units
+from hw.learner.step_clocks import (
+    SampleWalk,
+    acting_clocks,
+    pace,
+    schedule,
+    step_clocks,
+    step_units,
+)
 from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
 from hw.timing import Repeats
 from sim.card.memory import MemoryConfig

@@ -17,8 +17,7 @@ from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
-from hw.learner.slots import slots_of
-from hw.learner.stages import banks_of, layer_behind, period_of, scalars_ahead
+from hw.learner.step_clocks import banks_of, placed, scalars_ahead, slots_of
 from hw.nn.optimizer_config import COEFFICIENTS
 from hw.nn.optimizers import optimizer_of
 
@@ -162,36 +161,33 @@ class Trainer(wiring.Component):
     def _layers(self, m):
         """``{network: layers}``, as samples go, wired end to end: outputs forward, errors
         backward."""
-        config, shapes = self.config, self.config.networks
-        slots = slots_of(config)
-        networks, before = {}, None
-        for name in in_order(config.graph):
-            network, layers = config.graph[name], []
-            for position, shape in enumerate(shapes[name]):
-                options, join = {}, None if position else network.join
-                if position or join:
-                    groups = join.groups if join else range(len(network.weight_sources))
-                    options = dict(chain=groups, input_activation=before.shape.activation)
-                layer = Layer(
-                    config.layer_config,
-                    shape,
-                    weight_sources=network.weight_sources,
-                    backward_groups=network.backward_groups,
-                    slots=slots[name][position],
-                    feed=0 if position else words_a_clock(config),
-                    period=period_of(config, name, position),
-                    banks=banks_of(config, name, position),
-                    reserved=layer_behind(config, name, position) is not None,
-                    **options,
-                )
-                m.submodules[f"{name}_{position}"] = layer
-                if before is not None:
-                    self._wire(m, before, layer, join)
-                else:
-                    m.d.comb += layer.dx_room.eq(1)
-                layers.append(layer)
-                before = layer
-            networks[name] = layers
+        config = self.config
+        networks, before = {name: [] for name in in_order(config.graph)}, None
+        counts = zip(placed(config), slots_of(config), banks_of(config), strict=True)
+        for own, slots, banks in counts:
+            options, join = {}, None if own.position else config.graph[own.network].join
+            if own.position or join:
+                groups = join.groups if join else range(len(own.groups))
+                options = dict(chain=groups, input_activation=own.made_by)
+            layer = Layer(
+                config.layer_config,
+                own.shape,
+                weight_sources=own.groups,
+                backward_groups=own.backward_groups,
+                slots=slots,
+                feed=0 if own.position else words_a_clock(config),
+                period=own.period,
+                banks=banks,
+                reserved=own.behind is not None,
+                **options,
+            )
+            m.submodules[f"{own.network}_{own.position}"] = layer
+            if before is not None:
+                self._wire(m, before, layer, join)
+            else:
+                m.d.comb += layer.dx_room.eq(1)
+            networks[own.network].append(layer)
+            before = layer
         return networks
 
     def _wire(self, m, before, layer, join):

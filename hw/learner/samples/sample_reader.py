@@ -4,6 +4,8 @@ It reads one, two or four 32-bit words of an experience a clock and lane, as man
 fast. A sample begins when all buffers have room.
 """
 
+from collections import deque
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -16,7 +18,7 @@ from hw.nn.layouts import feed_layout, vector_layout
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["SampleReader", "words_a_clock"]
+__all__ = ["ReaderClocks", "SampleReader", "words_a_clock"]
 
 _DEPTH = 16  # reads between the memory and the buffers
 # Of them, those that may still be on their way when the walk stops: in the memory, in the
@@ -293,3 +295,37 @@ class SampleReader(wiring.Component):
                         sent.index.eq(at + k - begin + first),
                         fed[k].eq(1),
                     ]
+
+
+class ReaderClocks:
+    """Reads of a batch's samples, as they leave ``SampleReader`` for the first layers: one a clock,
+    stalled while a layer takes a word of another network. The slots of the layers bound the reads
+    in flight, so the reader's queue never fills.
+
+    config : LearnerConfig
+    acting : whether samples are observations
+    """
+
+    def __init__(self, config, acting=False):
+        self.reads = SampleReader.last_read_of(config, acting=acting) + 1
+        self.latency = SampleReader.latency_of(config)
+        self.last = 1  # the clock of the last read, in which the next sample may begin
+        self.left = 0  # the clock in which the last read left
+        # Clocks in which a layer takes a word of another network, and so nothing of the reader.
+        self.taken = deque()
+
+    def read(self, begun):
+        """Reads a sample that begins in clock ``begun``; returns when each of its reads leaves."""
+        self.last = begun + self.reads
+        first = begun + 1 + self.latency
+        clocks, taken = range(first, first + self.reads), self.taken
+        if taken or self.left >= first:  # some of them wait
+            clocks, ready = [], clocks
+            for clock in ready:
+                clock = max(clock, self.left + 1)
+                while taken and taken[0] <= clock:
+                    clock += taken.popleft() == clock
+                clocks.append(clock)
+                self.left = clock
+        self.left = clocks[-1]
+        return clocks

@@ -11,8 +11,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
-from hw.learner.sample_walk import ReaderClocks
-from hw.learner.samples.sample_reader import SampleReader, words_a_clock
+from hw.learner.samples.sample_reader import ReaderClocks, SampleReader, words_a_clock
 from hw.nn.layouts import feed_layout
 from sim.model.arith.arithmetic import twin_of
 
