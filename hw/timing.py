@@ -176,9 +176,12 @@ class Walk:
         A clock that rises from item to item. No later event happens before it.
     skipped : int
         Clocks of the periods that were skipped, to be added to every clock of the walk.
+    events : list of int
+        Clocks that a subclass keeps, ``skipped`` included: skipped periods add theirs.
     """
 
     clock = skipped = 0
+    events = ()
 
     def walk(self, items):
         """Steps through ``items``, a Repeats."""
@@ -187,12 +190,14 @@ class Walk:
             self.step(items.items[place])
             place += 1
             state = self.state()
-            now = place, self.clock + self.skipped, self.counts()
+            now = place, self.clock + self.skipped, self.counts(), len(self.events)
             before, seen[state] = seen.get(state, now), now
             times = self.times(items, before, now)
             if times > 0:
-                clocks = now[1] - before[1]
+                clocks, period = now[1] - before[1], self.events[before[3] :]
                 self.repeat(before[2], now[2], times, clocks)
+                for shift in range(clocks, (times + 1) * clocks, clocks) if period else ():
+                    self.events += [clock + shift for clock in period]
                 self.skipped += times * clocks
                 place += times * (now[0] - before[0])
 
@@ -210,7 +215,7 @@ class Walk:
 
     def times(self, items, before, now):
         """How often the period from ``before`` to ``now`` follows again; each is ``(place, clock,
-        counts)``."""
+        counts, events)``."""
         return items.times(before[0], now[0])
 
     def repeat(self, before, now, times, clocks):

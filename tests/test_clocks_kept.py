@@ -13,11 +13,10 @@ import pytest
 from hw.arith.arithmetic import Arithmetic
 from hw.errors import UsageError
 from hw.fa3c import round_clocks as rounds
-from hw.fa3c import task_clocks as tasks
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.memory import update_clocks as updates
 from hw.fa3c.records import Task
-from hw.fa3c.task_clocks import Work
+from hw.fa3c.round_clocks import Work
 from hw.learner import step_clocks as steps
 from hw.learner.config import LearnerConfig
 from hw.shell.axi import EngineConfig
@@ -106,7 +105,7 @@ def of_fa3c(config):
     """Clocks of updates, of when their rows are taken, of tasks, of gradient rows, of a round."""
     every = [updates.update_clocks(config, layer) for layer in range(len(config.layers))]
     train = Work(Task.TRAIN, 0, 3)
-    own = [tasks.task_clocks(config, work, 2) for work in (train, Work(Task.INFER, 1, 3))]
+    own = [rounds.task_clocks(config, work, 2) for work in (train, Work(Task.INFER, 1, 3))]
     runs = [clock for each in own[0].gradients.values() for clock, _ in each]
     works = [train, Work(Task.SYNC), train, Work(Task.INFER, 1, 2, waits=True)]
     return (
@@ -125,7 +124,7 @@ GROUPS = {
 
 
 def forget():
-    for kept in (steps._walked, updates._clocks, tasks._clocks, rounds._behind):
+    for kept in (steps._walked, updates._clocks, rounds._clocks, rounds._behind):
         kept.cache_clear()
 
 
@@ -157,4 +156,4 @@ def test_no_more_than_16_requests_are_under_way():
         parameter_rows=1024, local_masters=4, global_masters=2,
         engine=EngineConfig(data_width=64, depth=64, burst_beats=64),
     )  # fmt: skip
-    assert tasks.task_clocks(config, Work(Task.TRAIN, 0, 32)).end == 16217
+    assert rounds.task_clocks(config, Work(Task.TRAIN, 0, 32)).end == 16217

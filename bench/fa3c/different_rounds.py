@@ -10,7 +10,7 @@ from host.card import open_card
 from host.measure.launches import LIMIT_S
 from host.measure.rounds import random_parameters, tasks_of
 from host.runtime.a3c import ActorCritic
-from hw.fa3c.period_clocks import works_of
+from hw.fa3c.round_clocks import works_of
 from hw.fa3c.sharing import schedule_of
 
 __all__ = ["measure_different"]

@@ -20,7 +20,7 @@ from host.train.build import build
 from host.train.families import family_of
 from host.train.preset import preset
 from host.train.threads import single_threaded
-from hw.fa3c.period_clocks import period_clocks
+from hw.fa3c.round_clocks import period_clocks
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["rows"]

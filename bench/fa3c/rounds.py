@@ -10,7 +10,7 @@ from host.generate import generate
 from host.measure.rounds import periods
 from host.runtime.a3c import ActorCritic
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.period_clocks import period_clocks
+from hw.fa3c.round_clocks import period_clocks
 from hw.fa3c.schedule import Schedule
 from sim.card.memory import MemoryConfig
 from sim.tools import BUILD_DIRECTORY

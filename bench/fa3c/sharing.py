@@ -5,7 +5,7 @@ from bench.fa3c.alternatives import CASES
 from bench.fa3c.different_rounds import measure_different
 from bench.fa3c.rounds import ips_of, kernel
 from hw.fa3c.config import SLOTS, Fa3cConfig
-from hw.fa3c.period_clocks import period_clocks
+from hw.fa3c.round_clocks import period_clocks
 from hw.fa3c.sharing import SHARINGS, schedule_of
 
 __all__ = ["AGENTS", "MEASURED", "rows", "settings_of", "worked_out"]

@@ -1,32 +1,129 @@
-"""Clocks of a ROUND, computed: units work side by side, RMSProp follows them in the order of the
-list.
+"""Clocks of the rounds of a schedule's period and of their tasks, by formula: units work side by
+side, RMSProp follows them in the order of the list.
 
 Passes are exact where their rows are there (``unit/pass_clocks.py``), and rows come as memory moves
 beats (``unit/row_clocks.py``). A round is right to half a percent. Tests compare it with the
 simulated card.
 """
 
-from functools import cache
-from itertools import accumulate
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from itertools import accumulate, islice
+from typing import NamedTuple
 
 from hw.fa3c.masters import AHEAD, PORT_WRITE
 from hw.fa3c.memory.run_walk import RunWalk
 from hw.fa3c.memory.update_clocks import update_clocks
+from hw.fa3c.pass_types import Kind
+from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.records import Task
 from hw.fa3c.rows import ROW
-from hw.fa3c.task_clocks import Work, task_clocks
-from hw.fa3c.unit.row_clocks import beats_of_row, first_beat
+from hw.fa3c.unit.pass_clocks import run_passes
+from hw.fa3c.unit.row_clocks import ParameterRows, Reads, beats_of_row, first_beat
 from hw.shell.arbiter import Arbiter
-from hw.shell.memory_clocks import latencies
+from hw.shell.memory_clocks import latencies, launch_clocks
 from hw.timing import Stage
 
-__all__ = ["Work", "round_clocks"]
+__all__ = ["TaskClocks", "Work", "clocks_of_launch", "period_clocks", "period_works"]
+__all__ += ["round_clocks", "task_clocks", "works_of"]
 
+#: Clocks of a ROUND before and after those that its status counts.
+_COMMAND = 6
 #: Clocks of the checks of a task, besides one for each agent; of states before and after the tasks.
 _CHECK, _STATES = 8, 24
 #: Clocks from the end of one command of RMSProp to the taking of the next; those by which the last
 #: answer to a SYNC is earlier, because its last burst is on its way while it is read.
 _NEXT, _EARLY = 3, 10
+#: Clocks from the beginning of a task to its first request for rows, from a row to ``moved``, and
+#: of a request for a further map.
+_BEGIN, _MOVED, _MAP = 2, 3, 3
+#: Clocks of a write in the units between a port and memory, besides its beats.
+_WRITE = 4
+
+
+class Work(NamedTuple):
+    """The parts of a task that its clocks depend on.
+
+    kind : Task
+    unit : its compute unit
+    count : agents of an INFER, steps of a TRAIN
+    waits : it is an INFER whose snapshot is made in the same round
+    """
+
+    kind: Task
+    unit: int = 0
+    count: int = 0
+    waits: bool = False
+
+
+def period_clocks(config, schedule):
+    """Clocks of the launch of each round of a period of ``schedule``, a RoundSchedule, once all of
+    its groups have begun."""
+    return [clocks_of_launch(config, works) for works in period_works(config, schedule)]
+
+
+def period_works(config, schedule):
+    """The tasks of each of these rounds, as tuples of ``Work``."""
+    plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
+    return [tuple(works_of(plan)) for plan in plans]
+
+
+@lru_cache(maxsize=4096)
+def clocks_of_launch(config, works):
+    """Clocks of the launch of a ROUND with ``works``; rounds of a schedule are alike."""
+    clocks = round_clocks(config, works) + _COMMAND
+    return launch_clocks(config.engine, [clocks], latencies(config.engine)["read"])
+
+
+def works_of(plan):
+    """The tasks of a RoundPlan as ``Work``, for ``round_clocks``."""
+    works = [Work(Task.SYNC)] * len(plan.syncs)
+    works += [Work(Task.TRAIN, task.unit, task.samples) for task in plan.trainings]
+    works += [
+        Work(Task.INFER, task.unit, len(task.agents), plan.snapshots[task.group] in plan.syncs)
+        for task in plan.inferences
+    ]
+    return works + [Work(Task.SYNC)] * len(plan.renewed)
+
+
+def round_clocks(config, tasks):
+    """Clocks of a ROUND from its start to its end.
+
+    tasks : list of ``Work``, in the order of the ROUND's list
+    """
+    begin = _begin(config, tasks)
+    units = {work.unit: Stage() for work in tasks}
+    trained, synced, rms, rows = {}, {}, Stage(), 0
+    rms.next = begin + _NEXT
+    # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
+    # commands in order.
+    training = len({work.unit for work in tasks if work.kind == Task.TRAIN})
+    for position, work in enumerate(tasks):
+        if work.kind == Task.TRAIN:
+            own = task_clocks(config, work, training)
+            trained[position] = units[work.unit].begin(begin, own.end), own
+            rows += own.rows
+    for layer, position in _updates(config, tasks):
+        if layer is None:
+            rms.begin(0, _sync_clocks(config) + _NEXT)
+            synced[position] = rms.next - _NEXT
+        else:
+            # Rows of the gradient that come late delay all that follow.
+            (start, task), alone = trained[position], update_clocks(config, layer)
+            rms.begin(start + _behind(task, layer, alone), alone.done + _NEXT)
+    # Units load observations at the same time, except those that wait.
+    inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
+    for position, work in enumerate(tasks):
+        if work.kind == Task.INFER:
+            ready = begin
+            if work.waits:  # for the SYNCs that stand before it
+                ready = max([begin, *(end for at, end in synced.items() if at < position)])
+            own = task_clocks(config, work, len(inferring[work.waits]))
+            units[work.unit].begin(ready, own.end)
+            rows += own.rows
+    # All units together read at most a beat a clock from each local master.
+    least = begin + rows * beats_of_row(config.engine) // config.local_masters
+    return max([rms.next - _NEXT, least, *(unit.next for unit in units.values())])
 
 
 def _updates(config, tasks):
@@ -85,41 +182,84 @@ def _begin(config, tasks):
     return wait + len(tasks) * beats + checks + (wait + errors * beats if errors else 0) + _STATES
 
 
-def round_clocks(config, tasks):
-    """Clocks of a ROUND from its start to its end.
+@dataclass(frozen=True, eq=False)
+class TaskClocks:
+    """Clocks of a task, counted from its beginning.
 
-    tasks : list of ``Work``, in the order of the ROUND's list
+    end : until it is done
+    gradients : ``{layer: [(clock, rows)]}`` of a TRAIN: the clock of the last row of each run of
+        gradient rows
+    rows : rows that it reads from local memory
     """
-    begin = _begin(config, tasks)
-    units = {work.unit: Stage() for work in tasks}
-    trained, synced, rms, rows = {}, {}, Stage(), 0
-    rms.next = begin + _NEXT
-    # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
-    # commands in order.
-    training = len({work.unit for work in tasks if work.kind == Task.TRAIN})
-    for position, work in enumerate(tasks):
-        if work.kind == Task.TRAIN:
-            own = task_clocks(config, work, training)
-            trained[position] = units[work.unit].begin(begin, own.end), own
-            rows += own.rows
-    for layer, position in _updates(config, tasks):
-        if layer is None:
-            rms.begin(0, _sync_clocks(config) + _NEXT)
-            synced[position] = rms.next - _NEXT
-        else:
-            # Rows of the gradient that come late delay all that follow.
-            (start, task), alone = trained[position], update_clocks(config, layer)
-            rms.begin(start + _behind(task, layer, alone), alone.done + _NEXT)
-    # Units load observations at the same time, except those that wait.
-    inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
-    for position, work in enumerate(tasks):
-        if work.kind == Task.INFER:
-            ready = begin
-            if work.waits:  # for the SYNCs that stand before it
-                ready = max([begin, *(end for at, end in synced.items() if at < position)])
-            own = task_clocks(config, work, len(inferring[work.waits]))
-            units[work.unit].begin(ready, own.end)
-            rows += own.rows
-    # All units together read at most a beat a clock from each local master.
-    least = begin + rows * beats_of_row(config.engine) // config.local_masters
-    return max([rms.next - _NEXT, least, *(unit.next for unit in units.values())])
+
+    end: int
+    gradients: dict
+    rows: int
+
+
+def written_clocks(engine, beats):
+    """Clocks from the first of ``beats`` beats of a write, which come a beat a clock, to its
+    answer. A burst waits twice until it is whole: for its port's turn, and in the engine."""
+    burst = min(beats, engine.burst_beats)
+    return beats + 2 * burst + latencies(engine)["write"] + _WRITE
+
+
+def task_clocks(config, work, sharing=1):
+    """The ``TaskClocks`` of an INFER or TRAIN alone.
+
+    work : Work
+    sharing : units that load observations, or errors and maps, at the same time
+    """
+    return _clocks(_compute_unit(config), work.kind == Task.TRAIN, work.count, sharing)
+
+
+@cache
+def _compute_unit(config):
+    """``config`` with the least of all that no clock of a task depends on."""
+    return replace(config, units=("any",), agents=config.batch, snapshots=1, tasks=1, rms_units=1)
+
+
+@cache
+def _clocks(config, train, count, sharing):
+    engine, latency = config.engine, latencies(config.engine)["read"]
+    passes = (training_passes if train else forward_passes)(config)
+    rows = count * config.map_rows[-1 if train else 0]
+    host = Reads(engine, latency, stripes=1, sharing=sharing)
+    stripes = config.local_masters
+    local, there = (
+        Reads(engine, latency, stripes, sharing),
+        [host.ask(_BEGIN, 0, rows)[-1] + _MOVED],
+    )
+    if train:
+        there += _maps(config, count, local, there[0])
+    needs = [0 if p.kind == Kind.FW else len(config.layers) - p.layer for p in passes]
+    found = run_passes(
+        config,
+        passes,
+        count,
+        [there[number] for number in needs],
+        ParameterRows(config, passes, Reads(engine, latency, stripes, before=local)),
+    )
+    gradients = {
+        p.layer: each.gradient for p, each in zip(passes, found, strict=True) if p.kind == Kind.GC
+    }
+    end = found[-1].end
+    if not train:
+        end += written_clocks(engine, count * config.map_rows[-1] * beats_of_row(engine))
+    moved = sum(p.segments.total for p in passes if p.segments is not None)
+    return TaskClocks(end, gradients, moved + train * count * config.step_rows)
+
+
+def _maps(config, count, reads, clock):
+    """The clocks in which the inputs of each layer are there, of the last layer first; rows of
+    ``reads`` wait until those of the host have come, in ``clock``."""
+    found, asked, row = [], _BEGIN, 0
+    reads.turn = clock - _MOVED
+    for layer in reversed(range(len(config.layers))):
+        place = sum(config.map_rows[:layer])
+        for step in range(count):
+            asked += _MAP
+            row = config.rollout_row(0, step) + place
+            last = reads.ask(asked, row, config.map_rows[layer])[-1]
+        found.append(last + _MOVED)
+    return found

@@ -7,7 +7,7 @@ from functools import lru_cache
 from hw.config import check_range
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.group_rounds import GroupRounds
-from hw.fa3c.period_clocks import clocks_of_launch, period_works
+from hw.fa3c.round_clocks import clocks_of_launch, period_works
 
 __all__ = ["Schedule", "fastest"]
 

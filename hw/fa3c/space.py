@@ -4,7 +4,7 @@ The layout of parameters stays as it is in the config: FA3C's alternatives are n
 do the local masters: with four pairs of 64 PEs, four of them gain 1.7 %, and would double a search.
 """
 
-from hw.fa3c.period_clocks import period_clocks
+from hw.fa3c.round_clocks import period_clocks
 from hw.fa3c.schedule import Schedule
 from hw.space import Space
 

@@ -9,8 +9,7 @@ from bench.fa3c.rounds import CLOCK, PAIRS, kernel
 from host.card import open_card
 from host.measure.rounds import random_parameters, tasks_of
 from host.runtime.a3c import ActorCritic
-from hw.fa3c.period_clocks import works_of
-from hw.fa3c.round_clocks import round_clocks
+from hw.fa3c.round_clocks import round_clocks, works_of
 from hw.fa3c.schedule import Schedule
 
 AGENTS = 16

@@ -6,13 +6,11 @@ import pytest
 from fa3c.test_kernel import NARROW, SMALL, WIDE
 
 from hw.designs import DESIGNS
-from hw.fa3c import task_clocks as clocks_of_tasks
+from hw.fa3c import round_clocks as clocks_of_rounds
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.period_clocks import period_clocks
 from hw.fa3c.records import Task
-from hw.fa3c.round_clocks import Work, round_clocks
+from hw.fa3c.round_clocks import Work, period_clocks, round_clocks, task_clocks
 from hw.fa3c.schedule import Schedule
-from hw.fa3c.task_clocks import task_clocks
 from hw.shell.axi import EngineConfig
 
 CONFIG = Fa3cConfig()
@@ -117,7 +115,7 @@ def test_what_no_task_depends_on():
         CONFIG, units=("any",) * 3, agents=40, snapshots=10, tasks=7, rms_units=2, ultra_ram=False
     )
     for work in (Work(Task.INFER, 0, 3), TRAIN):
-        own = clocks_of_tasks._clocks.__wrapped__(other, work.kind == Task.TRAIN, work.count, 1)
+        own = clocks_of_rounds._clocks.__wrapped__(other, work.kind == Task.TRAIN, work.count, 1)
         assert vars(task_clocks(other, work)) == vars(own)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.group_rounds import GroupRounds, Inference, Training
-from hw.fa3c.period_clocks import period_clocks
+from hw.fa3c.round_clocks import period_clocks
 from hw.fa3c.schedule import Schedule
 
 CONFIG = Fa3cConfig(agents=32, snapshots=8)

@@ -16,7 +16,7 @@ from host.runtime.a3c import ActorCritic, Sync, Train
 from host.runtime.a3c_image import observation_rows, padded, to_image
 from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.period_clocks import clocks_of_launch, period_clocks, works_of
+from hw.fa3c.round_clocks import clocks_of_launch, period_clocks, works_of
 from hw.fa3c.rows import ROW
 from hw.fa3c.sharing import SHARINGS, schedule_of
 from hw.shell.memory_clocks import latencies

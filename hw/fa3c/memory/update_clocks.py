@@ -56,7 +56,7 @@ def _clocks(groups, group, rms_units, engine, twofold, masters):
     sizes = groups * [min(most, group - row) for row in range(0, group, most)]
     walk = _Bursts(engine, Repeats(sizes, int), ROW // rms_units, twofold, masters)
     sent = max(stage.next for stage in walk.sent) + walk.skipped
-    return UpdateClocks(tuple(walk.taken), sent + latencies(engine)["write"] + _DONE)
+    return UpdateClocks(tuple(walk.events), sent + latencies(engine)["write"] + _DONE)
 
 
 class _Bursts(Walk):
@@ -69,12 +69,12 @@ class _Bursts(Walk):
         transposed image, when it is whole and the next burst of squares has left
     masters : of theta and squares
 
-    ``taken`` : when the RUs take each row
+    ``events`` : when the RUs take each row
     """
 
     def __init__(self, engine, sizes, interval, twofold, masters):
         self.sizes, self.beats, self.twofold = sizes, beats_of_row(engine), twofold
-        self.rows, self.taken, self.clock = Stage(interval=interval), [], -1
+        self.rows, self.events, self.clock = Stage(interval=interval), [], -1
         reads = [Master(RunWalk.LATENCY) for _ in range(masters)]
         # If a row is several beats, the last of them leaves the queue before the row is taken.
         credit = _CREDIT - (interval if self.beats > 1 else 0)
@@ -111,7 +111,7 @@ class _Bursts(Walk):
                 ready = max(ready, self.clock) + self.beats
             self.rows.begin(max(ready, squares.room[0], theta.room[0]))
             self.clock = self.rows.next - 1
-            self.taken.append(self.clock + self.skipped)
+            self.events.append(self.clock + self.skipped)
             for port in self.ports:
                 port.release([self.clock])
             for image in self.written:
@@ -165,18 +165,15 @@ class _Bursts(Walk):
         return *[tuple([clock - base for clock in own]) for own in lists], self.latest, rows
 
     def counts(self):
-        return len(self.taken), *self.asked
+        return tuple(self.asked)
 
     def times(self, items, before, now):
         # Bursts that were asked for early, and the next one, must be as before, too.
         times, period = super().times(items, before, now), now[0] - before[0]
-        return times - -(-(max(now[2][1:]) - now[0] + 1) // period) if times else 0
+        return times - -(-(max(now[2]) - now[0] + 1) // period) if times else 0
 
     def repeat(self, before, now, times, clocks):
-        period = self.taken[before[0] : now[0]]
-        for shift in range(clocks, (times + 1) * clocks, clocks):
-            self.taken += [clock + shift for clock in period]
-        self.asked = [n + times * (n - old) for n, old in zip(now[1:], before[1:], strict=True)]
+        self.asked = [n + times * (n - old) for n, old in zip(now, before, strict=True)]
 
 
 class _Written:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from hw.fa3c.pass_types import Segments
-from hw.fa3c.unit.parameter_rows import ParameterRows
-from hw.fa3c.unit.row_clocks import Reads
+from hw.fa3c.unit.row_clocks import ParameterRows, Reads
 from hw.shell.axi import EngineConfig
 from hw.timing import Repeats, Walk
 

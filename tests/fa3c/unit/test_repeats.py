@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hw.fa3c import task_clocks
+from hw.fa3c import round_clocks
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.memory import update_clocks
 from hw.shell.axi import EngineConfig
@@ -37,10 +37,10 @@ def network(engine, convolutions=(), size=1, **sizes):
 
 
 def check(config, train, count, sharing):
-    own = task_clocks._compute_unit(config), train, count, sharing
-    found = task_clocks._clocks.__wrapped__(*own)
+    own = round_clocks._compute_unit(config), train, count, sharing
+    found = round_clocks._clocks.__wrapped__(*own)
     with walked():
-        assert vars(found) == vars(task_clocks._clocks.__wrapped__(*own))
+        assert vars(found) == vars(round_clocks._clocks.__wrapped__(*own))
 
 
 @settings(max_examples=20, deadline=None)

@@ -8,9 +8,8 @@ from fa3c.networks import NETWORKS
 
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.plan import forward_passes, training_passes
-from hw.fa3c.unit.parameter_rows import ParameterRows
 from hw.fa3c.unit.pass_clocks import pass_clocks, run_passes
-from hw.fa3c.unit.row_clocks import Reads, beats_of_row, first_beat
+from hw.fa3c.unit.row_clocks import ParameterRows, Reads, beats_of_row, first_beat
 from hw.shell.axi import EngineConfig
 
 LATENCY = 64
