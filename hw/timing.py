@@ -24,7 +24,8 @@ Latencies, intervals and depths are declared by the units themselves, next to th
 
 from collections import deque
 
-__all__ = ["Master", "Port", "Repeats", "Stage", "Walk", "drawn", "pending", "since", "slots"]
+__all__ = ["Master", "Port", "Repeats", "Stage", "Walk", "drawn", "pending", "picture"]
+__all__ += ["since", "slots"]
 
 
 def slots(count):
@@ -47,6 +48,11 @@ def pending(clocks, base):
             break
         later.append(clock - base)
     return tuple(later)
+
+
+def picture(text, units):
+    """``text`` and the schedule of ``units``, as Markdown."""
+    return "\n".join([f"{text}\n", "```", *drawn(units), "```\n"])
 
 
 def drawn(units, columns=72):

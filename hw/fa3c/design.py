@@ -9,6 +9,7 @@ from hw.fa3c.core import A3cCore
 from hw.fa3c.estimate import estimate, suggest
 from hw.fa3c.records import A3C_ERRORS, TASK, Task
 from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH
+from hw.fa3c.schedule import schedule
 from hw.fa3c.space import SPACE, clocks
 from hw.shell.command import round_up
 from hw.shell.design import Design, Training, default_engine
@@ -139,6 +140,7 @@ DESIGN = Design(
     buffers=_buffers,
     estimate=estimate,
     clocks=clocks,
+    schedule=schedule,
     space=SPACE,
     suggest=suggest,
     identity=_identity,

@@ -6,6 +6,7 @@ beats (``unit/row_clocks.py``). A round is right to half a percent. Tests compar
 simulated card.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import accumulate, islice
@@ -22,10 +23,9 @@ from hw.fa3c.unit.pass_clocks import run_passes
 from hw.fa3c.unit.row_clocks import ParameterRows, Reads, beats_of_row, first_beat
 from hw.shell.arbiter import Arbiter
 from hw.shell.memory_clocks import latencies, launch_clocks
-from hw.timing import Stage
 
 __all__ = ["TaskClocks", "Work", "clocks_of_launch", "period_clocks", "period_works"]
-__all__ += ["round_clocks", "task_clocks", "works_of"]
+__all__ += ["round_clocks", "round_units", "task_clocks", "works_of"]
 
 #: Clocks of a ROUND before and after those that its status counts.
 _COMMAND = 6
@@ -91,26 +91,43 @@ def round_clocks(config, tasks):
 
     tasks : list of ``Work``, in the order of the ROUND's list
     """
-    begin = _begin(config, tasks)
-    units = {work.unit: Stage() for work in tasks}
-    trained, synced, rms, rows = {}, {}, Stage(), 0
-    rms.next = begin + _NEXT
+    return _round(config, tasks)[1]
+
+
+def round_units(config, tasks):
+    """``{unit: [(begin, end), ...]}`` of a ROUND: when a compute unit begins and ends each task,
+    and RMSProp each update of a layer and each SYNC."""
+    return _round(config, tasks)[0]
+
+
+def _round(config, tasks):
+    """``round_units`` and the clocks of a ROUND."""
+    begin, spans = _begin(config, tasks), defaultdict(list)
+
+    def run(unit, ready, clocks, pause=0):
+        """``unit`` takes its next item when it is ``ready``, a ``pause`` after the one before;
+        returns when the item begins and ends."""
+        before = spans[unit][-1][1] if spans[unit] else begin
+        clock = max(ready, before + pause)
+        spans[unit].append((clock, clock + clocks))
+        return spans[unit][-1]
+
+    trained, synced, rows = {}, {}, 0
     # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
     # commands in order.
     training = len({work.unit for work in tasks if work.kind == Task.TRAIN})
     for position, work in enumerate(tasks):
         if work.kind == Task.TRAIN:
             own = task_clocks(config, work, training)
-            trained[position] = units[work.unit].begin(begin, own.end), own
+            trained[position] = run(f"unit {work.unit}", begin, own.end)[0], own
             rows += own.rows
     for layer, position in _updates(config, tasks):
         if layer is None:
-            rms.begin(0, _sync_clocks(config) + _NEXT)
-            synced[position] = rms.next - _NEXT
+            synced[position] = run("RMSProp", begin, _sync_clocks(config), _NEXT)[1]
         else:
             # Rows of the gradient that come late delay all that follow.
             (start, task), alone = trained[position], update_clocks(config, layer)
-            rms.begin(start + _behind(task, layer, alone), alone.done + _NEXT)
+            run("RMSProp", start + _behind(task, layer, alone), alone.done, _NEXT)
     # Units load observations at the same time, except those that wait.
     inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
     for position, work in enumerate(tasks):
@@ -119,11 +136,11 @@ def round_clocks(config, tasks):
             if work.waits:  # for the SYNCs that stand before it
                 ready = max([begin, *(end for at, end in synced.items() if at < position)])
             own = task_clocks(config, work, len(inferring[work.waits]))
-            units[work.unit].begin(ready, own.end)
+            run(f"unit {work.unit}", ready, own.end)
             rows += own.rows
     # All units together read at most a beat a clock from each local master.
     least = begin + rows * beats_of_row(config.engine) // config.local_masters
-    return max([rms.next - _NEXT, least, *(unit.next for unit in units.values())])
+    return spans, max([least, *(own[-1][1] for own in spans.values())])
 
 
 def _updates(config, tasks):

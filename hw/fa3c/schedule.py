@@ -7,9 +7,10 @@ from functools import lru_cache
 from hw.config import check_range
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.group_rounds import GroupRounds
-from hw.fa3c.round_clocks import clocks_of_launch, period_works
+from hw.fa3c.round_clocks import clocks_of_launch, period_works, round_units
+from hw.timing import picture
 
-__all__ = ["Schedule", "fastest"]
+__all__ = ["Schedule", "fastest", "schedule"]
 
 
 #: Agents that work at a time, at most, unless the size of groups is given: as many as eight groups
@@ -71,3 +72,19 @@ def _measured(kind, config, active, size):
     works = period_works(config, kind(config, active, size))
     clocks = sum(clocks_of_launch(config, each) for each in works)
     return [(Fraction(clocks, active), max(map(len, works)))]
+
+
+def schedule(config: Fa3cConfig) -> str:
+    """A picture of a period of the fastest rounds of a kernel, as Markdown."""
+    rounds, clock = Schedule(config), 0
+    units = {**{f"unit {n}": [] for n in range(len(config.units))}, "RMSProp": []}
+    for works in period_works(config, rounds):
+        for name, spans in round_units(config, works).items():
+            units[name] += [(clock + begin, clock + end) for begin, end in spans]
+        clock += clocks_of_launch(config, works)
+    return picture(
+        f"A period of {rounds.period} rounds with {rounds.active} agents takes {clock} clocks. A "
+        "row is a compute unit or RMSProp; a digit counts its tasks, or its updates of a layer and "
+        "copies of the parameters.",
+        units,
+    )

@@ -6,7 +6,7 @@ from hw.fixar.config import FixarConfig, FixarKernelConfig
 from hw.fixar.core import FixarCore
 from hw.fixar.estimate import estimate, suggest
 from hw.fixar.noise import NOISE_FORMAT
-from hw.fixar.pass_clocks import clocks
+from hw.fixar.pass_clocks import clocks, schedule
 from hw.fixar.precision import activation_slot, error_slot, shift_limits
 from hw.fixar.space import SPACE
 from hw.learner.design import CONTINUOUS, RECORDS, identity, settings, storage
@@ -69,6 +69,7 @@ DESIGN = Design(
     storage=storage,
     estimate=estimate,
     clocks=clocks,
+    schedule=schedule,
     space=SPACE,
     suggest=suggest,
     identity=_identity,

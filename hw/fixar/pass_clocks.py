@@ -24,8 +24,10 @@ from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.fixar.plan import Kind, Result, acting, plan
 from hw.fixar.precision import Precision
 from hw.fixar.walk.streamer import Streamer
+from hw.timing import picture
 
-__all__ = ["acting_cycles", "clocks", "iteration_cycles", "pass_cycles", "pass_latency"]
+__all__ = ["acting_cycles", "clocks", "iteration_cycles", "iteration_units", "pass_cycles"]
+__all__ += ["pass_latency", "schedule"]
 
 #: From the first row of a tile to the step that may take it.
 _LOAD = {Kind.FW: 1, Kind.DX: 1, Kind.DW: 3}
@@ -131,21 +133,43 @@ def pass_latency(config, pass_, precision):
 
 
 def iteration_cycles(config, batch, precision):
-    """Clocks from an iteration's start to the next one's, if the next batch is there by then: the
-    batch into cells, all passes, and TD errors if they take longer than the passes beside them.
+    """Clocks from an iteration's start to the next one's, if the next batch is there by then.
 
     batch, precision : samples of the batch, and the Precision
     """
+    units = iteration_units(config, batch, precision)
+    return max(end for spans in units.values() for _, end in spans) + _END
+
+
+def iteration_units(config, batch, precision):
+    """``{unit: [(begin, end), ...]}`` of an iteration: the batch into cells, the passes one after
+    the other, the TD errors, for which the update waits. Arguments: ``iteration_cycles``."""
     steps, _ = IntakeWalk.steps_of(config)
-    clocks = steps * batch + Intake.LATENCY + _BEGIN + _END
-    beside = 0
+    clock = steps * batch + Intake.LATENCY
+    units, clock = {"batch into cells": [(0, clock)]}, clock + _BEGIN
     for pass_ in plan(config):
-        beside += pass_cycles(config, pass_, batch, precision) + _BETWEEN
+        end = clock + pass_cycles(config, pass_, batch, precision)
+        network = ("critic", "actor")[pass_.network]
+        name = f"{network} {config.networks[network].index(pass_.layer)} {pass_.kind.name}"
+        units.setdefault(name, []).append((clock, end))
+        clock = end + _BETWEEN
+        if pass_.observes:
+            errors = clock + _errors_cycles(config, batch, precision)
+            units["TD errors"] = [(clock, errors)]
         if pass_.decides:
-            beside = max(beside, _errors_cycles(config, batch, precision))
-        if pass_.observes or pass_.decides:
-            clocks, beside = clocks + beside, 0
-    return clocks + beside - _BETWEEN
+            clock = max(clock, errors)
+    return units
+
+
+def schedule(config):
+    """A picture of an iteration of a FixarKernelConfig, as Markdown."""
+    iteration = config.learner, config.learner.batch, Precision()
+    return picture(
+        f"An iteration of {config.learner.batch} samples in full precision takes "
+        f"{iteration_cycles(*iteration)} clocks. A row has the passes of a layer forward (FW), of "
+        "errors (DX) or of gradients (DW); a digit counts them.",
+        iteration_units(*iteration),
+    )
 
 
 def _errors_cycles(config, batch, precision):

@@ -23,7 +23,7 @@ from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.samples.sample_reader import ReaderClocks, SampleReader
-from hw.timing import Repeats, Stage, Walk, drawn, pending, since, slots
+from hw.timing import Repeats, Stage, Walk, pending, picture, since, slots
 
 __all__ = ["PlacedLayer", "SampleWalk", "StepClocks", "acting_clocks", "banks_of", "pace", "placed"]
 __all__ += ["scalars_ahead", "schedule", "slots_of", "step_clocks", "step_units"]
@@ -197,14 +197,10 @@ def schedule(config, samples=6):
     """A picture of a gradient step of ``samples`` super-samples of a LearnerConfig, as Markdown."""
     step = step_clocks(config, samples * config.lanes).step
     each = "an experience" if config.lanes == 1 else f"{config.lanes} experiences"
-    return "\n".join(
-        [
-            f"A gradient step of {samples} super-samples of {each} takes {step} clocks. A row is a "
-            "unit, a digit the super-sample that it works on; # is the update of a layer.\n",
-            "```",
-            *drawn(step_units(config, samples)),
-            "```\n",
-        ]
+    return picture(
+        f"A gradient step of {samples} super-samples of {each} takes {step} clocks. A row is a "
+        "unit, a digit the super-sample that it works on; # is the update of a layer.",
+        step_units(config, samples),
     )
 
 

@@ -1,6 +1,7 @@
 """hw.fa3c.round_clocks for the paper's network, against recorded clocks of the RTL."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from fa3c.test_kernel import NARROW, SMALL, WIDE
@@ -9,7 +10,7 @@ from hw.designs import DESIGNS
 from hw.fa3c import round_clocks as clocks_of_rounds
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.records import Task
-from hw.fa3c.round_clocks import Work, period_clocks, round_clocks, task_clocks
+from hw.fa3c.round_clocks import Work, period_clocks, round_clocks, round_units, task_clocks
 from hw.fa3c.schedule import Schedule
 from hw.shell.axi import EngineConfig
 
@@ -135,3 +136,27 @@ def test_an_infer_waits_for_the_syncs_before_it_alone():
         found = round_clocks(CONFIG, [waiting(1), *behind])
         assert found == round_clocks(CONFIG, [INFERS[1], *behind])
     assert round_clocks(CONFIG, [SYNC, waiting(1)]) > round_clocks(CONFIG, [SYNC, INFERS[1]])
+
+
+def test_units_of_a_round():
+    """A compute unit has a span for each task, RMSProp for each update of a layer and each SYNC."""
+    tasks = [SYNC, TRAIN, TRAIN, Work(Task.INFER, 0, 4), Work(Task.INFER, 1, 2, waits=True)]
+    units = round_units(CONFIG, tasks)
+    assert {name: len(spans) for name, spans in units.items()} == {
+        "unit 0": 1, "unit 1": 3, "RMSProp": 1 + 2 * len(CONFIG.layers),
+    }  # fmt: skip
+    for spans in units.values():
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
+    (begin, _), (_, synced) = units["unit 0"][0], units["RMSProp"][0]
+    assert units["unit 1"][0][0] == begin < synced == units["RMSProp"][0][0] + synced - begin - 3
+    assert units["unit 1"][2][0] == units["unit 1"][1][1] > synced
+    assert round_clocks(CONFIG, tasks) == max(spans[-1][1] for spans in units.values())
+
+
+def test_the_schedule_of_the_default():
+    clocks = sum(period_clocks(CONFIG, Schedule(CONFIG)))
+    lines = DESIGNS["a3c"].schedule(CONFIG).split("\n")
+    assert f" takes {clocks} clocks. " in lines[0]
+    assert [line.split("  ")[0] for line in lines[4:-2]] == [
+        *(f"unit {number}" for number in range(len(CONFIG.units))), "RMSProp",
+    ]  # fmt: skip

@@ -1,11 +1,13 @@
 """hw.fixar.pass_clocks against clocks of the RTL: taken down once, and measured anew."""
 
+from itertools import pairwise
+
 import pytest
 
 from bench.fixar import passes
 from hw.designs import DESIGNS
 from hw.fixar.config import FixarConfig, FixarKernelConfig
-from hw.fixar.pass_clocks import acting_cycles, iteration_cycles, pass_cycles
+from hw.fixar.pass_clocks import acting_cycles, iteration_cycles, iteration_units, pass_cycles
 from hw.fixar.plan import Kind, plan
 from hw.fixar.precision import Precision
 
@@ -153,3 +155,31 @@ def test_passes_of_the_rtl(name):
             assert list(found.passes) == clocks_of(config, batch, precision)
             worked = iteration_cycles(config, batch, precision)
             assert abs(worked - found.whole) <= 2
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("precision", [FULL, HALF])
+def test_units_of_an_iteration(name, precision):
+    """Passes follow the batch and each other; the TD errors run beside them, and the critic's first
+    gradients wait for both."""
+    config = FixarConfig(**CONFIGS[name])
+    units = iteration_units(config, config.batch, precision)
+    errors, intake = units.pop("TD errors"), units.pop("batch into cells")
+    passes = sorted(span for spans in units.values() for span in spans)
+    wanted = [pass_cycles(config, each, config.batch, precision) for each in plan(config)]
+    assert [end - begin for begin, end in passes] == wanted
+    assert intake[0][0] == 0 and passes[0][0] == intake[0][1] + 5
+    pauses = [begin - end for (_, end), (begin, _) in pairwise(passes)]
+    last = len(config.hidden)
+    decided = units[f"critic {last} DX"][0][0]
+    assert decided == max(errors[0][1], max(end for _, end in passes if end < decided) + 5)
+    assert all(pause == 5 for pause, (begin, _) in zip(pauses, passes[1:]) if begin != decided)
+    assert errors[0][0] == units[f"critic {last} FW"][1][1] + 5
+    assert passes[-1][1] + 4 == iteration_cycles(config, config.batch, precision)
+
+
+def test_the_schedule_of_the_default():
+    config = DESIGNS["fixar"].config_type()
+    text = DESIGNS["fixar"].schedule(config)
+    clocks = iteration_cycles(config.learner, config.learner.batch, FULL)
+    assert f" takes {clocks} clocks. " in text.split("\n")[0] and "\nTD errors " in text
