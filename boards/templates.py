@@ -92,7 +92,7 @@ def training(description, board, card):
     with this design, or with this config of it."""
     design, config = configured(description)
     known = design.training
-    settings = known and known.settings(config)
+    settings = known and known.settings_of(config)
     if not settings:
         return None
     words, sizes = [f"rlfabric train {known.words}"], known.sizes(config)

@@ -21,7 +21,7 @@ from host.algorithms.policy import Policy
 from host.collect.environment import make_envs
 from host.collect.spec import Spec
 from host.phases import ACTORS, Phases
-from host.train.families.family import Parts
+from host.train.families import Parts
 from host.train.preset import preset
 from host.train.session import Seeds
 

@@ -89,7 +89,7 @@ def _measure():
     config = preset("a3c", "card", env=_ENV)
     family, cpu_config = family_of(config), preset("a3c", "cpu", env=_ENV)
     work = BUILD_DIRECTORY / "bench" / "platform"
-    folder, _ = keep("a3c", "u200", work, verilog=False, **family.kernel_values(config))
+    folder, _ = keep("a3c", "u200", work, verilog=False, **config.kernel_values())
     with single_threaded(with_torch=True), open_card("model") as card:
         kernel = card.load(folder / "kernel.json")
         sessions = {

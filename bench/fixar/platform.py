@@ -58,7 +58,7 @@ def measure(batch, env, warm=_WARM, steps=_STEPS):
         "u50",
         BUILD_DIRECTORY / "bench" / "platform",
         verilog=False,
-        **family.kernel_values(config),
+        **config.kernel_values(),
     )
     with single_threaded(), open_card("model") as card:
         kernel = card.load(folder / "kernel.json")

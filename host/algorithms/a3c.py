@@ -7,13 +7,14 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from host.algorithms.actor_critic import draw_by_logits, log_softmax
-from host.algorithms.algorithm import Algorithm
+from host.algorithms.algorithm import Algorithm, by_table
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import AgentConfig
 from host.algorithms.convolution import ConvNet, ConvolutionConfig
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, NOTHING, POSITIVE, Choice, Integer
 from host.runtime.a3c_tasks import Infer, Sync, Train
+from hw.fa3c.config import SLOTS
 
 __all__ = ["A3C", "A3CConfig", "A3CPolicy", "A3CUpdater"]
 
@@ -36,7 +37,7 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
     hidden: tuple = (128,)
     activation: Annotated[str, Choice(("relu",))] = "relu"
     #: Steps of a rollout (t_max), from which a gradient step learns.
-    batch_size: Annotated[int, Integer(1, 32)] = 5
+    batch_size: Annotated[int, Integer(1, SLOTS)] = 5
     learning_rate: float = 7e-4
     #: Number that is added to the mean of squared gradients, inside the root.
     optimizer_epsilon: float = 0.1
@@ -251,7 +252,7 @@ A3C = Algorithm(
     },
     learns_from="rounds",
     images=True,
-    kernel=lambda config: {"hidden": config.hidden, "steps": config.batch_size},
+    kernel=by_table,
     # They solve CartPole-v1.
     defaults=dict(
         steps=300_000,

@@ -7,9 +7,14 @@ from gymnasium.spaces import Box, Discrete, Space
 
 from hw.errors import UsageError
 
-__all__ = ["Algorithm"]
+__all__ = ["Algorithm", "by_table"]
 
 _NAMES = {Discrete: "Discrete", Box: "one-dimensional, bounded Box"}
+
+
+def by_table(config):
+    """``Algorithm.kernel`` of an algorithm whose fields are all in the table of its design."""
+    return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +50,9 @@ class Algorithm:
         Whether the algorithm takes observations of any shape as they are; if not, they are
         flattened.
     kernel : callable, optional
-        ``kernel(config)`` returns those fields of ``hw.learner.config.LearnerConfig``, or of its
-        own kernel's config, that this algorithm alone sets. None: no kernel has its name, and the
+        ``kernel(config)`` returns ``{field: value}`` of the fields of the kernel's config that
+        follow from the agent's, but are not in the table of the design, ``Training.fields`` of
+        ``hw.shell.design``; ``by_table`` if there are none. None: no kernel has its name, and the
         card does not train it.
     designs : dict
         Name of a further design, besides the one of the algorithm's name, whose kernel trains it

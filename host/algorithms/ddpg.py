@@ -5,7 +5,7 @@ from typing import Annotated
 
 from gymnasium.spaces import Box
 
-from host.algorithms.algorithm import Algorithm
+from host.algorithms.algorithm import Algorithm, by_table
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside
 from host.rules import Flag
@@ -61,7 +61,7 @@ DDPG = Algorithm(
     updater=DDPGUpdater,
     actions=(Box,),
     columns={"loss": "weighted loss of the TD errors"},
-    kernel=lambda config: {},
+    kernel=by_table,
     defaults=dict(
         env="Pendulum-v1",
         steps=40_000,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from gymnasium.spaces import Discrete
 
-from host.algorithms.algorithm import Algorithm
+from host.algorithms.algorithm import Algorithm, by_table
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.convolution import ConvNet, ConvolutionConfig
@@ -141,7 +141,7 @@ DQN = Algorithm(
     actions=(Discrete,),
     columns={"loss": "weighted loss of the TD errors"},
     images=True,
-    kernel=lambda config: {"double": config.double},
+    kernel=by_table,
     # Few gradient steps on much experience, values of the order of 1 for fixed point, and networks
     # that fit into a kernel.
     card=dict(

@@ -99,13 +99,9 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
 def _explored(values, config, board, file):
     """``{field: value}`` of the kernel that an exploration chose, whose JSON ``values`` are from
     ``file``. ValueError if the run decides one of these fields, and otherwise."""
-    from host.train.families import family_of
-
-    family = family_of(config)
-    design = family.design(config)
-    chosen = chosen_fields(values, file, design, board or values["board"])
-    default = find_design(design).config_type()
-    for name, value in family.kernel_values(config).items():
+    chosen = chosen_fields(values, file, config.kernel, board or values["board"])
+    default = find_design(config.kernel).config_type()
+    for name, value in config.kernel_values().items():
         field, wanted = resolve(default, name), json.loads(json.dumps(value))
         if chosen.get(field, wanted) != wanted:
             raise UsageError(
@@ -126,13 +122,10 @@ def _learner(algo, env):
 def _recorded(kernel, config, board):
     """``{field: value}`` of a summary's kernel, without fields that the run or the board
     decides."""
-    from host.train.families import family_of
-
-    family = family_of(config)
-    if kernel["name"] != family.design(config):
+    if kernel["name"] != config.kernel:
         return {}
     default = find_design(kernel["name"]).default(boards.get(board).numbers)
-    decided = {resolve(default, name) for name in family.kernel_values(config)}
+    decided = {resolve(default, name) for name in config.kernel_values()}
     present, recorded = flat(json.loads(default.to_json())), flat(kernel["config"])
     return {
         name: recorded[name]

@@ -4,9 +4,7 @@ import boards
 from host.algorithms.registry import find_trusted
 from host.commands.request import read_summary, request
 from host.generate import configure, find_design
-from host.train.families import family_of
-from host.train.families.family import spec_of
-from host.train.kernel import kernel_values, storage_bytes
+from host.train.run_config import spec_of
 from hw.errors import UsageError
 
 __all__ = ["of_run"]
@@ -43,12 +41,12 @@ def of_run(run, design, board, values, imports=()):
     algo = str(read_summary(file, "--for-run")["config"]["algo"])
     find_trusted(algo, imports, file)
     config, kernel = request(algo, options={}, settings={}, file=file, imports=imports, board=board)
-    wanted = family_of(config).design(config)
+    wanted = config.kernel
     if design != wanted:
         needs = f"the kernel that {run} needs" if wanted else f"since {run} needs no kernel"
         raise UsageError(f"DESIGN must be {wanted or 'none'}, {needs}, not {design!r}")
     spec, found = spec_of(config), boards.get(board)
-    values = kernel_values(config, spec, kernel) | values
+    values = config.kernel_values(spec) | kernel | values
     config_of_kernel = configure(find_design(design), found, values, library=True)
-    stored = storage_bytes(config, spec, config_of_kernel, found)
+    stored = config.stored_bytes(spec, config_of_kernel, found)
     return {"library": True, **values}, stored

@@ -33,8 +33,6 @@ def shown(name, *, learner=None, env=None, board="u200"):
         return {
             f"Kernel {name}: --set FIELD=VALUE": _rows(find_design(name).default(board.numbers))
         }
-    from host.train.families import family_of
-
     config = preset(name, learner or default_learner(name, env), None, env)
     rows = [row for row in _rows(config) if row["field"] != "algo"]
     own = [row for row in rows if row["field"].startswith("agent.")]
@@ -44,12 +42,11 @@ def shown(name, *, learner=None, env=None, board="u200"):
         ],
         f"Its run, learner {config.learner}: --set FIELD=VALUE": [r for r in rows if r not in own],
     }
-    family = family_of(config)
-    if family.design(config) is None:
+    if config.kernel is None:
         return parts
-    design = find_design(family.design(config))
+    design = find_design(config.kernel)
     default = design.default(board.numbers)
-    decided = {resolve(default, each) for each in family.kernel_values(config)}
+    decided = {resolve(default, each) for each in config.kernel_values()}
     kernel = [
         row | {"field": f"kernel.{_shortest(default, row['field'])}"}
         for row in _rows(default)

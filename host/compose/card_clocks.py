@@ -6,7 +6,6 @@ import boards
 from host.compose.equations import WORD_BYTES
 from host.generate import configure, find_design
 from host.settings import resolve
-from host.train.families import family_of
 from hw.errors import UsageError
 from hw.fixar.config import FixarKernelConfig
 from hw.fixar.pass_clocks import iteration_cycles
@@ -60,7 +59,7 @@ def kernel_config(task, plan, board):
     twin's; None if it needs none. ``boards.DoesNotFit`` if it does not fit."""
     if plan.design == "none":
         return None
-    values = family_of(plan.config).kernel_values(plan.config, task.spec)
+    values = plan.config.kernel_values(task.spec)
     found = boards.get(board or TWIN_BOARD)
     return configure(
         find_design(plan.design), found, values | own_settings(task, plan), library=True

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 from host.compose.task import Task
-from host.train.families import family_of
 from host.train.run_config import RunConfig
 from hw.errors import UsageError
 
@@ -51,10 +50,9 @@ def plan_of(task: Task, rm, learner):
     of kind ``learner``; it is ``refused`` if it cannot run."""
     try:
         config = _FAMILIES[task.family](task, rm, learner)
-        family = family_of(config)
-        design = family.design(config)
+        design = config.kernel
         if design is not None:
-            family.kernel_values(config, task.spec)  # not for every environment there are some
+            config.kernel_values(task.spec)  # not for every environment there are some
     except UsageError as error:
         return Plan(rm, learner, "none", refused=str(error))
     return Plan(rm, learner, design or "none", config)

@@ -12,9 +12,8 @@ from host.algorithms.autodiff import torch
 from host.algorithms.trainer_state import modules_of, optimizers_of
 from host.compose.layers import read_layers
 from host.compose.reach import Reach
-from host.learners.card import LAYERS, WIDTH
-from hw.config import check_range
 from hw.errors import UsageError
+from hw.learner.config import check_hidden
 
 __all__ = ["Network", "Reading", "contract_numbers", "read"]
 
@@ -156,12 +155,7 @@ def _layers(networks, chosen):
     hidden, kinds = chosen[0].hidden, {x for each in chosen for x in each.activations[:-1]}
     for network, each in zip(networks.values(), chosen, strict=True):
         name = network.online
-        if not 1 <= len(each.hidden) <= LAYERS:
-            raise UsageError(
-                f"{name} must have 1 to {LAYERS} hidden layers on the card, not {len(each.hidden)}"
-            )
-        for width in each.hidden:
-            check_range(f"{name}.hidden", width, 1, WIDTH, " on the card")
+        check_hidden(each.hidden, where=" on the card", name=f"{name}.hidden")
         if each.hidden != hidden:
             raise UsageError(
                 f"{name} must have the hidden layers {hidden} of {first} to train on the card, not "

@@ -6,8 +6,7 @@ from math import prod
 
 from host.compose.equations import WORD_BYTES
 from host.compose.mapping import Mapped
-from host.train.families.family import spec_of
-from host.train.run_config import RunConfig
+from host.train.run_config import RunConfig, spec_of
 from hw.config import check_range
 from hw.errors import UsageError
 

@@ -16,43 +16,11 @@ from host.learners.weights import flat, layers_of, online_of, set_weights
 from host.memory.sent import SentReplay
 from host.runtime.hyperparameters import hyperparameter_records
 from host.runtime.learner import LearningReplay
-from hw.config import check_range
+from hw.config import value_of
 from hw.errors import UsageError
+from hw.learner.config import check_hidden
 
-__all__ = ["LAYERS", "WIDTH", "CardLearner", "kernel_settings", "steps_of"]
-
-#: limits of the learner's kernel (``hw.learner.config``), checked before one is made
-WIDTH, LAYERS = 512, 4
-
-
-def kernel_settings(algorithm, agent, spec, env="the environment"):
-    """``{field: value}``, the fields of the kernel's ``LearnerConfig`` that an agent decides; the
-    other fields decide speed and arithmetic. ValueError if observations are images, or larger than
-    a kernel's layers may be.
-
-    algorithm : Algorithm; agent : its AgentConfig; spec : Spec of the environment
-    env : the environment's id, for the error's text
-    """
-    if spec.dtype != "float32":
-        raise UsageError(
-            f"env must have observations that are not images with learner card, not "
-            f"{' x '.join(map(str, spec.shape))} bytes of {env!r} (--learner cpu takes them)"
-        )
-    inputs = spec.size + (0 if spec.discrete else spec.action_count)
-    if inputs > WIDTH:
-        raise UsageError(
-            f"env must have observations of at most {WIDTH - inputs + spec.size} numbers on the "
-            f"card, not {spec.size} of {env!r} (learner cpu takes any)"
-        )
-    return {
-        "algorithm": algorithm.name,
-        "observation": spec.size,
-        "action": spec.action_count,
-        "hidden": agent.hidden,
-        "hidden_activation": agent.activation,
-        "optimizer": agent.optimizer,
-        **algorithm.kernel(agent),
-    }
+__all__ = ["CardLearner", "steps_of"]
 
 
 def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArray[np.void]:
@@ -141,8 +109,7 @@ class CardLearner(MemoryLearner):
 
     def __init__(self, config, policy, clock, buffer, *, phases):
         super().__init__(config, policy, clock, buffer, phases=phases)
-        wanted = kernel_settings(config.algorithm, config.agent, policy.spec, config.env)
-        self._check_kernel(wanted)
+        self._check_kernel(policy.spec)
         self._begun, self._acts = Clock(), config.act == "card"
         buffer.initialize(layers_of(policy))
 
@@ -150,12 +117,7 @@ class CardLearner(MemoryLearner):
     def check_agent(cls, agent, design):
         """ValueError if the kernel of ``design``, a design's name, cannot train an agent with the
         config ``agent``."""
-        if not 1 <= len(agent.hidden) <= LAYERS:
-            raise UsageError(
-                f"hidden must be 1 to {LAYERS} widths on the card, not {agent.hidden!r}"
-            )
-        for width in agent.hidden:
-            check_range("hidden", width, 1, WIDTH, " on the card")
+        check_hidden(agent.hidden, where=" on the card")
         for name, trained in cls.TRAINS.items():
             value = getattr(agent, name, trained[0])
             if value not in trained:
@@ -169,13 +131,16 @@ class CardLearner(MemoryLearner):
                 "(--learner cpu has them)"
             )
 
-    def _check_kernel(self, wanted):
-        learner, batch = self.buffer.learner, self.agent.batch_size
-        for name, value in wanted.items():
-            if getattr(learner, name) != value:
-                raise UsageError(
-                    f"{name} must be {getattr(learner, name)!r} as in the kernel, not {value!r}"
-                )
+    def _check_kernel(self, spec):
+        learner, batch, wanted = (
+            self.buffer.learner,
+            self.agent.batch_size,
+            self.config.decided(spec),
+        )
+        for name in ("replay.capacity", "learner.batch"):  # which may be larger in the kernel
+            wanted.pop(name)
+        found = {name: value_of(learner, name.removeprefix("learner.")) for name in wanted}
+        self.config.check_kernel(wanted, found)
         if batch > learner.batch or batch % learner.lanes:
             raise UsageError(
                 f"batch_size must be a multiple of {learner.lanes} up to {learner.batch}, as in "

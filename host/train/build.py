@@ -7,8 +7,7 @@ from host.collect.environment import make_envs
 from host.collect.evaluation import Copies
 from host.collect.spec import Spec
 from host.phases import ACTORS, Phases
-from host.train.families import family_of
-from host.train.families.family import Parts
+from host.train.families import Parts, family_of
 from host.train.session import Seeds, Session
 from hw.errors import UsageError
 

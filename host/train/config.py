@@ -13,12 +13,15 @@ from host.rules import (
     Number,
     check_choice,
 )
-from host.train.run_config import RunConfig
+from host.runtime.experience import record_dtype
+from host.runtime.program import aligned
+from host.train.run_config import RunConfig, spec_of
 from hw.config import check_range
 from hw.errors import UsageError
-from hw.fa3c.config import SLOTS
+from hw.fa3c.config import MOST_AGENTS, MOST_SNAPSHOTS, SLOTS, Fa3cConfig
 from hw.fa3c.records import AGENTS
 from hw.fa3c.sharing import SHARINGS
+from hw.learner.block.layer_config import MAX_WIDTH
 
 __all__ = ["CONFIGS", "OffPolicyConfig", "OnPolicyConfig", "RoundsConfig"]
 
@@ -28,16 +31,12 @@ _BATCHES = 64
 #: most steps of an actor's message
 _MOST_STEPS = 4096
 
-#: most agents and snapshots of a kernel ``a3c``. As many agents as a population has are reserved
-#: for values of other observations, and one snapshot for evaluations.
-_PLACES, _SNAPSHOTS = 256, 32
-
 
 @dataclass(frozen=True, kw_only=True)
 class OffPolicyConfig(RunConfig):
     """The config of a run that learns from a replay memory; the defaults are dqn's on the CPU."""
 
-    LEARNS_FROM = "replay"
+    LEARNS_FROM, DESIGN = "replay", "replay"
 
     algo: str = "dqn"
     #: Learner card: the kernel that trains; own: the one of the algorithm's name.
@@ -79,6 +78,41 @@ class OffPolicyConfig(RunConfig):
         if self.learner == "cpu":
             return "replay" if self.memory == "card" else None
         return self.algorithm.name if self.design == "own" else self.design
+
+    @property
+    def _stored(self):
+        """Experiences in the card's replay memory. If it is not used, the kernel has the least,
+        which is a batch."""
+        return self.capacity if self.memory == "card" else max(2, self.agent.batch_size)
+
+    def sizes(self, spec):
+        values = {"replay.capacity": self._stored}
+        if self.learner != "card":
+            return values
+        spec = spec or spec_of(self)
+        if spec.dtype != "float32":
+            raise UsageError(
+                f"env must have observations that are not images with learner card, not "
+                f"{' x '.join(map(str, spec.shape))} bytes of {self.env!r} (--learner cpu takes "
+                "them)"
+            )
+        most = MAX_WIDTH - (0 if spec.discrete else spec.action_count)
+        if spec.size > most:
+            raise UsageError(
+                f"env must have observations of at most {most} numbers on the card, not "
+                f"{spec.size} of {self.env!r} (learner cpu takes any)"
+            )
+        return values | {
+            "learner.algorithm": self.algorithm.name,
+            "learner.observation": spec.size,
+            "learner.action": spec.action_count,
+        }
+
+    def stored_bytes(self, spec, kernel, board):
+        if not board.joins:
+            return None
+        size = aligned(record_dtype(spec.fields).itemsize, kernel.engine.beat_bytes)
+        return self._stored * size
 
     #: With actors: launches of a message; None: those of 64 steps, at least one.
     launches_per_message: Annotated[int | None, Integer(1, 1 << 12)] = None
@@ -145,7 +179,7 @@ class OnPolicyConfig(RunConfig):
     """The config of a run that learns from one rollout at a time, in several epochs of minibatches,
     and then drops it; a rollout is ``steps_per_launch`` steps of each environment."""
 
-    LEARNS_FROM = "rollouts"
+    LEARNS_FROM, DESIGN = "rollouts", "gae"
 
     algo: str = "ppo"
     steps: int = 100_000
@@ -161,6 +195,10 @@ class OnPolicyConfig(RunConfig):
     def message_steps(self):
         return self.env_count * self.steps_per_launch
 
+    def sizes(self, spec):
+        # HEPPO's 64 rows fit on every board; further environments are estimated after these.
+        return {"gae.rows": min(self.env_count, 64)}
+
     def __post_init__(self):
         super().__post_init__()
         self._check_actors(self.env_count, "env_count")
@@ -173,7 +211,7 @@ class OnPolicyConfig(RunConfig):
 class RoundsConfig(RunConfig):
     """The config of a run of agents that act and are trained in rounds (FA3C)."""
 
-    LEARNS_FROM = "rounds"
+    LEARNS_FROM, DESIGN = "rounds", "a3c"
 
     algo: str = "a3c"
     #: Agents of all populations together; each has an environment of its own.
@@ -183,7 +221,7 @@ class RoundsConfig(RunConfig):
     populations: Annotated[int, Integer(1, 8)] = 2
     #: Agents of a population that share a snapshot and are stepped together; none: a quarter of the
     #: population, on every kernel, so that a run's results are the same on all of them.
-    group: Annotated[int | None, Integer(1, 8)] = None
+    group: Annotated[int | None, Integer(1, AGENTS)] = None
     #: How agents share theta. a3c: a rollout and its training have the theta of its beginning.
     #: ga3c: all tasks of a round have the theta that the population's round before left. paac: one
     #: training learns from all agents, at most 8 and 32 samples, which are one group.
@@ -198,7 +236,9 @@ class RoundsConfig(RunConfig):
                 f"env_count must be a multiple of {self.populations} (populations), "
                 f"not {self.env_count!r}"
             )
-        most = _PLACES * self.populations // (self.populations + 1)
+        # As many agents as a population has are reserved for values of other observations, and one
+        # snapshot for evaluations.
+        most = MOST_AGENTS * self.populations // (self.populations + 1)
         why = f" with {self.populations} populations"
         check_range("env_count", self.env_count, self.populations, most, why)
         if self.sharing == "ga3c" and self.learner != "card":
@@ -206,9 +246,9 @@ class RoundsConfig(RunConfig):
             raise UsageError(f"learner must be card with sharing ga3c, not {self.learner!r}")
         if self.sharing == "paac":
             self._check_merged()
-        if self.snapshots * self.populations >= _SNAPSHOTS:
+        if self.snapshots * self.populations >= MOST_SNAPSHOTS:
             raise UsageError(
-                f"group must make at most {_SNAPSHOTS - 1} groups in all populations, with a "
+                f"group must make at most {MOST_SNAPSHOTS - 1} groups in all populations, with a "
                 f"snapshot each, not {self.groups * self.populations}"
             )
         self._check_actors(self.groups * self.populations, "groups of all populations")
@@ -227,6 +267,30 @@ class RoundsConfig(RunConfig):
         check_range("env_count", self.env_count, 1, most, why)
 
     @property
+    def kernel(self):
+        return self.DESIGN if self.learner == "card" else None
+
+    def sizes(self, spec):
+        spec = spec or spec_of(self)
+        height, width, channels = spec.image
+        tasks = 3 * self.groups + 8  # snapshots, values of truncated ends, inferences, trainings
+        return {
+            "height": height,
+            "width": width,
+            "channels": channels,
+            "binary32": spec.dtype == "float32",
+            "input_exponent": spec.exponent,
+            "convolutions": self.agent.convolutions_for(spec),
+            "outputs": spec.action_count + 1,
+            "batch": self.group_size,
+            # The last numbers, as many as a population has, are no agents: see RoundLearner.
+            "agents": self.env_count + self.population,
+            "snapshots": self.populations * self.snapshots + 1,
+            "tasks": max(tasks, Fa3cConfig.tasks),
+            "steps": self.samples,
+        }
+
+    @property
     def population(self):
         """Agents of a population."""
         return self.env_count // self.populations
@@ -238,7 +302,7 @@ class RoundsConfig(RunConfig):
         agents are one group."""
         if self.sharing == "paac":
             return self.population
-        return self.group or min(8, self.population, max(2, self.population // 4))
+        return self.group or min(AGENTS, self.population, max(2, self.population // 4))
 
     @property
     def groups(self):

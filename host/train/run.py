@@ -11,10 +11,9 @@ from host.card import is_simulated, open_card
 from host.generate import card_banks, keep, read_description
 from host.interrupt import INTERRUPTED, terminating
 from host.train.families import family_of
-from host.train.families.family import spec_of
 from host.train.folder import default_folder, run_folder
-from host.train.kernel import kernel_values, storage_bytes
 from host.train.loop import train
+from host.train.run_config import spec_of
 from hw.config import check_range
 from hw.errors import Failure, UsageError
 from sim.cache import say
@@ -160,16 +159,16 @@ def on_card(config, card, board="u200", kernel=None, **options):
 def _kernel(config, spec, card, board, settings):
     """Path and KernelDescription of the kernel that is generated for a run; for a real card the
     path of the kernel that was built before, and None."""
-    design = family_of(config).design(config)
+    design = config.kernel
     if is_simulated(card):
         folder, description = keep(
             design,
             board,
             BUILD_DIRECTORY / "train",
             verilog=card == "sim",
-            called=family_of(config).called | {name: f"kernel.{name}" for name in settings},
+            called=config.run_names | {name: f"kernel.{name}" for name in settings},
             others="kernel.",
-            **kernel_values(config, spec, settings),
+            **config.kernel_values(spec) | settings,
         )
         return folder / "kernel.json", description
     _refuse(settings, f"must be set when the kernel is built, not with card {card}")
@@ -178,7 +177,7 @@ def _kernel(config, spec, card, board, settings):
 
 def _banks(config, spec, description, board):
     """The memory banks of each master of a simulated card's kernel."""
-    taken = storage_bytes(config, spec, configured(description)[1], board)
+    taken = config.stored_bytes(spec, configured(description)[1], board)
     if taken is not None:  # if it is more than there is, the buffer's error says how much fits
         taken = min(taken, board.largest_bank.size)
     return card_banks(description, board, storage_bytes=taken)
@@ -186,7 +185,7 @@ def _banks(config, spec, description, board):
 
 def _card_of(config, card):
     """``card``, or NO_CARD if the run needs none; ValueError if there is no card of this name."""
-    if not family_of(config).design(config):
+    if not config.kernel:
         return NO_CARD
     is_simulated(card)
     return card

@@ -1,16 +1,21 @@
 """The config of a training run, with the fields that all runs have; it does not name the card."""
 
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from typing import Annotated
 
 from host.actors.messages import check_shared
 from host.algorithms.config import LearningConfig
 from host.algorithms.registry import ALGORITHMS
+from host.collect.environment import make_envs
+from host.collect.spec import Spec
 from host.rules import FINITE, POSITIVE, Choice, Flag, Integer, check_choice, check_fields
+from host.settings import resolve, values_of
 from hw.config import ConfigBase
+from hw.designs import DESIGNS
 from hw.errors import UsageError
 
-__all__ = ["LEARNERS", "RunConfig"]
+__all__ = ["LEARNERS", "RunConfig", "spec_of"]
 
 #: name -> explanation
 LEARNERS = {
@@ -34,12 +39,20 @@ _FREE = (
 _INTERVAL = Integer(1, 1 << 40)
 
 
+def spec_of(config):
+    """The Spec of a run's environment. One environment is made to find it out, and closed again."""
+    with closing(make_envs(config.env, 1, config.algorithm)) as envs:
+        return Spec.of(envs)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(ConfigBase):
     """The base class of configs of training runs, with the fields that all runs have. A subclass is
     for the algorithms whose ``learns_from`` equals the subclass's ``LEARNS_FROM``."""
 
     LEARNS_FROM = None
+    #: The design whose table of fields holds for runs without a card.
+    DESIGN = ""
 
     #: Learning algorithm.
     algo: str
@@ -132,6 +145,64 @@ class RunConfig(ConfigBase):
     def message_steps(self):
         """Environment steps of an actor's message, at most."""
         return self.env_count
+
+    @property
+    def kernel(self):
+        """Name of the design whose kernel the run needs; None if it needs no card."""
+        return self.DESIGN
+
+    @property
+    def _table(self):
+        training = DESIGNS[self.kernel or self.DESIGN].training
+        return training.fields if training else ()
+
+    @property
+    def run_names(self):
+        """``{kernel field: run field}`` of the fields that have one value in both, for errors."""
+        return {each.kernel: each.run for each in self._table if not each.to_kernel}
+
+    def decided(self, spec=None):
+        """``{kernel field: value}`` that the run decides: by the design's table of fields, by the
+        callable ``kernel`` of the algorithm, and by ``sizes``. Designs may fix some of them, such
+        as the activation, which are then no fields of their config.
+
+        ``spec`` is the Spec of the run's environment; None: the environment is made to find it out.
+        """
+        present, found = values_of(self), {}
+        for each in self._table:
+            value = present[resolve(self, each.run)]
+            found[each.kernel] = each.to_kernel(value) if each.to_kernel else value
+        if self.learner == "card" and (own := self.algorithm.kernel(self.agent)):
+            config = DESIGNS[self.kernel].config_type()
+            found |= {resolve(config, name): value for name, value in own.items()}
+        return found | self.sizes(spec)
+
+    def sizes(self, spec):
+        """``{kernel field: value}`` of sizes that follow from the environment, or from several
+        fields of the run; they replace values of the table."""
+        return {}
+
+    def kernel_values(self, spec=None):
+        """``{field: value}`` for the config of the run's kernel, as ``host.settings.override``
+        takes them. ``spec`` is as in ``decided``."""
+        own = values_of(DESIGNS[self.kernel or self.DESIGN].config_type())
+        return {name: value for name, value in self.decided(spec).items() if name in own}
+
+    def check_kernel(self, wanted, found, room=()):
+        """ValueError, with the run's name, for the first field of a kernel that does not suit.
+        ``wanted`` and ``found`` are ``{kernel field: value}`` of the run and of the kernel; fields
+        in ``room`` may be larger in the kernel."""
+        for name, value in wanted.items():
+            has, limit = found[name], name in room
+            if has != value and not (limit and has > value):
+                rule = f"at most {has}" if limit else repr(has)
+                shown = self.run_names.get(name, name.rpartition(".")[2])
+                raise UsageError(f"{shown} must be {rule} as in the kernel, not {value!r}")
+
+    def stored_bytes(self, spec, kernel, board):
+        """Bytes of the kernel's largest buffer, if the run decides them and ``board``, a Board, can
+        join several memory banks for it; else None. ``kernel`` is the kernel's config."""
+        return None
 
     @property
     def algorithm(self):

@@ -14,12 +14,15 @@ from hw.shell.axi import EngineConfig
 from hw.shell.buffers import MAX_BYTES
 from hw.shell.command import MAX_BEATS, round_up
 
-__all__ = ["LAYOUTS", "LINE_ROWS", "ROLES", "SLOTS", "Fa3cConfig"]
+__all__ = ["LAYOUTS", "LINE_ROWS", "MOST_AGENTS", "MOST_SNAPSHOTS", "ROLES", "SLOTS", "Fa3cConfig"]
 
 #: Partial sums of a PE.
 SLOTS = 32
 #: Rows of a line of a feature map, at most.
 LINE_ROWS = 32
+
+#: Agents that have a rollout, and local copies of theta, at most.
+MOST_AGENTS, MOST_SNAPSHOTS = 256, 32
 
 #: Roles of a compute unit: it executes inferences, trainings, or both.
 ROLES = ("infer", "train", "any")
@@ -144,8 +147,8 @@ class Fa3cConfig(ConfigBase):
             raise UsageError(f"layout must be {', '.join(LAYOUTS)}, not {self.layout!r}")
         check_range("batch", self.batch, 1, 8)
         check_range("steps", self.steps, 1, SLOTS)
-        check_range("agents", self.agents, self.batch, 256, " (no fewer than the batch)")
-        check_range("snapshots", self.snapshots, 1, 32)
+        check_range("agents", self.agents, self.batch, MOST_AGENTS, " (no fewer than the batch)")
+        check_range("snapshots", self.snapshots, 1, MOST_SNAPSHOTS)
         check_range("tasks", self.tasks, 1, 256)
         for name in ("rms_units", "drain_words"):
             if getattr(self, name) not in (1, 2, 4, 8, 16):

@@ -12,7 +12,7 @@ from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH
 from hw.fa3c.schedule import schedule
 from hw.fa3c.space import SPACE, clocks
 from hw.shell.command import round_up
-from hw.shell.design import Design, Training, default_engine
+from hw.shell.design import Design, RunField, Training, default_engine
 from hw.shell.program import PAGE_BYTES
 
 __all__ = ["DESIGN"]
@@ -101,6 +101,14 @@ _ENVIRONMENTS = {
 }
 
 
+#: Fields of a run that decide the network; its environments decide agents and snapshots.
+_RUN_FIELDS = (
+    RunField("hidden", "hidden"),
+    RunField("convolutions", "convolutions"),
+    RunField("batch_size", "steps"),
+)
+
+
 def _settings(config):
     """Settings of a training run with as many environments as the kernel has places for.
 
@@ -118,12 +126,7 @@ def _settings(config):
                 "populations": populations,
                 "group": min(group, agents),
             }
-    network = {
-        "hidden": config.hidden,
-        "convolutions": config.convolutions,
-        "batch_size": config.steps,
-    }
-    return most and {**network, **most}
+    return most
 
 
 DESIGN = Design(
@@ -146,6 +149,7 @@ DESIGN = Design(
     identity=_identity,
     training=Training(
         words="a3c",
+        fields=_RUN_FIELDS,
         settings=_settings,
         task="observations of {} x {} x {} and {} actions",
         sizes=lambda config: (config.height, config.width, config.channels, config.outputs - 1),

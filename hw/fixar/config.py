@@ -9,7 +9,7 @@ import numpy as np
 from hw.arith.fixed_point import DualPrecision
 from hw.config import ConfigBase, check_range, freeze_lists
 from hw.errors import UsageError
-from hw.learner.config import PARAMETER_SETS
+from hw.learner.config import PARAMETER_SETS, check_hidden
 from hw.learner.kernel_config import LearnerKernelConfig
 from hw.nn.optimizer_config import OptimizerConfig
 
@@ -165,10 +165,7 @@ class FixarConfig(ConfigBase):
         check_range("observation", self.observation, 1, widest, why)
         check_range("action", self.action, 1, 256)
         check_range("observation + action", self.observation + self.action, 2, widest, why)
-        if not 1 <= len(self.hidden) <= 4:
-            raise UsageError(f"hidden must be 1 to 4 widths, not {self.hidden!r}")
-        for width in self.hidden:
-            check_range("hidden", width, 1, widest, why)
+        check_hidden(self.hidden, widest, why=why)
         check_range("batch", self.batch, 1, 1024)
         if self.arithmetic != DualPrecision():
             raise UsageError(f"arithmetic must be {DualPrecision()!r}, not {self.arithmetic!r}")

@@ -9,7 +9,7 @@ from hw.fixar.noise import NOISE_FORMAT
 from hw.fixar.pass_clocks import clocks, schedule
 from hw.fixar.precision import activation_slot, error_slot, shift_limits
 from hw.fixar.space import SPACE
-from hw.learner.design import CONTINUOUS, RECORDS, identity, settings, storage
+from hw.learner.design import CONTINUOUS, RECORDS, RUN_FIELDS, identity, storage
 from hw.replay.design import default_config
 from hw.shell.design import Design, Training
 
@@ -75,7 +75,7 @@ DESIGN = Design(
     identity=_identity,
     training=Training(
         words="ddpg --design fixar",
-        settings=settings,
+        fields=RUN_FIELDS,
         task="observations of {} numbers and actions of {}",
         sizes=lambda config: (config.learner.observation, config.learner.action),
         environments=CONTINUOUS,

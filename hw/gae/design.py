@@ -10,7 +10,7 @@ from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
 from hw.gae.records import GAE_ERRORS, MOMENTS, Kind
 from hw.gae.space import SPACE
 from hw.shell.command import round_up
-from hw.shell.design import Design, Training, default_engine
+from hw.shell.design import Design, RunField, Training, default_engine
 from hw.shell.program import PAGE_BYTES
 from hw.suggest import suggest
 
@@ -85,15 +85,15 @@ def _identity(config):
     }
 
 
-def _settings(config):
-    """The agent's settings: rollouts of 128 steps, or of half the stack's depth, because every step
-    may be followed by a bootstrap."""
-    return {
-        "steps_per_launch": min(128, config.gae.depth // 2),
-        "code_width": config.gae.code_width,
-        "result_width": config.gae.result_width,
-    }
-
+#: Every step may end an episode, and a slot with its bootstrap value follows; a rollout has 128
+#: steps where more would fit.
+_RUN_FIELDS = (
+    RunField(
+        "steps_per_launch", "gae.depth", lambda steps: 2 * steps, lambda depth: min(128, depth // 2)
+    ),
+    RunField("code_width", "gae.code_width"),
+    RunField("result_width", "gae.result_width"),
+)
 
 DESIGN = Design(
     name="gae",
@@ -114,6 +114,6 @@ DESIGN = Design(
     space=SPACE,
     suggest=_suggest,
     training=Training(
-        words="ppo", settings=_settings, needs="PPO needs PyTorch (the extra `torch`)."
+        words="ppo", fields=_RUN_FIELDS, needs="PPO needs PyTorch (the extra `torch`)."
     ),
 )

@@ -14,7 +14,10 @@ from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
 from hw.nn.activation import ACTIVATIONS
 from hw.suggest import written
 
-__all__ = ["PARAMETER_SETS", "LearnerConfig", "stored_sets"]
+__all__ = ["MAX_HIDDEN", "PARAMETER_SETS", "LearnerConfig", "check_hidden", "stored_sets"]
+
+#: Hidden layers, at most.
+MAX_HIDDEN = 4
 
 #: What a parameter has: itself, its target's, and the optimizer's first and second moment.
 PARAMETER_SETS = ("online", "target", "first", "second")
@@ -25,6 +28,15 @@ def stored_sets(config):
     "first"."""
     lacks = {"sgd": "second", "rmsprop": "first"}.get(config.optimizer)
     return tuple(parameter_set for parameter_set in PARAMETER_SETS if parameter_set != lacks)
+
+
+def check_hidden(hidden, widest=MAX_WIDTH, *, where="", why="", name="hidden"):
+    """ValueError unless ``hidden`` has 1 to ``MAX_HIDDEN`` widths, each in 1..``widest``. In the
+    text, ``where`` follows both rules, and ``why`` the rule of a width; ``name`` is the field."""
+    if not 1 <= len(hidden) <= MAX_HIDDEN:
+        raise UsageError(f"{name} must be 1 to {MAX_HIDDEN} widths{where}, not {hidden!r}")
+    for width in hidden:
+        check_range(name, width, 1, widest, where + why)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +98,7 @@ class LearnerConfig(ConfigBase):
                 )
         check_range("observation", self.observation, 1, MAX_WIDTH)
         check_range("action", self.action, 1, 256)
-        if not 1 <= len(self.hidden) <= 4:
-            raise UsageError(f"hidden must be 1 to 4 widths, not {self.hidden!r}")
-        for width in self.hidden:
-            check_range("hidden", width, 1, MAX_WIDTH)
+        check_hidden(self.hidden)
         self.layer_config  # noqa: B018, it checks what layers have in common
         check_range("multipliers", self.multipliers, 1, 1024)
         check_flag("double", self.double)

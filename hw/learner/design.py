@@ -27,9 +27,18 @@ from hw.replay.design import default_config
 from hw.replay.design import identity as replay_identity
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import round_up
-from hw.shell.design import Design, Training
+from hw.shell.design import Design, RunField, Training
 
-__all__ = ["CONTINUOUS", "LEARNERS", "RECORDS", "design_of", "identity", "settings", "storage"]
+__all__ = ["CONTINUOUS", "LEARNERS", "RECORDS", "RUN_FIELDS", "design_of", "identity", "storage"]
+
+#: Fields of a run that every kernel with a learner has; an algorithm's ``options`` are more.
+RUN_FIELDS = (
+    RunField("capacity", "replay.capacity"),
+    RunField("hidden", "learner.hidden"),
+    RunField("activation", "learner.hidden_activation"),
+    RunField("optimizer", "learner.optimizer"),
+    RunField("batch_size", "learner.batch"),
+)
 
 #: What lies in operands and results of a kernel that learns.
 RECORDS = {
@@ -121,27 +130,11 @@ def identity(config):
     }
 
 
-def settings(config):
-    """``{field: value}`` of the fields of a host's training run that the kernel's config decides,
-    such as its batch size."""
-    learner = config.learner
-    return {
-        "capacity": config.replay.capacity,
-        "hidden": learner.hidden,
-        "activation": learner.hidden_activation,
-        "optimizer": learner.optimizer,
-        "batch_size": learner.batch,
-    }
-
-
 def _training(algorithm):
     discrete = algorithm.discrete
     return Training(
         words=f"{algorithm.name} --learner card",
-        settings=lambda config: (
-            settings(config)
-            | {option: getattr(config.learner, option) for option in algorithm.options}
-        ),
+        fields=RUN_FIELDS + tuple(RunField(each, f"learner.{each}") for each in algorithm.options),
         task="observations of {} numbers and {} actions"
         if discrete
         else "observations of {} numbers and actions of {}",

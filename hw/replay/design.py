@@ -11,7 +11,7 @@ from hw.replay.priority import EPSILON_FORMAT, ERROR_FORMAT
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_ERRORS
 from hw.replay.space import SPACE
 from hw.replay.tree.manager import ReplayManager
-from hw.shell.design import Design, Training, default_engine
+from hw.shell.design import Design, RunField, Training, default_engine
 from hw.suggest import suggest
 
 __all__ = ["DESIGN", "default_config", "identity"]
@@ -72,6 +72,6 @@ DESIGN = Design(
     suggest=_suggest,
     training=Training(
         words="dqn --learner cpu",
-        settings=lambda config: {"capacity": config.replay.capacity},
+        fields=(RunField("capacity", "replay.capacity"),),
     ),
 )

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from hw.config import value_of
 from hw.errors import UsageError
 from hw.shell.axi import EngineConfig, engine_of
 from hw.shell.buffers import HOST_BUFFERS
@@ -16,7 +18,26 @@ from hw.shell.kernel import Kernel
 from hw.shell.status_block import STATUS
 from hw.space import Space
 
-__all__ = ["Design", "Training", "default_engine"]
+__all__ = ["Design", "RunField", "Training", "default_engine"]
+
+
+class RunField(NamedTuple):
+    """A field of a run, or of its agent, and the field of the kernel's config that it decides.
+
+    run, kernel : names; ``kernel`` is dotted, such as ``learner.batch``.
+    to_kernel, to_run : functions that convert the value to the kernel and back; None: the values
+        are equal, and an error about the kernel's field names the run's.
+    """
+
+    run: str
+    kernel: str
+    to_kernel: Callable | None = None
+    to_run: Callable | None = None
+
+    def of_kernel(self, config):
+        """The value of the run's field for a kernel with ``config``."""
+        value = value_of(config, self.kernel)
+        return self.to_run(value) if self.to_run else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +46,14 @@ class Training:
 
     words : str
         Algorithm and options, as typed after ``rlfabric train``.
+    fields : tuple of RunField
+        The one table of run fields that decide fields of the kernel. The host's RunConfig reads it
+        from a run to its kernel, for values and for names in errors; ``settings_of`` reads it from
+        a kernel to its run. It has names in texts only, and lies with the design since boards,
+        which know no host, print ``settings_of``, and a package's design brings its own table.
     settings : callable
-        A function of the kernel's config that gives ``{field of the run: value}``, the settings of
-        a run that fits this config; None if no run fits it.
+        A function of the kernel's config that gives ``{field of the run: value}`` of further
+        fields, such as the most environments that fit; None if no run fits.
     task : str
         What an environment must have, as a text with ``{}`` in place of each of ``sizes``. Empty:
         any environment fits.
@@ -40,11 +66,20 @@ class Training:
     """
 
     words: str
-    settings: Callable
+    fields: tuple = ()
+    settings: Callable = lambda config: {}
     task: str = ""
     sizes: Callable = lambda config: ()
     environments: dict = field(default_factory=dict)
     needs: str = ""
+
+    def settings_of(self, config):
+        """``{field of the run: value}`` of a run that fits a kernel with ``config``; None if no run
+        fits."""
+        further = self.settings(config)
+        if further is None:
+            return None
+        return {each.run: each.of_kernel(config) for each in self.fields} | further
 
 
 @dataclass(frozen=True, kw_only=True)

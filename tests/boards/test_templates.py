@@ -18,7 +18,6 @@ from host.commands.options import options as asked
 from host.commands.request import request
 from host.generate import describe, override, package
 from host.settings import leaves, resolve
-from host.train.families import family_of
 from hw.designs import DESIGNS
 from tests.boards.vendor import described, not_public, small
 
@@ -145,9 +144,9 @@ def test_training_that_a_readme_names(design, board):
         config = override(DESIGNS[design].default(boards.get(board).numbers), settings)
         description = DESIGNS[design].describe(config)
         run = run_of(training(description, boards.get(board), "xrt").command, board)
-        family, kernel = family_of(run), found.from_dict(description.config)
-        assert family.design(run) == design
-        values = family.kernel_values(run, spec_of(description))
+        kernel = found.from_dict(description.config)
+        assert run.kernel == design
+        values = run.kernel_values(spec_of(description))
         present = dict((leaf, value) for leaf, value, _ in leaves(kernel))
         for name, value in values.items():
             leaf = resolve(kernel, name)

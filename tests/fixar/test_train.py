@@ -7,14 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 from fixar.kernels import kernel_config
-from learner.modelled import opened
+from learner.modelled import learner_values, opened
 
 from host import checkpoint
 from host.commands.request import request
-from host.learners.card import kernel_settings
 from host.runtime.fixar import FixarReplay
 from host.runtime.precision_plan import shifts
-from host.train.families.family import spec_of
 from host.train.preset import preset
 from hw.fixar.precision import Precision
 from tests.host.train.test_train_learner import Recorder, run
@@ -44,7 +42,7 @@ def configured(**agent):
 
 
 def loaded(config):
-    wanted = kernel_settings(config.algorithm, config.agent, spec_of(config), config.env)
+    wanted = learner_values(config)
     sizes = {name: wanted[name] for name in ("observation", "action", "hidden", "optimizer")}
     return opened(kernel_config(capacity=200, batch=16, cores=2, side=4, **sizes), "fixar")
 

@@ -11,8 +11,7 @@ from host.runtime.a3c import ActorCritic
 from host.runtime.program import CommandError
 from host.train.build import build
 from host.train.config import RoundsConfig
-from host.train.families import family_of
-from host.train.families.family import spec_of
+from host.train.run_config import spec_of
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.records import Error
 
@@ -69,7 +68,7 @@ def configured(**changes):
 def kernel_of(config, **changes):
     """Fa3cConfig of a run, with as little hardware as there can be."""
     small = dict(lanes=1, units=("any", "any"), rms_units=1, drain_words=1, parameter_rows=256)
-    values = family_of(config).kernel_values(config, spec_of(config))
+    values = config.kernel_values(spec_of(config))
     return Fa3cConfig(**small | values | changes)
 
 

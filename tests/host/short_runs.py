@@ -10,8 +10,8 @@ import pytest
 import boards
 from host.commands.request import request
 from host.generate import configure
+from host.train import families
 from host.train import run as module
-from host.train.families import rollouts
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 
@@ -122,5 +122,5 @@ def seen(monkeypatch):
 
     for function in (open_card, train):
         monkeypatch.setattr(module, function.__name__, function)
-    monkeypatch.setattr(rollouts, "AdvantageEstimator", estimator)
+    monkeypatch.setattr(families, "AdvantageEstimator", estimator)
     return seen

@@ -10,7 +10,6 @@ import host.generate
 from host.commands.request import request
 from host.generate import configure, find_design
 from host.settings import leaves, override, text_of
-from host.train.families import family_of
 from hw.designs import DESIGNS
 
 #: Boards whose defaults differ most: in one a3c has convolutions, in the other it has none.
@@ -68,7 +67,7 @@ def test_the_kernel_of_a_run(name):
     algorithm, options = TRAINED[name]
     texts = {f"kernel.{field}": text for field, text in texts_of(legal_config(name, 2)).items()}
     config, kernel = request(algorithm, options=options, settings=texts)
-    assert family_of(config).design(config) == name
+    assert config.kernel == name
     default = find_design(name).default(boards.get("u200").numbers)
     assert override(
         default, kernel, called={name: f"kernel.{name}" for name in kernel}

@@ -49,6 +49,16 @@ def learner(config, **changes):
     return replace(config, learner=replace(config.learner, **changes))
 
 
+def learner_values(config, spec=None):
+    """Fields of the learner in the kernel of a run with ``config``."""
+    values = config.kernel_values(spec)
+    return {
+        name.removeprefix("learner."): value
+        for name, value in values.items()
+        if name.startswith("learner.")
+    }
+
+
 DQN, DDPG = kernel_config("dqn"), kernel_config("ddpg")
 
 

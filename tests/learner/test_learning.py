@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from learner.learning import kernel_config
+from learner.modelled import learner_values
 from learner.test_kernel import same
 from replay.kernels import opened
 
-from host.learners.card import kernel_settings
 from host.runtime.learner import LearningReplay
 from host.train.build import build
-from host.train.families.family import spec_of
 from host.train.preset import preset
 from hw.arith.arithmetic import Arithmetic
 
@@ -58,7 +57,7 @@ def configured(changes):
 def trained(card, config, launches, options):
     """Everything that a run of ``launches`` leaves: reports with TD sums, parameters, priorities,
     the random stream, and the weights that acted."""
-    learner = kernel_settings(config.algorithm, config.agent, spec_of(config)) | options
+    learner = learner_values(config) | options
     kernel = kernel_config(512, config.capacity, arithmetic=FIXED, **learner)
     with opened(card, kernel) as loaded:
         session = build(config, partial(LearningReplay, loaded))

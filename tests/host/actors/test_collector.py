@@ -21,7 +21,7 @@ from host.collect.nstep import NStep
 from host.collect.rollout import Rollout, RolloutCollector
 from host.collect.spec import Spec
 from host.phases import ACTORS, Phases
-from host.train.families.family import Parts
+from host.train.families import Parts
 from host.train.session import Seeds
 from tests.host.actors.acted import INLINE, config_of
 

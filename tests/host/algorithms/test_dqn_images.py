@@ -15,7 +15,7 @@ from host.algorithms.dqn import DQNConfig, DQNPolicy
 from host.algorithms.network import MLP
 from host.collect.environment import FlattenedImages
 from host.collect.spec import Spec
-from host.learners.card import CardLearner, kernel_settings
+from host.learners.card import CardLearner
 from host.settings import override
 from host.train.build import build
 from host.train.config import OffPolicyConfig
@@ -144,7 +144,7 @@ def test_the_card_takes_no_images():
         f"'{NAME}' (--learner cpu takes them)"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
-        kernel_settings(config.algorithm, config.agent, spec, NAME)
+        config.kernel_values(spec)
     with pytest.raises(ValueError, match=r"^convolutions must be none with learner card, not \(\("):
         CardLearner.check_agent(replace(config.agent, convolutions=LAYERS), "dqn")
     CardLearner.check_agent(replace(config.agent, convolutions=()), "dqn")

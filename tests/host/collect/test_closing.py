@@ -11,7 +11,7 @@ from host.collect.border import EnvironmentFailed
 from host.collect.environment import has_continuous_actions, has_images, make_envs
 from host.collect.evaluation import Copies
 from host.train.config import OnPolicyConfig
-from host.train.families.family import spec_of
+from host.train.run_config import spec_of
 
 NAME = "rlfabric-tests/Closing-v0"
 

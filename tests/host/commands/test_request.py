@@ -11,7 +11,6 @@ from host.commands.request import request
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
 from host.train.config import OffPolicyConfig
-from host.train.families import family_of
 from host.train.preset import preset
 
 U200 = boards.get("u200")
@@ -120,7 +119,7 @@ def test_a_summary_brings_its_kernel(write, tmp_path):
     settings = {"hidden": "8,6", "batch_size": "16", "capacity": "256", "learning_starts": "64"}
     wanted = {"kernel.lanes": "1", "kernel.kind": "fixed", "kernel.weight.fraction": "20"}
     config, kernel = asked(settings=settings | wanted)
-    values = family_of(config).kernel_values(config) | kernel
+    values = config.kernel_values() | kernel
     description = find_design("dqn").describe(configure(find_design("dqn"), U200, values))
     summary = {"config": config.to_dict(), "kernel": {"name": "dqn", "config": description.config}}
     file = write(json.loads(json.dumps(summary)))
@@ -130,7 +129,7 @@ def test_a_summary_brings_its_kernel(write, tmp_path):
     expected = dict(zip(names, (1, "fixed", 20), strict=True))
     assert kernel == {f"learner.{name}": value for name, value in expected.items()}
     other, kernel = asked(file=file, board="u200", settings={"kernel.lanes": "4", "capacity": "99"})
-    rebuilt = configure(find_design("dqn"), U200, family_of(other).kernel_values(other) | kernel)
+    rebuilt = configure(find_design("dqn"), U200, other.kernel_values() | kernel)
     assert (rebuilt.learner.lanes, rebuilt.replay.capacity) == (4, 99)
     assert rebuilt.learner.arithmetic.kind == "fixed"
     assert asked(file=file)[1] == {}, "a real card has the kernel that it has"

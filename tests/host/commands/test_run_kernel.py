@@ -12,8 +12,8 @@ from host.commands.request import request
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
 from host.settings import flat
-from host.train.families.family import spec_of
 from host.train.run import _banks, _kernel
+from host.train.run_config import spec_of
 from host.train.summary import summary_of
 from tests.host.stub_designs import StubDesign
 

@@ -22,9 +22,8 @@ from host.compose.program import LINES, program
 from host.compose.proof import limits
 from host.compose.task import Task
 from host.generate import describe
-from host.train.families.family import spec_of
-from host.train.kernel import kernel_values
 from host.train.run import run
+from host.train.run_config import spec_of
 from rlfabric import training
 from tests.boards.vendor import not_public
 from tests.host.compose.trainer_files import FOLDER
@@ -136,7 +135,7 @@ def test_a_program_is_its_run(case, tmp_path, monkeypatch):
         run(config, **told)
     _, state = checkpoint.load(tmp_path / "run/checkpoint.npz", "training")
     if plan.design != "none":
-        values = kernel_values(config, spec_of(config), {})
+        values = config.kernel_values(spec_of(config))
         describe(plan.design, "u200", tmp_path / "kernels", **values)
     (tmp_path / "plan.json").write_text(json.dumps(document))
     (tmp_path / "train.py").write_text(text_of(plan, document))

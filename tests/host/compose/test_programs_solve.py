@@ -8,8 +8,7 @@ import pytest
 
 import rlfabric
 from host.generate import describe
-from host.train.families.family import spec_of
-from host.train.kernel import kernel_values
+from host.train.run_config import spec_of
 from tests.host.compose.test_program import planned, text_of
 
 SETTINGS = dict(until_solved="true", steps="100000")
@@ -20,7 +19,7 @@ SETTINGS = dict(until_solved="true", steps="100000")
 @pytest.mark.parametrize("rm, learner", [("card", "cpu"), ("card", "card"), ("cpu", "card")])
 def test_cartpole(rm, learner, seed, tmp_path, monkeypatch):
     plan, document = planned("dqn", rm, learner, SETTINGS)
-    values = kernel_values(plan.config, spec_of(plan.config), {})
+    values = plan.config.kernel_values(spec_of(plan.config))
     describe(plan.design, "u200", tmp_path / "kernels", **values)
     (tmp_path / "plan.json").write_text(json.dumps(document))
     (tmp_path / "train.py").write_text(text_of(plan, document))

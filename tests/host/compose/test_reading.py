@@ -150,7 +150,7 @@ ADAM = "self.optimizer = torch.optim.Adam(self.q.parameters(), lr=rate)"
          "q must be of 4 inputs, 3 outputs and linear at its end .*, not 4, 4 and linear"),
         ("nn.Linear(width, width),\n            nn.ReLU(),",
          "*[each for _ in range(4) for each in (nn.Linear(width, width), nn.ReLU())],",
-         "q must have 1 to 4 hidden layers on the card, not 5"),
+         r"q.hidden must be 1 to 4 widths on the card, not \(24, 24, 24, 24, 24\)"),
         (ADAM, ADAM.replace("self.q.", "self.target."), None),
         (ADAM, "self.optimizer = None",
          "networks in training must be one network, DQN's, to train on the card, not none"),

@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from learner.modelled import kernel_config, opened
+from learner.modelled import kernel_config, learner_values, opened
 
 from host.algorithms.config import Clock
 from host.collect.spec import Spec
-from host.learners.card import CardLearner, kernel_settings, steps_of
+from host.learners.card import CardLearner, steps_of
 from host.phases import Phases
 from host.runtime.learner import LearningReplay, learner_fields
 from host.train.build import build
@@ -33,8 +33,7 @@ def configured(algo, agent=(), **run):
 
 
 def kernel_of(config, spec=None, **changes):
-    spec = spec or SPECS[config.algo]
-    learner = kernel_settings(config.algorithm, config.agent, spec) | {"batch": BATCH}
+    learner = learner_values(config, spec or SPECS[config.algo]) | {"batch": BATCH}
     return kernel_config(learner.pop("algorithm"), capacity=200, **{**learner, **changes})
 
 
@@ -248,6 +247,7 @@ def test_resumed_session_learns_the_same(algo, env, act):
     "agent, changes, message",
     [
         (dict(hidden=(8,)), {}, r"^hidden must be \(8, 6\) as in the kernel, not \(8,\)$"),
+        (dict(activation="relu"), {}, "^activation must be 'tanh' as in the kernel, not 'relu'$"),
         (dict(optimizer="sgd"), {}, "^optimizer must be 'adam' as in the kernel, not 'sgd'$"),
         (dict(double=True), {}, "^double must be False as in the kernel, not True$"),
         (dict(batch_size=15), {}, "^batch_size must be a multiple of 2 up to 16, as in the kernel"),

@@ -8,17 +8,16 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-from learner.modelled import kernel_config, opened
+from learner.modelled import kernel_config, learner_values, opened
 from replay.kernels import WIDE
 
 from host import checkpoint
 from host.algorithms.config import Clock
-from host.learners.card import kernel_settings, steps_of
+from host.learners.card import steps_of
 from host.runtime.learner import LearningReplay
 from host.runtime.replay import PrioritizedReplayBuffer
 from host.train.build import build
 from host.train.config import OffPolicyConfig
-from host.train.families.family import spec_of
 
 LEARNERS = pytest.mark.parametrize("learner", ["cpu", "card"])
 DEPTHS = pytest.mark.parametrize("depth", [1, 2, 3])
@@ -56,7 +55,7 @@ def configured(learner, depth, **run):
 def session_of(config):
     kernel, name, kind = WIDE, "replay", PrioritizedReplayBuffer
     if config.learner == "card":
-        wanted = kernel_settings(config.algorithm, config.agent, spec_of(config)) | {"batch": 16}
+        wanted = learner_values(config) | {"batch": 16}
         name, kind = wanted.pop("algorithm"), LearningReplay
         kernel = kernel_config(name, capacity=200, **wanted)
     with opened(kernel, name) as loaded:

@@ -13,7 +13,6 @@ from host.collect.spec import Spec
 from host.runtime.a3c import ActorCritic, Broken
 from host.train.build import build
 from host.train.config import RoundsConfig
-from host.train.families import family_of
 from host.train.log import read_progress
 from host.train.loop import train
 from host.train.session import Session
@@ -75,7 +74,7 @@ def test_continuous_actions():
 OTHERS = [
     (dict(agents=11), "agents must be at most 11 as in the kernel, not 12"),
     (dict(hidden=(8,)), r"hidden must be \(8,\) as in the kernel, not \(16,\)"),
-    (dict(steps=4), "steps must be 4 as in the kernel, not 3"),
+    (dict(steps=4), "batch_size must be 4 as in the kernel, not 3"),
     (dict(snapshots=4), "snapshots must be at most 4 as in the kernel, not 5"),
     (dict(tasks=31), "tasks must be at most 31 as in the kernel, not 32"),
     (dict(channels=5), "channels must be 5 as in the kernel, not 4"),
@@ -288,6 +287,6 @@ def test_the_kernel_of_a_run_has_the_shape_of_its_images():
     """Of images that are not square."""
     wide = Spec(shape=(8, 6, 3), dtype="uint8", discrete=True, action_count=4, exponent=-8)
     config = configured()
-    values = family_of(config).kernel_values(config, wide)
+    values = config.kernel_values(wide)
     assert (values["height"], values["width"], values["channels"]) == (8, 6, 3)
     assert values["outputs"] == 5 and values["input_exponent"] == -8

@@ -4,13 +4,13 @@ import json
 from dataclasses import fields, replace
 
 import pytest
+from learner.modelled import learner_values
 
 from host.algorithms.ddpg import DDPGConfig
 from host.algorithms.dqn import DQNConfig
 from host.algorithms.ppo import PPOConfig
 from host.algorithms.registry import ALGORITHMS, find
 from host.collect.spec import Spec
-from host.learners.card import kernel_settings
 from host.train.config import CONFIGS, OffPolicyConfig, OnPolicyConfig
 from host.train.preset import preset
 from hw.learner.config import LearnerConfig
@@ -180,7 +180,7 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
 
     def settings_of(size, dtype="float32"):
         spec = Spec(shape=(size,), dtype=dtype, discrete=algo == "dqn", action_count=action)
-        return kernel_settings(config.algorithm, config.agent, spec, "Far-v0")
+        return learner_values(replace(config, env="Far-v0"), spec)
 
     settings = settings_of(most)
     assert LearnerConfig(**settings | {"hidden": (512,) * 4}).observation == most

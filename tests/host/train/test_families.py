@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from host.collect.spec import Spec
+from host.settings import override
 from host.train.config import OffPolicyConfig, OnPolicyConfig, RoundsConfig
 from host.train.families import family_of
-from host.train.kernel import kernel_values, storage_bytes
 from host.train.preset import preset
+from hw.replay.config import ReplayKernelConfig
 
 POLE = Spec(shape=(4,), dtype="float32", discrete=True, action_count=2)
 ARM = Spec(shape=(3,), dtype="float32", discrete=False, action_count=2)
@@ -18,7 +19,7 @@ PLANES = Spec(shape=(12, 10, 3), dtype="uint8", discrete=True, action_count=5)
 
 
 def values_of(config, spec):
-    return family_of(config).kernel_values(config, spec)
+    return config.kernel_values(spec)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +64,11 @@ def test_rollouts(count, rows):
 
 def test_a_replay_memory():
     config = OffPolicyConfig(capacity=3000, env_count=5)
-    assert values_of(config, POLE) == {"capacity": 3000}
+    assert values_of(config, POLE) == {"replay.capacity": 3000}
     assert family_of(config).environments(config) == [5]
-    assert kernel_values(config, POLE, {"fanout": 4}) == {"capacity": 3000, "fanout": 4}
-    assert kernel_values(config, POLE, {"capacity": 7}) == {"capacity": 7}, "who asks, gets it"
+    for asked in ({"fanout": 4}, {"capacity": 7}):  # who asks, gets it
+        kernel = override(ReplayKernelConfig(), config.kernel_values(POLE) | asked)
+        assert kernel == override(ReplayKernelConfig(), {"capacity": 3000} | asked)
 
 
 @pytest.mark.parametrize("memory", ["tree", "ring"])
@@ -74,18 +76,18 @@ def test_a_memory_that_is_not_the_cards(memory):
     """With learner cpu there is nothing on the card; with learner card its own replay memory is as
     small as a batch allows."""
     config = OffPolicyConfig(memory=memory)
-    assert family_of(config).design(config) is None
+    assert config.kernel is None
     config = preset("dqn", "card").from_dict(
         {**preset("dqn", "card").to_dict(), "memory": memory, "capacity": 3000}
     )
-    assert family_of(config).design(config) == "dqn"
+    assert config.kernel == "dqn"
     values = values_of(config, POLE)
-    assert values["capacity"] == values["learner.batch"] == config.agent.batch_size
+    assert values["replay.capacity"] == values["learner.batch"] == config.agent.batch_size
     kernel = SimpleNamespace(engine=SimpleNamespace(beat_bytes=64))
-    stored = storage_bytes(config, POLE, kernel, SimpleNamespace(joins=True))
+    stored = config.stored_bytes(POLE, kernel, SimpleNamespace(joins=True))
     assert stored == 64 * config.agent.batch_size
     config = replace(config, agent=replace(config.agent, batch_size=1))
-    assert values_of(config, POLE)["capacity"] == 2
+    assert values_of(config, POLE)["replay.capacity"] == 2
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_what_is_stored(spec, beat, size):
     """Whole beats for each experience; of what grows with the run, and where banks join for it."""
     config, kernel = OffPolicyConfig(capacity=1000), SimpleNamespace()
     kernel.engine = SimpleNamespace(beat_bytes=beat)
-    assert storage_bytes(config, spec, kernel, SimpleNamespace(joins=True)) == 1000 * size
-    assert storage_bytes(config, spec, kernel, SimpleNamespace(joins=False)) is None
+    assert config.stored_bytes(spec, kernel, SimpleNamespace(joins=True)) == 1000 * size
+    assert config.stored_bytes(spec, kernel, SimpleNamespace(joins=False)) is None
     joins = SimpleNamespace(joins=True)
-    assert storage_bytes(OnPolicyConfig(), ARM, kernel, joins) is None
+    assert OnPolicyConfig().stored_bytes(ARM, kernel, joins) is None

@@ -4,7 +4,6 @@ import pytest
 
 from host.algorithms.a3c import A3CConfig
 from host.train.config import RoundsConfig
-from host.train.families import family_of
 
 MERGED = dict(sharing="paac", populations=1)
 
@@ -37,7 +36,7 @@ def test_sizes():
     assert (merged.groups, merged.group_size, merged.snapshots, merged.samples) == (1, 6, 1, 30)
     shared = RoundsConfig(env_count=64, group=2, sharing="ga3c", learner="card")
     assert (shared.groups, shared.snapshots, shared.samples) == (16, 2, 5)
-    values = [family_of(config).kernel_values(config) for config in (merged, shared)]
+    values = [config.kernel_values() for config in (merged, shared)]
     names = ("steps", "batch", "agents", "snapshots")
     assert [[each[name] for name in names] for each in values] == [[30, 6, 12, 2], [5, 2, 96, 5]]
     assert RoundsConfig.from_json(shared.to_json()) == shared

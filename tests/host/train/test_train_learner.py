@@ -5,13 +5,11 @@ import signal
 from functools import partial
 
 import pytest
-from learner.modelled import FIXED, kernel_config, opened
+from learner.modelled import FIXED, kernel_config, learner_values, opened
 from rich.console import Console
 
 from host.checkpoint import CheckpointError
-from host.learners.card import kernel_settings
 from host.runtime.learner import LearningReplay
-from host.train.families.family import spec_of
 from host.train.log import read_progress
 from host.train.loop import train
 from host.train.preset import preset
@@ -65,8 +63,7 @@ class Recorder:
 
 
 def loaded(config, **learner):
-    wanted = kernel_settings(config.algorithm, config.agent, spec_of(config), config.env)
-    settings = wanted | {"batch": 16} | learner
+    settings = learner_values(config) | {"batch": 16} | learner
     return opened(kernel_config(settings.pop("algorithm"), capacity=200, **settings))
 
 
