@@ -6,7 +6,20 @@ from typing import get_args
 
 from hw.errors import UsageError
 
-__all__ = ["flat", "integer", "leaves", "override", "resolve", "text_of", "unknown", "values_of"]
+__all__ = ["fields_of", "flat", "integer", "leaves", "override", "resolve", "text_of", "unknown"]
+__all__ += ["values_of"]
+
+
+def fields_of(texts, **named):
+    """``{field: value}`` of ``texts``, FIELD=VALUE of each ``--set``, whose values stay texts; and
+    of ``named``, fields with an option of their own, unless they are None."""
+    values = {name: value for name, value in named.items() if value is not None}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise UsageError(f"--set must be FIELD=VALUE, not {text!r}")
+        values[name] = value
+    return values
 
 
 def leaves(config, inside=()):

@@ -15,8 +15,7 @@ from boards.u200 import U200
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
-from hw.learner.config import LearnerConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 
 __all__ = ["estimates", "kernels", "rows"]
 

@@ -24,9 +24,9 @@ from host.commands.options import (
     Verbose,
     command_line,
     count,
-    options,
 )
 from host.commands.unknown import FieldsAreSet
+from host.settings import fields_of
 from hw.errors import UsageError
 
 __all__ = ["app"]
@@ -265,7 +265,7 @@ def train(
     config, kernel = request(
         algorithm,
         options=asked,
-        settings=options(settings),
+        settings=fields_of(settings),
         preset_name=preset_name,
         file=file,
         imports=imports or (),

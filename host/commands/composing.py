@@ -14,10 +14,10 @@ from host.commands.options import (
     Settings,
     Verbose,
     count,
-    options,
 )
 from host.commands.unknown import FieldsAreSet
 from host.compose.plan_file import PLAN, PROGRAM
+from host.settings import fields_of
 from hw.errors import UsageError
 from hw.extras import python
 
@@ -185,7 +185,7 @@ def compose(
     from host.commands.composed import Asked, answered
 
     asked = Asked(
-        algorithm, env, ratio, uniform, options(settings, batch_size=batch), file, imports or (),
+        algorithm, env, ratio, uniform, fields_of(settings, batch_size=batch), file, imports or (),
         actors,
     )  # fmt: skip
     told = dict(metric=metric, card=card, out=out, measure=profile, messages_us=messages_us)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from host.commands.listing import table
-from host.commands.options import BoardName, Design, Output, Settings, count, options
-from host.settings import integer
+from host.commands.options import BoardName, Design, Output, Settings, count
+from host.settings import fields_of, integer
 from hw.errors import UsageError
 from sim.tools import BUILD_DIRECTORY
 
@@ -66,7 +66,7 @@ def explore(
     - `rlfabric explore dqn --rule cf22 --cap 32`
     """
     if rule != "ours":
-        _by_rule(rule, design, board, batch, cap, options(settings), as_json)
+        _by_rule(rule, design, board, batch, cap, fields_of(settings), as_json)
         return
     if cap is not None:
         raise UsageError("cap must be with --rule cf22, not alone")
@@ -78,7 +78,7 @@ def explore(
     from hw.errors import MissingTool
 
     found, document = exploration(
-        design, board, batch=batch, regions=regions, values=options(settings)
+        design, board, batch=batch, regions=regions, values=fields_of(settings)
     )
     if verify:
         document |= verified(found, document, out, verify)

@@ -23,13 +23,12 @@ from host.commands.options import (
     Output,
     Overwrite,
     Settings,
-    options,
 )
 from host.commands.request import read_json
 from host.commands.run_kernel import of_run
 from host.generate import configure, find_design
 from host.generate.explored import chosen_fields, exploration, hint
-from host.settings import flat
+from host.settings import fields_of, flat
 from hw.suggest import listed
 from sim.cache import say
 from sim.tools import BUILD_DIRECTORY
@@ -92,7 +91,7 @@ def verilog(
     from host.generate import emit
     from host.generate.lint import lint_directory
 
-    given = options(settings, capacity=capacity, fanout=fanout)
+    given = fields_of(settings, capacity=capacity, fanout=fanout)
     values, _ = _values(design, board, file, given, for_run, imports, explored)
     directory = emit(design, board, out, overwrite=overwrite, **values)
     if lint:
@@ -144,7 +143,7 @@ def bitstream_(
     from host.generate import package
     from hw.shell.description import KernelDescription
 
-    given = options(settings, capacity=capacity, fanout=fanout)
+    given = fields_of(settings, capacity=capacity, fanout=fanout)
     values, stored = _values(design, board, file, given, for_run, imports, explored)
     wanted = stored if storage_bytes is None else storage_bytes
     directory = package(design, board, out, storage_bytes=wanted, overwrite=overwrite, **values)
@@ -199,7 +198,7 @@ def report_(
     """
     from host.commands.report import make, show
 
-    given = options(settings, capacity=capacity, fanout=fanout)
+    given = fields_of(settings, capacity=capacity, fanout=fanout)
     values, _ = _values(design, board, file, given, for_run, imports, explored)
     result = make(design, board, out, levels=levels, overwrite=overwrite, **values)
     if as_json:

@@ -9,7 +9,6 @@ import typer
 
 from host.commands.exits import TRACEBACK
 from host.settings import integer
-from hw.errors import UsageError
 
 __all__ = [
     "Act",
@@ -26,7 +25,7 @@ __all__ = [
     "RunEnv",
     "RunFile",
 ]
-__all__ += ["Output", "Overwrite", "Settings", "Verbose", "command_line", "count", "options"]
+__all__ += ["Output", "Overwrite", "Settings", "Verbose", "command_line", "count"]
 
 
 def command_line(**more):
@@ -143,15 +142,3 @@ def count(text):
         if (value := integer(str(text))) > 0:
             return value
     raise typer.BadParameter(f"must be a positive integer, such as 1000 or 1e5, not {text!r}")
-
-
-def options(texts, **named):
-    """``{field: value}`` of ``texts``, FIELD=VALUE of each ``--set``, whose values stay texts; and
-    of ``named``, fields with an option of their own, unless they are None."""
-    values = {name: value for name, value in named.items() if value is not None}
-    for text in texts or ():
-        name, equals, value = text.partition("=")
-        if not (name and equals):
-            raise UsageError(f"--set must be FIELD=VALUE, not {text!r}")
-        values[name] = value
-    return values

@@ -10,8 +10,8 @@ from hw.errors import UsageError
 from hw.fixar.config import FixarKernelConfig
 from hw.fixar.pass_clocks import iteration_cycles
 from hw.fixar.precision import Precision
+from hw.learner.config import LearnerKernelConfig
 from hw.learner.iteration_clocks import learn_clocks, store_clocks, train_clocks
-from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import set_bytes
 from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
 from hw.replay.records import GRANULE_BYTES

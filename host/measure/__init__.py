@@ -12,7 +12,7 @@ from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
 from hw.fixar.config import FixarKernelConfig
 from hw.gae.config import GaeKernelConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import LearnerKernelConfig
 from hw.replay.config import ReplayKernelConfig
 
 __all__ = ["measure", "measured_clocks"]

@@ -9,8 +9,7 @@ import numpy as np
 from hw.arith.fixed_point import DualPrecision
 from hw.config import ConfigBase, check_range, freeze_lists
 from hw.errors import UsageError
-from hw.learner.config import PARAMETER_SETS, check_hidden
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import PARAMETER_SETS, LearnerKernelConfig, check_hidden
 from hw.nn.optimizer_config import OptimizerConfig
 
 __all__ = ["CELL_WIDTH", "CODE_WIDTH", "FixarConfig", "FixarKernelConfig", "LEAST_CODE_BITS"]

@@ -1,4 +1,4 @@
-"""The learner of one agent: its networks, and how their layers are cut into blocks."""
+"""Configs of a learner, its networks cut into blocks, and of the kernel around it."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -11,10 +11,14 @@ from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.block.config import BlockShape
 from hw.learner.block.fit import Plan, check_words, fit, interleave_of
 from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
+from hw.learner.records import record_words
 from hw.nn.activation import ACTIVATIONS
+from hw.replay.config import ReplayConfig, ReplayKernelConfig
+from hw.shell.axi import EngineConfig
 from hw.suggest import written
 
-__all__ = ["MAX_HIDDEN", "PARAMETER_SETS", "LearnerConfig", "check_hidden", "stored_sets"]
+__all__ = ["MAX_HIDDEN", "PARAMETER_SETS", "LearnerConfig", "LearnerKernelConfig", "check_hidden"]
+__all__ += ["stored_sets"]
 
 #: Hidden layers, at most.
 MAX_HIDDEN = 4
@@ -222,3 +226,37 @@ class LearnerConfig(ConfigBase):
         """Whether an action is a choice, an integer in 0..action - 1. If not, an action is a vector
         of ``action`` binary32 numbers."""
         return algorithm_of(self).discrete
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerKernelConfig(ConfigBase):
+    """The whole kernel ``dqn`` or ``ddpg``; the algorithm is the learner's."""
+
+    replay: ReplayConfig = ReplayConfig()
+    engine: EngineConfig = EngineConfig()
+    learner: LearnerConfig = LearnerConfig()
+
+    def __post_init__(self):
+        self.replay_kernel  # noqa: B018 -- its rules are this kernel's too
+        if self.learner.batch > self.replay.capacity:
+            raise UsageError(
+                f"batch must be at most the capacity ({self.replay.capacity}), "
+                f"not {self.learner.batch!r}"
+            )
+
+    @property
+    def replay_kernel(self):
+        """Config of the replay core inside."""
+        return ReplayKernelConfig(replay=self.replay, engine=self.engine)
+
+    @property
+    def fields(self):
+        """``{name: (dtype, shape)}`` of the fields of an experience, in the order of
+        ``record_words``: "<u4" for a discrete action, "<f4" for all others; ``()`` for a single
+        number."""
+        learner, fields = self.learner, {}
+        for name, (_, count) in record_words(learner).items():
+            discrete = name == "action" and learner.discrete
+            scalar = discrete or name in ("reward", "discount")
+            fields[name] = ("<u4" if discrete else "<f4", () if scalar else (count,))
+        return fields

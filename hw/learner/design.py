@@ -5,11 +5,10 @@ from functools import partial
 from hw.errors import UsageError
 from hw.estimate import fits
 from hw.learner.algorithms.registry import ALGORITHMS
-from hw.learner.config import LearnerConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
 from hw.learner.iteration_clocks import clocks
-from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import image_identity
 from hw.learner.records import (
     ERRORS,

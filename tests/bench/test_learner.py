@@ -9,8 +9,7 @@ from boards.u200 import U200
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.estimate import fits
-from hw.learner.config import LearnerConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.learner.step_clocks import step_clocks
 
 CASES = cases.cases()

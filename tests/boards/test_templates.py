@@ -14,10 +14,9 @@ import boards
 from boards import bitstream
 from boards.templates import training
 from host.collect.spec import Spec
-from host.commands.options import options as asked
 from host.commands.request import request
 from host.generate import describe, override, package
-from host.settings import leaves, resolve
+from host.settings import fields_of, leaves, resolve
 from hw.designs import DESIGNS
 from tests.boards.vendor import described, not_public, small
 
@@ -127,7 +126,7 @@ def run_of(command, board):
         else:
             options[option.removeprefix("--")] = value
     assert options.pop("board") == board and options.pop("card") == "xrt"
-    config, kernel = request(words[2], options=options, settings=asked(settings))
+    config, kernel = request(words[2], options=options, settings=fields_of(settings))
     assert not kernel
     return config
 

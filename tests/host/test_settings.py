@@ -9,8 +9,7 @@ from host.settings import flat, leaves, override, text_of
 from host.train.config import OffPolicyConfig, OnPolicyConfig
 from host.train.preset import preset
 from hw.fa3c.config import Fa3cConfig
-from hw.learner.config import LearnerConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from tests.host.stub_designs import StubConfig
 
 

@@ -5,8 +5,7 @@ from replay.kernels import opened
 
 from host.runtime.learner import LearningReplay, hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import PARAMETER_SETS, LearnerConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import PARAMETER_SETS, LearnerConfig, LearnerKernelConfig
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
 

@@ -13,8 +13,7 @@ from host.runtime.learner import LearningReplay
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.designs import DESIGNS
-from hw.learner.config import LearnerConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
 

@@ -12,10 +12,9 @@ import numpy as np
 from amaranth import *
 from amaranth.lib import wiring
 
-from hw.learner.config import PARAMETER_SETS
+from hw.learner.config import PARAMETER_SETS, LearnerKernelConfig
 from hw.learner.contract import LearnerSignature
 from hw.learner.core import LearnerCore
-from hw.learner.kernel_config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import action_granules, observation_granules, record_words
 from hw.learner.samples.batch_memory import BatchMemory

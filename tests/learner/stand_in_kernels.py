@@ -13,8 +13,7 @@ from replay.kernels import unkind
 from host.card import open_card
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
-from hw.learner.config import LearnerConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
 from hw.verilog import to_verilog

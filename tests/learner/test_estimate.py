@@ -8,9 +8,8 @@ from learner.modelled import DDPG, DQN, kernel_config, learner
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
-from hw.learner.config import LearnerConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.learner.estimate import estimate, parts
-from hw.learner.kernel_config import LearnerKernelConfig
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
 

@@ -1,4 +1,4 @@
-"""hw.learner.kernel_config: the JSON and the hash that builds, saved states and runs compare."""
+"""hw.learner.config: the JSON and the hash that builds, saved states and runs compare."""
 
 import json
 import random
@@ -9,8 +9,7 @@ import pytest
 
 from hw.arith.fixed_point import DualPrecision, FixedPoint
 from hw.learner.block.layer_config import LayerConfig
-from hw.learner.config import LearnerConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 
 DQN = (
     '{"engine":{"burst_beats":64,"bursts":64,"data_width":512,"depth":256,"style":"auto"},'

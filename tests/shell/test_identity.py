@@ -17,8 +17,7 @@ from hw.fixar.config import FixarConfig, FixarKernelConfig, TileLayer
 from hw.gae.config import GaeKernelConfig
 from hw.learner.block.config import BlockShape
 from hw.learner.block.fit import fit, interleave_of
-from hw.learner.config import LearnerConfig
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.learner.records import record_words
 from hw.replay.config import ReplayKernelConfig
 
@@ -83,7 +82,7 @@ def planes(config):
 
 
 _BEATS = GaeKernelConfig.slot_beats
-_CONFIG, _IMAGE = "hw.learner.kernel_config", "hw.learner.parameters.parameter_image"
+_CONFIG, _IMAGE = "hw.learner.config", "hw.learner.parameters.parameter_image"
 CHANGES = {
     "words of a granule": ("replay", [("hw.replay.design.GRANULE_BYTES", 32)]),
     "format of beta": ("replay", [("hw.replay.design.SCALE_FORMAT", UQ(1, 14))]),

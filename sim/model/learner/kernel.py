@@ -7,8 +7,7 @@ iteration of TRAIN is the gradient step alone.
 import numpy as np
 
 from hw.learner.commands import LEARNING
-from hw.learner.config import PARAMETER_SETS
-from hw.learner.kernel_config import LearnerKernelConfig
+from hw.learner.config import PARAMETER_SETS, LearnerKernelConfig
 from hw.learner.records import (
     HYPERPARAMETERS,
     LEARNER_STATUS,

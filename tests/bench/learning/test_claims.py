@@ -7,8 +7,8 @@ import pytest
 
 from bench.learning.claims import CLAIMS, select
 from bench.learning.job import jobs_of
-from host.commands.options import options
 from host.commands.request import request
+from host.settings import fields_of
 from tests.bench.learning.tiny import *
 from tests.host.command_lines import parsed
 
@@ -38,7 +38,7 @@ def test_every_run_is_one(job):
     shown, kernel = request(
         job.algo,
         options={**asked, "until_solved": given["until_solved"] or None},
-        settings=options(given["settings"]),
+        settings=fields_of(given["settings"]),
         preset_name=given["preset_name"],
         board=given["board"],
     )

@@ -2,19 +2,19 @@
 
 import pytest
 
-from host.commands.options import options
 from host.commands.unknown import _value
+from host.settings import fields_of
 
 
 def test_a_value_may_have_an_equals_sign():
-    assert options(["env=a=b", "seed="], capacity=None, fanout=4) == {
+    assert fields_of(["env=a=b", "seed="], capacity=None, fanout=4) == {
         "fanout": 4,
         "env": "a=b",
         "seed": "",
     }
     for text in ("=3", "seed", ""):
         with pytest.raises(ValueError, match=f"^--set must be FIELD=VALUE, not '{text}'$"):
-            options([text])
+            fields_of([text])
 
 
 def test_what_an_unknown_option_was_given():
