@@ -1,7 +1,7 @@
 """From a folder with a kernel's Verilog to a bitstream, with the same calls for every board.
 
 A board's ``boards/<name>/build.py``, or the module ``build`` of the package that an entry point of
-group ``rlfabric.boards`` names, has
+group ``rlfabric.boards`` names, or, without such a module, the module of the board's flow, has
 
 ``TARGETS : tuple of str``
     The targets of ``run``, the default first; every board has "hw".
@@ -54,6 +54,9 @@ __all__ = [
 
 #: File with the clocks of a build.
 OUTCOME = "outcome.json"
+
+#: Flow -> the module that builds for every board with it.
+_FLOWS = {"vitis": "xilinx.vitis", "vivado": "xilinx.vivado"}
 
 #: Files of a finished bitstream: those that a card loads, and those that are read beside them.
 _BITSTREAMS = ("*.xclbin", "*.bit", "*.xsa")
@@ -110,6 +113,8 @@ def _builder(board):
     except ModuleNotFoundError as error:
         if error.name != name:
             raise  # the module is there, but not a module that it imports
+        if board.flow in _FLOWS:
+            return importlib.import_module(f"{__package__}.{_FLOWS[board.flow]}")
         raise UsageError(
             f"{package} must be a package with a module build, for {board.title}, not another"
         ) from error

@@ -126,7 +126,7 @@ def test_a_twin_is_a_class(site):
 def test_a_board_has_a_module_build(site):
     """A module that is no package has none; what is wrong inside of one is not hidden."""
     source = "from rlfabric.boards.u50 import U50\nfrom dataclasses import replace\n"
-    source += "board = replace(U50, name='{}', title='Mine')"
+    source += "board = replace(U50, name='{}', title='Mine', flow='nextpnr')"
     group = "rlfabric.boards"
     add(site, "yard", {"mine": "board"}, source.format("mine"), group=group)
     add(site, "zoo", {"other": "board"}, source.format("other"), group=group)
@@ -138,6 +138,15 @@ def test_a_board_has_a_module_build(site):
         files(description, boards.get("mine"))
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         files(description, boards.get("OTHER"))
+
+
+def test_an_alveo_board_needs_no_code(site):
+    source = "from rlfabric.boards.u50 import U50\nfrom dataclasses import replace\n"
+    source += "board = replace(U50, name='mine', title='Mine')"
+    add(site, "zoo", {"mine": "board"}, source, group="rlfabric.boards")
+    description = DESIGNS["gae"].describe(DESIGNS["gae"].default(boards.get("u50").numbers))
+    mine, ours = (files(description, boards.get(name)) for name in ("mine", "u50"))
+    assert mine.keys() == ours.keys()
 
 
 def test_a_board_has_templates_of_its_own(site):

@@ -6,6 +6,7 @@ torch is imported when it is first used, so that acting and training on the card
 import numpy as np
 
 from host.algorithms.activation import ACTIVATIONS
+from host.algorithms.config import LOSSES
 from hw.errors import UsageError
 from hw.extras import needed
 
@@ -252,16 +253,9 @@ class Updater:
         return self.tensor(self.rng.standard_normal(shape, np.float32))
 
     def weighted_loss(self, td, weights):
-        """``mean(w f(td))`` of tensors [rows], w being ``weights``. f is Huber's loss, with loss
-        squared half of the square (Schaul et al., Prioritized Experience Replay, 2016, 3.4), and
-        with loss mse the square."""
-        if self.config.loss != "huber":
-            return (weights * td * td).mean() * (self.config.loss_scale / 2)
-        zero = torch.zeros_like(td)
-        huber = torch.nn.functional.huber_loss(
-            td, zero, reduction="none", delta=self.config.huber_delta
-        )
-        return (weights * huber).mean()
+        """``mean(w f(td))`` of tensors [rows], w being ``weights`` and f the config's loss."""
+        config = self.config
+        return LOSSES[config.loss].mean(torch, td, weights, config.huber_delta)
 
     def check_finite(self, name, tensor, clock):
         """``tensor``, one number or one for each row, as a NumPy array. ValueError if a number is

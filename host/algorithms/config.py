@@ -1,13 +1,14 @@
 """Hyperparameters of agents with their rules, and the clock on which their schedules depend."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from host.algorithms.activation import ACTIVATIONS
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer, Number, check_fields
 from hw.config import ConfigBase, check_range
 
-__all__ = ["SCHEDULE", "AgentConfig", "Clock", "LearningConfig", "ReplayConfig"]
+__all__ = ["LOSSES", "SCHEDULE", "AgentConfig", "Clock", "LearningConfig", "ReplayConfig"]
 __all__ += ["TemporalDifferenceConfig", "linear"]
 
 #: length of a schedule
@@ -145,6 +146,41 @@ class ReplayConfig(LearningConfig):
         return linear(steps, self.beta_start, self.beta_end, self.beta_steps)
 
 
+class Loss(NamedTuple):
+    """A loss of TD errors.
+
+    mean : callable
+        ``mean(torch, td, weights, delta)`` returns ``mean(weights f(td))`` of tensors [rows], f
+        being the loss; ``delta`` is ``huber_delta``, ``torch`` the module.
+    scale : int
+        The loss divided by the card's.
+    limited : bool
+        Whether the card limits TD errors to ``huber_delta`` in the gradient.
+    """
+
+    mean: Callable
+    scale: int = 1
+    limited: bool = False
+
+
+def _huber(torch, td, weights, delta):
+    zero = torch.zeros_like(td)
+    loss = torch.nn.functional.huber_loss(td, zero, reduction="none", delta=delta)
+    return (weights * loss).mean()
+
+
+def _square(factor):
+    return lambda torch, td, weights, delta: (weights * td * td).mean() * factor
+
+
+#: Name -> Loss, for configs; with squared as Schaul et al., Prioritized Experience Replay, 3.4.
+LOSSES = {
+    "huber": Loss(_huber, limited=True),
+    "squared": Loss(_square(0.5)),
+    "mse": Loss(_square(1.0), scale=2),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class TemporalDifferenceConfig(ReplayConfig, AgentConfig):
     """Learning from prioritized n-step experiences; the defaults are DQN's."""
@@ -160,7 +196,7 @@ class TemporalDifferenceConfig(ReplayConfig, AgentConfig):
     #: SGD: momentum.
     momentum: Annotated[float, _DECAY] = 0.0
     #: Loss of the TD errors: Huber's, half of the square, or the square.
-    loss: Annotated[str, Choice(("huber", "squared", "mse"))] = "huber"
+    loss: Annotated[str, Choice(tuple(LOSSES))] = "huber"
     #: TD error at which Huber's loss becomes linear.
     huber_delta: Annotated[float, POSITIVE] = 1.0
     #: Learner iterations between synchronizations of the target networks.
@@ -171,9 +207,8 @@ class TemporalDifferenceConfig(ReplayConfig, AgentConfig):
 
     @property
     def loss_scale(self):
-        """The loss divided by that which the card computes: 2 with mse, which is twice squared,
-        else 1."""
-        return 2 if self.loss == "mse" else 1
+        """The loss divided by the card's: 2 with mse, which is twice squared, else 1."""
+        return LOSSES[self.loss].scale
 
     def learning_rates_at(self, steps):
         """A tuple with the step size of each network after ``steps`` environment steps, in the

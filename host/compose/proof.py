@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from host.algorithms.autodiff import torch
-from host.algorithms.config import Clock, ReplayConfig
+from host.algorithms.config import LOSSES, Clock, ReplayConfig
 from host.algorithms.ddpg import DDPGUpdater
 from host.algorithms.deterministic import DeterministicPolicy
 from host.algorithms.dqn import DQNConfig
@@ -34,7 +34,6 @@ LIMIT = 1e-4
 #: The same of fixar's twin, in the root of squares, since its numbers are rounded to 2^-28.
 _ROUNDED_LIMIT = 2e-2
 _ULP = 2.0**-23
-_LOSSES = ("huber", "squared", "mse")
 _NAMES = {"dqn": "DQN", "ddpg": "DDPG"}
 #: Factors of observations, rewards and weights of the last steps -> the limit of changes there: of
 #: a unit that saturates little is left but rounding.
@@ -100,7 +99,7 @@ def _matches(record, reading, agent, spec):
             ("fixar", {"lagged_critic": False, "precision": "fixed32"}),
         ]
     tried, refused = [], {}
-    for loss, (design, values) in product(_LOSSES, kinds):
+    for loss, (design, values) in product(LOSSES, kinds):
         try:
             config = _config(reading, record, agent, {"loss": loss, **values})
             all_of = list(differences(record, reading, design, config, spec))

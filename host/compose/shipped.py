@@ -25,9 +25,6 @@ _FOLDER = Path(__file__).parent / "machines"
 #: Names of the machines in files.
 SHIPPED = tuple(sorted(path.parent.name for path in _FOLDER.glob(f"*/{DEVICES}")))
 
-#: Board -> the machine whose links a card of it has; without a board, those of the first.
-_HOSTS = {"u200": "u200_host", "u50": "u50_host", "zcu106": "zcu106"}
-
 
 def shipped(name):
     """The Machine in the files of folder ``name`` of ``machines/``; UsageError if there is none."""
@@ -59,11 +56,13 @@ def this_machine(board=None):
     """The Machine on which this process runs, with one card.
 
     The cpu has the cores of this process. A GPU is there if torch is installed and sees one. The
-    card and its links are those of the shipped machine of ``board``; without a board, the card is
-    the twin, whose clock is unknown. UsageError if no shipped machine has the board.
+    card and its links are taken from the shipped machine that has ``board``; without a board, from
+    the U200's, but the card is the twin, whose clock is unknown. UsageError if no shipped machine
+    has the board.
     """
-    check_choice("board", board or "u200", _HOSTS)
-    base = shipped(_HOSTS[board or "u200"])
+    hosts = {each.board: found for found in map(shipped, SHIPPED) for each in found.devices}
+    check_choice("board", board or "u200", [name for name in hosts if name])
+    base = hosts[board or "u200"]
     processor = platform.machine() or "unknown"
     cpu = Device(name=base.cpu.name, kind="cpu", cores=cores(), source=f"detected: {processor}")
     others = [device for device in base.devices if device.name != cpu.name]

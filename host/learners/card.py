@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from host.algorithms.config import Clock, TemporalDifferenceConfig
+from host.algorithms.config import LOSSES, Clock, TemporalDifferenceConfig
 from host.algorithms.policy import InferredPolicy
 from host.learners.learner import MemoryLearner
 from host.learners.weights import flat, layers_of, online_of, set_weights
@@ -62,7 +62,7 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
         count,
         scale=1 / agent.batch_size,
         beta=agent.beta_at(clock.launched),
-        clip=agent.huber_delta if agent.loss == "huber" else np.inf,
+        clip=agent.huber_delta if LOSSES[agent.loss].limited else np.inf,
         rate=np.broadcast_to(rate, (count, 2)),
         floor=floor,
         blend=np.broadcast_to(np.where(due, agent.target_tau, 0.0), (count, 2)),

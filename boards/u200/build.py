@@ -1,5 +1,0 @@
-"""The U200 goes through Vitis as every Alveo card does."""
-
-from boards.xilinx.vitis import TARGETS, files, run
-
-__all__ = ["TARGETS", "files", "run"]
