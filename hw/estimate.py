@@ -2,10 +2,12 @@
 is used.
 
 Tests compare the clocks with the simulation. The resources are counted or mapped by yosys; they are
-not the vendor's.
+not the vendor's. Numbers of single units are in ``hw.area``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from hw.errors import UsageError
 
 __all__ = ["RESOURCES", "Estimate", "chosen_tables", "exceeded", "fits", "products", "selector"]
 __all__ += ["times", "together", "total"]
@@ -21,8 +23,9 @@ class Estimate:
     latency : clocks from an operand to its result.
     interval : clocks from one operand to the next.
     cycles : clocks of a whole operation; the ``estimate`` that gives them says of which.
-    lut, ff, bram36, uram, dsp : lookup tables, registers, RAMB36, URAM288 and DSP blocks. A RAMB18
-        is half a RAMB36.
+    lut, ff, bram36, uram, dsp : on UltraScale+, lookup tables, registers, RAMB36, URAM288 and DSP
+        blocks. A RAMB18 is half a RAMB36.
+    ecp5 : the same five on an ECP5, a tuple: LUT4, registers, pairs of DP16KD, 0, MULT18X18D.
     """
 
     latency: int | None = None
@@ -33,11 +36,20 @@ class Estimate:
     bram36: float | None = None
     uram: int | None = None
     dsp: int | None = None
+    ecp5: tuple | None = None
 
     @property
     def resources(self):
         """``{name: count or None}`` of ``RESOURCES``."""
         return {name: getattr(self, name) for name in RESOURCES}
+
+    def of(self, family):
+        """This Estimate with the resources on ``family``, "xcup" or "ecp5"."""
+        if family not in ("xcup", "ecp5"):
+            raise UsageError(f"family must be xcup or ecp5, not {family!r}")
+        if family == "xcup":
+            return self
+        return replace(self, **dict(zip(RESOURCES, self.ecp5 or (None,) * 5, strict=True)))
 
 
 def total(*numbers):
@@ -48,29 +60,30 @@ def total(*numbers):
 def together(estimates):
     """An ``Estimate`` with the sum of each resource over ``estimates``, a sequence.
 
-    None counts as 0. Latency, interval and cycles of the result are None.
+    None counts as 0, but on an ECP5 the sum with an unknown one is unknown. Latency, interval and
+    cycles of the result are None.
     """
     return times(1, *estimates)
 
 
 def times(count, *estimates):
     """``together`` of ``estimates``, ``count`` times each."""
-    lut = ff = uram = dsp = 0
-    bram36: float = 0
-    for each in estimates:
-        lut += each.lut or 0
-        ff += each.ff or 0
-        bram36 += each.bram36 or 0
-        uram += each.uram or 0
-        dsp += each.dsp or 0
-    bram36 *= count
-    return Estimate(
-        lut=count * lut,
-        ff=count * ff,
-        bram36=int(bram36) if bram36 == int(bram36) else bram36,
-        uram=count * uram,
-        dsp=count * dsp,
+    if not count:
+        estimates = ()
+    ecp5 = [each.ecp5 for each in estimates]
+    known = None if None in ecp5 else _sums(count, ecp5)
+    rows = [
+        (each.lut or 0, each.ff or 0, each.bram36 or 0, each.uram or 0, each.dsp or 0)
+        for each in estimates
+    ]
+    return Estimate(**dict(zip(RESOURCES, _sums(count, rows), strict=True)), ecp5=known)
+
+
+def _sums(count, rows):
+    lut, ff, bram36, uram, dsp = (
+        count * sum(column) for column in zip(*rows, (0,) * 5, strict=True)
     )
+    return lut, ff, int(bram36) if bram36 == int(bram36) else bram36, uram, dsp
 
 
 def selector(count):

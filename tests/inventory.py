@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
@@ -11,35 +12,41 @@ from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
 import hw
+import hw.area
+from hw.arith.float32.add import Float32Add
+from hw.arith.float32.multiply import Float32Multiply
+from hw.arith.float32.reciprocal import Float32Reciprocal
+from hw.arith.float32.rsqrt import Float32Rsqrt
+from hw.arith.power import Power
+from hw.arith.tanh import Tanh, TanhFixed
+from hw.replay.priority import PriorityUnit
 from hw.shared import SHARED, SharedModule
-from hw.shell import estimate as shell
-from hw.shell.burst import BurstSplitter
-from hw.shell.control import Control
-from hw.shell.dispatcher import Dispatcher
-from hw.shell.interconnect import ReadInterconnect, WriteInterconnect
-from hw.shell.read_engine import ReadEngine
-from hw.shell.sequencer import Sequencer
-from hw.shell.stripes import StripedRead, StripedWrite
 from hw.shell.width_conversion import NarrowRead, NarrowWrite
-from hw.shell.write_engine import WriteEngine
 
-__all__ = ["SHELL", "Estimated", "elaborated"]
+__all__ = ["Estimated", "elaborated", "rows_of"]
 
-#: Units whose resources a function of ``hw.shell.estimate`` gives.
-SHELL = {
-    Control: "control",
-    Sequencer: "sequencer",
-    Dispatcher: "dispatcher",
-    BurstSplitter: "splitter",
-    ReadEngine: "read_engine",
-    WriteEngine: "write_engine",
-    ReadInterconnect: "read_interconnect",
-    WriteInterconnect: "write_interconnect",
-    StripedRead: "striped_read",
-    StripedWrite: "striped_write",
-    NarrowRead: "upsizer",
-    NarrowWrite: "downsizer",
+#: Units whose row of ``area.json`` is not called by their folder and class, in snake case.
+_ROWS = {
+    Float32Add: "arith.float32.add",
+    Float32Multiply: "arith.float32.multiply",
+    Float32Reciprocal: "arith.float32.reciprocal",
+    Float32Rsqrt: "arith.float32.rsqrt",
+    Tanh: "arith.tanh.float32",
+    TanhFixed: "arith.tanh.fixed",
+    NarrowRead: "shell.upsizer",
+    NarrowWrite: "shell.downsizer",
 }
+#: Units whose row has all that is inside them.
+_WHOLE = PriorityUnit, Power
+
+
+def rows_of(unit):
+    """The list of rows of ``area.json`` for a class: its own, or one of several."""
+    folder = unit.__module__.removeprefix("hw.").rpartition(".")[0]
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unit.__name__).lower()
+    row = _ROWS.get(unit, f"{folder}.{words}")
+    rows = hw.area._ROWS
+    return [row] if row in rows else [name for name in rows if name.startswith(f"{row}.")]
 
 
 def elaborated(kernel):
@@ -57,7 +64,8 @@ def elaborated(kernel):
             else:
                 if isinstance(unit, Component):
                     yield unit
-                yield from inside(part)
+                if not isinstance(unit, _WHOLE):
+                    yield from inside(part)
 
     return list(inside(Fragment.get(kernel, None)))
 
@@ -67,13 +75,13 @@ _COUNT = 40
 
 
 class Estimated:
-    """A context manager, in which each unit's ``estimate`` has a mark of its class besides its
-    registers, so that a kernel's estimate tells how many units of the class it adds up.
+    """A context manager, in which each unit's row, or its ``estimate``, has a mark of its class
+    besides its registers, so that a kernel's estimate tells how many units of the class it adds up.
 
     Parameters
     ----------
     classes : sequence of type
-        Components that have an ``estimate``, or are in ``SHELL``.
+        Components that have ``rows_of`` or an ``estimate``.
     """
 
     def __init__(self, classes):
@@ -83,11 +91,13 @@ class Estimated:
         _forget()
         self._stack.callback(_forget)
         for number, unit in enumerate(self._classes, 1):
-            owner, name = (shell, SHELL[unit]) if unit in SHELL else (unit, "estimate")
-            marked = _marked(getattr(owner, name), 1 << _COUNT * number)
-            if unit not in SHELL:
-                marked = staticmethod(marked)
-            self._stack.enter_context(mock.patch.object(owner, name, marked))
+            mark = 1 << _COUNT * number
+            if rows := rows_of(unit):
+                marked = {row: _marked_row(*hw.area._ROWS[row], mark) for row in rows}
+                self._stack.enter_context(mock.patch.dict(hw.area._ROWS, marked))
+            else:
+                marked = staticmethod(_marked(unit.estimate, mark))
+                self._stack.enter_context(mock.patch.object(unit, "estimate", marked))
         return self
 
     def __exit__(self, *_):
@@ -112,12 +122,21 @@ def _marked(function, mark):
     return estimate
 
 
+def _marked_row(names, families, mark):
+    functions = list(families["xcup"])
+    constant, parts, denominator = functions[1]
+    functions[1] = constant + mark * denominator, parts, denominator
+    return names, families | {"xcup": functions}
+
+
 def _forget():
     """Empties the caches of all estimates in ``hw``."""
     for module in pkgutil.walk_packages(hw.__path__, "hw."):
         members = vars(importlib.import_module(module.name))
         for name, value in members.items():
-            if "estimate" in f"{module.name} {name}" and hasattr(value, "cache_clear"):
+            if re.search("estimate|area", f"{module.name} {name}") and hasattr(
+                value, "cache_clear"
+            ):
                 value.cache_clear()
             if hasattr(getattr(value, "estimate", None), "cache_clear"):
                 value.estimate.cache_clear()

@@ -7,10 +7,9 @@ A window of any length takes ``log2`` additions for each number, and nothing wai
 
 from amaranth import *
 
-from hw.estimate import Estimate, times, together
-from hw.stream.delay import delay, delay_estimate
+from hw.stream.delay import delay
 
-__all__ = ["adder_tree", "adder_tree_estimate", "interleaved_sum", "interleaved_sum_estimate"]
+__all__ = ["adder_tree", "interleaved_sum"]
 __all__ += ["interleaved_sum_latency"]
 
 
@@ -33,19 +32,6 @@ def adder_tree(m, arithmetic, values, *, name):
     return values[0]
 
 
-def adder_tree_estimate(arithmetic, width, count, *, products=False):
-    """Resources of ``adder_tree`` of ``count`` numbers of ``width`` bits; in fixed point, a DSP
-    block adds its own product to another one, if the numbers are ``products``."""
-    parts = []
-    while count > 1:
-        width, packed = width + 1, products and not parts and arithmetic.saturates
-        parts.append(times(0 if packed else count // 2, arithmetic.add_estimate(width)))
-        if count & 1:
-            parts.append(delay_estimate(width, arithmetic.add_latency))
-        count -= count // 2
-    return together(parts)
-
-
 def _levels(count):
     return (count - 1).bit_length()
 
@@ -53,22 +39,6 @@ def _levels(count):
 def interleaved_sum_latency(arithmetic, count):
     """Clocks from a window's last number to its sum; 0 for a window of one number."""
     return _levels(count) * arithmetic.add_latency
-
-
-def interleaved_sum_estimate(arithmetic, width, count, stride):
-    """Resources of ``interleaved_sum`` of sums of ``width`` bits."""
-    return together(
-        [
-            part
-            for level in range(_levels(count))
-            # Of each level, what waits is a number or a zero.
-            for part in (
-                delay_estimate(width, (1 << level) * stride),
-                arithmetic.add_estimate(width),
-                Estimate(lut=width, ff=0),
-            )
-        ]
-    )
 
 
 def interleaved_sum(m, arithmetic, value, position, count, stride, *, name, shape=None):

@@ -6,15 +6,14 @@ import numpy as np
 from amaranth import *
 from amaranth.lib import data
 
-from hw.arith.adder_tree import adder_tree, adder_tree_estimate
+from hw.arith.adder_tree import adder_tree
 from hw.arith.float32.add import Float32Add
 from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import free_running
 from hw.arith.operations import Arithmetic
 from hw.arith.tanh import Tanh
-from hw.estimate import Estimate, times, together
-from hw.stream.delay import delay, delay_estimate
+from hw.stream.delay import delay
 
 __all__ = ["Binary32"]
 
@@ -39,32 +38,6 @@ class Binary32(Arithmetic):
     product_dsp, tanh_dsp = Float32Multiply.DSP, Tanh.DSP
     #: -0, for +0 would lose a -0.
     zero, minus_one, saturates = 1 << (WIDTH - 1), 0xBF80_0000, False
-
-    def multiply_estimate(self):
-        return Estimate(lut=90, ff=165, dsp=self.product_dsp)
-
-    def add_estimate(self, width=WIDTH):
-        return Estimate(lut=324, ff=368)
-
-    def dot_estimate(self, count, begins=False):
-        parts = times(count, self.multiply_estimate()), adder_tree_estimate(self, WIDTH, count)
-        return together([*parts, times(begins, self.add_estimate())])
-
-    def requantize_estimate(self, width, *source, kind):
-        return Estimate()
-
-    def quantize_estimate(self, kind):
-        return Estimate()
-
-    def to_float_estimate(self, kind):
-        return Estimate()
-
-    def tanh_estimate(self):
-        return Tanh.estimate()
-
-    def derived_by_tanh_estimate(self):
-        late = delay_estimate(WIDTH, self.multiply_latency + self.add_latency)
-        return together([times(2, self.multiply_estimate()), self.add_estimate(), late])
 
     def shape(self, kind):
         return unsigned(WIDTH)

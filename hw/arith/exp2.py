@@ -97,10 +97,6 @@ class Exp2(wiring.Component):
             }
         )
 
-    @classmethod
-    def estimate(cls, config):
-        return Interpolate.estimate(config.table, tag_width=config.tag_width)
-
     def elaborate(self, platform):
         m = Module()
         m.submodules.interpolate = interpolate = Interpolate(

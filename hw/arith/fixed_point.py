@@ -12,11 +12,10 @@ from amaranth import *
 from hw.arith.fixed import REQUANTIZE_LATENCY, SQ, FixedFormat, requantize
 from hw.arith.multiply import B_LIMB
 from hw.arith.operations import Arithmetic
-from hw.arith.quantize import Quantize, QuantizeConfig, quantize
+from hw.arith.quantize import Quantize, quantize
 from hw.arith.tanh import TanhFixed
-from hw.arith.to_float import ToFloat, ToFloatConfig, to_float, to_float_stream
+from hw.arith.to_float import ToFloat, to_float, to_float_stream
 from hw.errors import UsageError
-from hw.estimate import Estimate, times, together
 from hw.stream.delay import delay
 
 __all__ = ["DualPrecision", "FixedPoint"]
@@ -48,35 +47,6 @@ class FixedPoint(Arithmetic):
     #: Fraction bits, at most, of x in its square and of what that leaves of one: an operand of a
     #: DSP block, less its sign and the bit of a one.
     SQUARED_FRACTION, DERIVATIVE_FRACTION = 17, 25
-
-    def multiply_estimate(self):
-        return Estimate(lut=0, ff=0, dsp=self.product_dsp)
-
-    def add_estimate(self, width):
-        return Estimate(lut=width, ff=width)
-
-    def dot_estimate(self, count, begins=False):
-        return times(count, self.multiply_estimate())
-
-    def requantize_estimate(self, width, *source, kind):
-        rounded = width + 1 - self.fraction(*source) + self.fraction(kind)
-        # Rounded; then clipped by the registers' set and reset.
-        return Estimate(lut=rounded + 8, ff=rounded + Shape.cast(self.shape(kind)).width + 1)
-
-    def quantize_estimate(self, kind):
-        return Quantize.estimate(QuantizeConfig(target=getattr(self, kind)))
-
-    def to_float_estimate(self, kind):
-        return ToFloat.estimate(ToFloatConfig(source=getattr(self, kind)))
-
-    def tanh_estimate(self):
-        return TanhFixed.estimate(self.activation)
-
-    def derived_by_tanh_estimate(self):
-        width, rest = Shape.cast(self.shape("gradient")).width, self.derivative_fractions[1] + 1
-        # The last register before a product is the DSP block's; the result is rounded.
-        waits = width * self.multiply_latency
-        return together([times(2, self.multiply_estimate()), Estimate(lut=rest, ff=waits + width)])
 
     @property
     def minus_one(self):

@@ -3,7 +3,7 @@
 Three register stages (table, multiply, round): interval 1, latency 3. One DSP block.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
-from hw.estimate import Estimate, together
-from hw.stream.delay import delay, delay_estimate
+from hw.stream.delay import delay
 
 __all__ = ["Interpolate", "Table"]
 
@@ -113,20 +112,6 @@ class Interpolate(wiring.Component):
                 ),
             }
         )
-
-    @classmethod
-    def estimate(cls, table, *, tag_width=0):
-        """Clocks, and resources with the table in lookup tables."""
-        segment = table.base_width + table.slope_width
-        words = -(-len(table.base) // 64)  # of a lookup table for each
-        registers = segment + table.base_width + table.slope_width + 2 * table.remainder_width
-        logic = Estimate(
-            lut=segment * words + table.value_width,
-            ff=registers + table.value_width + cls.LATENCY,
-            dsp=1,
-        )
-        parts = together([logic, delay_estimate(tag_width, cls.LATENCY)])
-        return replace(parts, latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -3,7 +3,7 @@
 Two register stages normalise, three interpolate: interval 1, latency 5. One DSP block.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache
 
@@ -14,7 +14,6 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.fixed import UQ
 from hw.arith.interpolate import Interpolate, Table
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate, together
 from hw.stream.delay import delay
 
 __all__ = ["LOG2_FORMAT", "Log2", "Log2Config", "log2_table"]
@@ -108,16 +107,6 @@ class Log2(wiring.Component):
                 "o": Out(stream.Signature(self.config.o_layout)),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        width, tag = config.width, config.tag_width
-        # A bit of the normaliser is in two registers and six multiplexers; of a wide operand, the
-        # lowest bits count no more.
-        normaliser = Estimate(lut=min(7 * width, 215), ff=min(9 * width // 4 + 5, 69) + 2 * tag)
-        beside = LOG2_FORMAT.integer + 1 + tag
-        parts = [normaliser, Interpolate.estimate(config.table, tag_width=beside)]
-        return replace(together(parts), latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -62,9 +62,9 @@ class Arithmetic(ConfigBase):
     weights_of(words) : the words of a parameter image back as float32.
 
     ``zero`` leaves every number as it is when added; ``minus_one`` is -1 as a gradient.
-    ``saturates`` is whether numbers are clipped, which units then count. ``<operation>_estimate``
-    is the Estimate of one operation, as yosys maps it to UltraScale+ with registers packed into DSP
-    blocks; ``product_dsp`` and ``tanh_dsp`` are the DSP blocks of a product and of tanh.
+    ``saturates`` is whether numbers are clipped, which units then count. ``product_dsp`` and
+    ``tanh_dsp`` are the DSP blocks of a product and of tanh; ``hw.arith.estimate`` has the other
+    resources of an operation.
     """
 
     kind: str = "float32"

@@ -3,7 +3,7 @@
 Three register stages (operand, multiply, round) before ``Exp2``: interval 1, latency 6.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from amaranth import *
@@ -13,8 +13,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.exp2 import FRACTION_FORMAT, MANTISSA_FORMAT, Exp2, Exp2Config
 from hw.arith.fixed import SQ, UQ
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate, together
-from hw.stream.delay import delay, delay_estimate
+from hw.stream.delay import delay
 from hw.stream.ready_register import ReadyRegister
 
 __all__ = ["EXPONENT_WIDTH", "LOG_FORMAT", "SCALE_FORMAT", "Power", "PowerConfig"]
@@ -88,17 +87,6 @@ class Power(wiring.Component):
                 "o": Out(stream.Signature(self.config.o_layout)),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        tag = config.tag_width
-        parts = [
-            ReadyRegister.estimate(LOG_FORMAT.width + tag),
-            Estimate(lut=2, ff=103, dsp=1),  # the operands, their product and its rounded bits
-            delay_estimate(tag, 3),
-            Exp2.estimate(config.exp2),
-        ]
-        return replace(together(parts), latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

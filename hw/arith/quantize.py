@@ -3,7 +3,7 @@
 Three register stages (shift, round, clip): interval 1, latency 3. No DSP block.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from amaranth import *
 
@@ -61,13 +61,6 @@ class Quantize(Float32Unit):
     def __init__(self, config):
         self.RESULTS = {"value": config.target.shape, "saturated": 1}
         super().__init__(config)
-
-    @classmethod
-    def estimate(cls, config):
-        width = config.target.width
-        figures = super().estimate(config)
-        # The shifter of the significand, and what rounds and clips.
-        return replace(figures, lut=5 * width + 127, ff=3 * width + 37)
 
     def elaborate(self, platform):
         m = Module()

@@ -6,7 +6,7 @@ curve, slope, product, ratio); then binary32 needs one to normalise and a multip
 four DSP blocks), fixed point one to multiply and one to round (latency 9, three DSP blocks).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache
 
@@ -20,7 +20,6 @@ from hw.arith.float32.format import BIAS, PRECISION, WIDTH, decode
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import Float32Unit
 from hw.errors import UsageError
-from hw.estimate import Estimate
 from hw.stream.delay import delay
 
 __all__ = ["LIMIT", "VALUE_FORMAT", "X_FORMAT", "Tanh", "TanhFixed", "TanhTable", "tanh_table"]
@@ -149,11 +148,6 @@ class Tanh(Float32Unit):
     LATENCY = _RATIO_STAGES + 1 + Float32Multiply.LATENCY
     DSP = 4
 
-    @classmethod
-    def estimate(cls, config=None):
-        """Clocks, and resources as yosys maps them to UltraScale+."""
-        return replace(super().estimate(config), lut=488, ff=360, bram36=1)
-
     def elaborate(self, platform):
         m = Module()
         m.submodules.multiply = multiply = Float32Multiply(self.config)
@@ -240,13 +234,6 @@ class TanhFixed(wiring.Component):
         self.target = target
         super().__init__(
             {"i": In(stream.Signature(target.shape)), "o": Out(stream.Signature(target.shape))}
-        )
-
-    @classmethod
-    def estimate(cls, target):
-        """Clocks, and resources as yosys maps them to UltraScale+."""
-        return Estimate(
-            latency=cls.LATENCY, interval=cls.INTERVAL, lut=137, ff=81, bram36=1, dsp=cls.DSP
         )
 
     def elaborate(self, platform):

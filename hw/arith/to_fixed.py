@@ -13,7 +13,6 @@ from hw.arith.exp2 import MANTISSA_FORMAT
 from hw.arith.fixed import FixedFormat
 from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
-from hw.estimate import Estimate
 from hw.stream.delay import delay
 
 __all__ = ["ToFixed", "ToFixedConfig"]
@@ -86,18 +85,6 @@ class ToFixed(wiring.Component):
                 "i": In(stream.Signature(config.i_layout)),
                 "o": Out(stream.Signature(config.o_layout)),
             }
-        )
-
-    @classmethod
-    def estimate(cls, config):
-        width = config.target.width
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=cls.INTERVAL,
-            # The shifter, and what rounds and saturates.
-            lut=4 * width + 25,
-            ff=2 * width + 2 * config.tag_width + 6,
-            dsp=0,
         )
 
     def elaborate(self, platform):

@@ -13,7 +13,6 @@ from hw.arith.fixed import FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, SIDE, WIDTH, normalise, rounded
 from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
-from hw.estimate import Estimate
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -71,13 +70,6 @@ class ToFloat(wiring.Component):
                 "i": In(stream.Signature(config.i_layout)),
                 "o": Out(stream.Signature(config.o_layout)),
             }
-        )
-
-    @classmethod
-    def estimate(cls, config):
-        width = max(config.source.width, PRECISION + 2)
-        return Estimate(
-            latency=cls.LATENCY, interval=cls.INTERVAL, lut=5 * width + 8, ff=3 * width + 13, dsp=0
         )
 
     def elaborate(self, platform):

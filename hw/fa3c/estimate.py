@@ -23,8 +23,8 @@ from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.shell import estimate as shell
+from hw.stream import estimate as stream_area
 from hw.stream.ram import Ram, style_of
-from hw.stream.transpose import Transpose
 from hw.suggest import suggest as changes_that_fit
 
 __all__ = ["compute_unit", "estimate", "suggest"]
@@ -65,7 +65,7 @@ def compute_unit(config, role):
         return together([*parts, rest])
     # The multiplexer between rows from the TLU and rows from memory.
     chosen = Estimate(lut=ROW_WIDTH)
-    transposed = [Transpose.estimate(WIDTH, ROW), chosen] if config.layout == "tlu" else []
+    transposed = [stream_area.transpose(WIDTH, ROW), chosen] if config.layout == "tlu" else []
     return together([*parts, rest, *transposed])
 
 

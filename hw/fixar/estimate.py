@@ -27,8 +27,8 @@ from hw.nn.td_loss import TdLoss
 from hw.replay.commands import BUFFERS
 from hw.replay.estimate import core_parts
 from hw.shell import estimate as shell
+from hw.stream import estimate as stream_area
 from hw.stream.ram import memory_blocks, memory_tables, style_of
-from hw.stream.transpose import Transpose
 from hw.suggest import suggest as changes_that_fit
 
 __all__ = ["estimate", "parts", "suggest"]
@@ -79,7 +79,7 @@ def parts(config):
         "cells": times(cores, *cells, _q_values(learner)),
         "cores": times(
             cores,
-            Transpose.estimate(CELL_WIDTH, side),
+            stream_area.transpose(CELL_WIDTH, side),
             _each((side, _CORE_LANE), (1, _CORE), (side * (learner.port_words - 1), _CORE_WORD)),
             Estimate(dsp=TanhTail.DSP + TanhSlope.DSP, bram36=TanhTail.BLOCKS),
         ),

@@ -28,7 +28,7 @@ from hw.learner.step_clocks import placed, scalars_ahead, slots_of
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import BUFFERS
 from hw.replay.estimate import core_parts
-from hw.replay.job_core import JobReplayCore
+from hw.replay.estimate import jobs as replay_jobs
 from hw.shell import estimate as shell
 from hw.suggest import suggest as changes_that_fit
 
@@ -42,7 +42,7 @@ def parts(config):
     """``{unit: Estimate}`` of the whole kernel of a LearnerKernelConfig."""
     learner, width = config.learner, config.engine.data_width
     replay = {f"replay {name}": part for name, part in core_parts(config.replay_kernel).items()}
-    jobs = JobReplayCore.jobs_estimate(width)
+    jobs = replay_jobs(width)
     count = words_a_clock(learner)
     return {
         **_shell_parts(config.replay_kernel, BUFFERS, LEARNER_STATUS),

@@ -5,6 +5,7 @@ An activation is one object, which has all that hardware and estimates know of t
 
 from amaranth import *
 
+from hw.arith import estimate as arith_area
 from hw.estimate import Estimate
 
 __all__ = ["ACTIVATIONS", "Activation"]
@@ -140,10 +141,10 @@ class Tanh(Activation):
         return arithmetic.derived_by_tanh_latency
 
     def estimate(self, arithmetic):
-        return arithmetic.tanh_estimate()
+        return arith_area.tanh(arithmetic)
 
     def derivative_estimate(self, arithmetic):
-        return arithmetic.derived_by_tanh_estimate()
+        return arith_area.derived_by_tanh(arithmetic)
 
     def apply(self, m, arithmetic, value, *, name):
         return arithmetic.tanh(m, value, name=name)

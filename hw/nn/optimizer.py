@@ -21,6 +21,7 @@ from functools import lru_cache
 from amaranth import *
 from amaranth.lib import wiring
 
+from hw.area import area
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH, decode
 from hw.arith.float32.reciprocal import Float32Reciprocal
@@ -28,7 +29,8 @@ from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.estimate import Estimate, times, together
 from hw.nn.optimizer_config import COEFFICIENTS, Timing, optimizer_ports
 from hw.shared import SharedModule
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 
 __all__ = ["Optimizer"]
 
@@ -112,12 +114,12 @@ class Optimizer(wiring.Component):
         """``Estimate`` of one optimizer: latency and interval in clocks, and resources."""
         products, sums = {"sgd": (6, 3), "rmsprop": (9, 4), "adam": (11, 5)}[config.optimizer]
         parts = [
-            times(products, _FLOAT.multiply_estimate()),
-            times(sums, _FLOAT.add_estimate()),
-            *(delay_estimate(WIDTH, clocks) for clocks in cls._waits(config)),
+            times(products, area("arith.float32.multiply")),
+            times(sums, area("arith.float32.add")),
+            *(stream_area.delay(WIDTH, clocks) for clocks in cls._waits(config)),
         ]
         if config.optimizer != "sgd":
-            parts += [Float32Rsqrt.estimate(), Float32Reciprocal.estimate(), _ZERO]
+            parts += [area("arith.float32.rsqrt"), area("arith.float32.reciprocal"), _ZERO]
         at = cls.timing(config)
         return replace(together(parts), latency=at.latency, interval=cls.INTERVAL)
 

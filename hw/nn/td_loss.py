@@ -13,6 +13,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.area import area
+from hw.arith import estimate as arith_area
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
 from hw.estimate import Estimate, times, together
@@ -120,10 +122,10 @@ class TdLoss(wiring.Component):
         own = Estimate(lut=343 + WIDTH * late, ff=111 + 36 * late)
         return together(
             [
-                times(3, BatchSum.estimate(), _FLOAT.add_estimate()),
-                times(cls.DSP // _FLOAT.product_dsp, _FLOAT.multiply_estimate()),
-                times(3, arithmetic.to_float_estimate("activation")),
-                arithmetic.quantize_estimate("gradient"),
+                times(3, BatchSum.estimate(), area("arith.float32.add")),
+                times(cls.DSP // _FLOAT.product_dsp, area("arith.float32.multiply")),
+                times(3, arith_area.to_float(arithmetic, "activation")),
+                arith_area.quantize(arithmetic, "gradient"),
                 own,
             ]
         )

@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 from hw.arith.power import SCALE_FORMAT
+from hw.estimate import together
 from hw.replay.command_clocks import clocks
 from hw.replay.commands import Given
 from hw.replay.config import FRACTION_WIDTH, ReplayConfig, ReplayKernelConfig
 from hw.replay.core import ReplayCore
+from hw.replay.estimate import tree_parts
 from hw.replay.priority import EPSILON_FORMAT, ERROR_FORMAT
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_ERRORS
 from hw.replay.space import SPACE
-from hw.replay.tree.manager import ReplayManager
 from hw.shell.design import Design, RunField, Training, default_engine
 from hw.suggest import suggest
 
@@ -26,7 +27,7 @@ def default_config(numbers):
     capacity = 1 << 20
     while blocks and capacity > 4096:
         config = ReplayConfig(capacity=capacity)
-        if ReplayManager.estimate(config).uram <= blocks:
+        if together(tree_parts(config).values()).uram <= blocks:
             return ReplayKernelConfig(replay=config, engine=engine)
         capacity //= 2
     return ReplayKernelConfig(replay=ReplayConfig(capacity=4096, ultra_ram=False), engine=engine)

@@ -1,50 +1,38 @@
-"""Resources of the whole kernel ``replay``, and of its core, which is in other kernels as well.
-
-Multipliers, memory blocks and registers are counted as the units have them. Lookup tables are as
-yosys maps them to UltraScale+, module by module: those of a unit follow from the widths of what it
-adds, compares and chooses.
-"""
+"""Resources of the whole kernel ``replay``, and of its core, which is in other kernels as well."""
 
 from functools import lru_cache
 
-from hw.estimate import Estimate, together
-from hw.replay.commands import BUFFERS, COMMANDS
-from hw.replay.gather import Gather
-from hw.replay.insert import Insert
-from hw.replay.item_reader import ItemReader
-from hw.replay.operation_issuer import OperationIssuer
-from hw.replay.records import REPLAY_STATUS
-from hw.replay.replay_state import ReplayState
-from hw.replay.tree.estimate import parts as manager_parts
-from hw.replay.tree.manager import ReplayManager
-from hw.shell import estimate as shell
+from amaranth import Shape
 
-__all__ = ["core_parts", "estimate", "parts"]
+from hw.area import area
+from hw.arith.multiply import Multiply
+from hw.estimate import times, together
+from hw.replay.commands import BUFFERS, COMMANDS, MAX_COUNT
+from hw.replay.config import FRACTION_WIDTH, GRANULE_WIDTH
+from hw.replay.records import HEADER, ITEM, REPLAY_STATUS
+from hw.replay.replay_state import state_shapes
+from hw.replay.tree.draw import Draw
+from hw.replay.tree.forwarding_memory import compute_stage
+from hw.replay.tree.manager import ReplayManager
+from hw.replay.tree.operations import response_layout
+from hw.replay.tree.priority_table import PriorityTable
+from hw.replay.tree.tree_level import TreeLevel
+from hw.shell import estimate as shell
+from hw.shell.axi import REQUEST
+from hw.stream import estimate as stream
+from hw.stream.ram import Ram
+
+__all__ = ["core_parts", "estimate", "jobs", "parts", "tree_parts"]
 
 #: DSP blocks of reading commands: of a command's items by the granules of an experience.
 _PRODUCTS = 1
+#: Bits of a command's count.
+_COUNT = MAX_COUNT.bit_length()
 
 
-@lru_cache(maxsize=256)  # kernels with a learner ask again and again
-def core_parts(config):
-    """``{unit: Estimate}`` of the ReplayCore of a ReplayKernelConfig."""
-    replay, engine = config.replay, config.engine
-    width = engine.data_width
-    return {
-        "commands": shell.dispatcher(COMMANDS, config, products=_PRODUCTS),
-        **manager_parts(replay, ReplayManager.latency_of(replay)),
-        "items": ItemReader.estimate(replay, width),
-        "gather": Gather.estimate(replay, width, engine.depth),
-        "insert": Insert.estimate(replay, width),
-        "core": together(
-            [
-                OperationIssuer.estimate(replay),
-                ReplayState.estimate(replay, engine.beat_bytes),
-                # The states of a command; four clocks of the last batch.
-                Estimate(lut=350, ff=132),
-            ]
-        ),
-    }
+def estimate(config):
+    """Resources of the whole kernel of a ReplayKernelConfig."""
+    return together(parts(config).values())
 
 
 def parts(config):
@@ -52,6 +40,175 @@ def parts(config):
     return core_parts(config) | shell.parts(config, BUFFERS, REPLAY_STATUS)
 
 
-def estimate(config):
-    """Resources of the whole kernel of a ReplayKernelConfig."""
-    return together(parts(config).values())
+@lru_cache(maxsize=256)  # kernels with a learner ask again and again
+def core_parts(config):
+    """``{unit: Estimate}`` of the ReplayCore of a ReplayKernelConfig."""
+    replay, width = config.replay, config.engine.data_width
+    index, priority = replay.index_width, replay.priority_width
+    place, granules = replay.capacity.bit_length(), width // GRANULE_WIDTH
+    extent = Shape.cast(state_shapes(replay, config.engine.beat_bytes)["extent"]).width
+    item = 8 * ITEM.size
+    return {
+        "commands": shell.dispatcher(COMMANDS, config, products=_PRODUCTS),
+        **tree_parts(replay),
+        "items": together(
+            [
+                stream.split(item, width // item, _COUNT),
+                area("stream.ready_register", width=item + 1),
+                area("replay.priority_unit", width=priority),
+                stream.queue(item + 3, 64),  # an item, and what its limits say
+                stream.queue(_COUNT, 1),
+                # Limits of the index; the operation; the first error and its position.
+                area("replay.item_reader", index=index),
+            ]
+        ),
+        "gather": together(
+            [
+                # A beat is the experience's, or begins with a header. Leaves, beats and addresses
+                # pass two registers; records and granules are counted.
+                area("replay.gather", width=width, index=index, priority=priority),
+                stream.queue(REQUEST.size, 2),
+                stream.queue(index + priority, 64),
+                stream.queue(HEADER.shape.size, config.engine.depth),
+                *_weight(priority, replay.total_width, place),
+                stream.pack(GRANULE_WIDTH, granules + 1, granules),
+            ]
+        ),
+        "insert": together(
+            [area("replay.insert", place=place), stream.unpack(GRANULE_WIDTH, granules)]
+        ),
+        "core": together(
+            [
+                area("replay.operation_issuer", index=index, total=replay.total_width),
+                area("replay.replay_state", place=place, priority=priority, extent=extent),
+                area("replay.replay_core"),  # states of a command; four clocks of the last batch
+            ]
+        ),
+    }
+
+
+def jobs(data_width):
+    """Resources of a ``JobReplayCore`` beside those of a ReplayCore: of the JobDispatcher, and of
+    choosing between a job and a command, and between their beats."""
+    return area("replay.job_replay_core", width=data_width)
+
+
+def _weight(*widths):
+    """A ``WeightUnit`` with operands of ``widths`` bits."""
+    yield area("replay.weight_unit")  # the sum of the logarithms, and the last register
+    yield area("arith.power", tag=1)
+    for width in widths:
+        # A bit of the normaliser is in two registers and six multiplexers; of a wide operand, the
+        # lowest bits count no more.
+        yield area(
+            "arith.log2",
+            bits=min(width, 30),
+            wide=width > 30,
+            registers=min(width, 28),
+            wide_registers=width > 28,
+        )
+
+
+def tree_parts(config):
+    """``{unit: Estimate}`` of the ReplayManager of a ReplayConfig."""
+    scale = Multiply.estimate(FRACTION_WIDTH, config.total_width)
+    return {
+        "tree": together(_level(config, shape) for shape in config.levels),
+        "table": together(_table(config)),
+        "draw": together(
+            [Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1), area("replay.tree.draw")]
+        ),
+        "manager": together([scale, *_manager(config, scale.latency)]),
+    }
+
+
+def _manager(config, scale):
+    """What goes along with the operations: before the multiplier of the target, beside it, and from
+    it to the response."""
+    index, priority, total = config.index_width, config.priority_width, config.total_width
+    front = max(PriorityTable.latency_of(config), Draw.LATENCY)
+    tree = sum(TreeLevel.latency_of(shape) for shape in config.levels)
+    # The queue of the responses has a place for each operation under way.
+    places, response = ReplayManager.latency_of(config).bit_length(), response_layout(config).size
+    yield Ram.estimate(response, 1 << places)
+    yield area(
+        "replay.tree.manager",
+        # Target, priority and error of the response are chosen or compared.
+        priority=priority,
+        total=total,
+        index=index,
+        front=front,
+        scale=scale,
+        response=response,
+        places=places,
+        # The place that is cleared.
+        clear=max(config.table_rows, *(shape.nodes for shape in config.levels)).bit_length(),
+    )
+    # Of the value, which has the bits of a total, those of a priority are read after a clock.
+    yield stream.delay(priority, front - 1)
+    yield stream.delay(total - priority + 2, front)
+    yield stream.delay(index, front + scale)
+    yield stream.delay(FRACTION_WIDTH, front - Draw.LATENCY)
+    # Value and operation, delta, total.
+    yield stream.delay(2 * total + 2 + priority + 1, scale)
+    yield stream.delay(priority + 1, scale + tree)
+
+
+def _table(config):
+    """The ``PriorityTable``."""
+    lanes, rows, width = config.table_lanes, config.table_rows, config.priority_width
+    stage = compute_stage(rows, config.table_style)
+    yield area(
+        "replay.tree.priority_table",
+        # Old and new priority of each lane; change, and what chooses it; total.
+        priority=width,
+        lanes=lanes * width,
+        total=config.total_width,
+        # The lane is found by comparing and subtracting.
+        found=(lanes - 1) * config.index_width,
+        address=max(1, (rows - 1).bit_length()),
+        stage=stage,
+    )
+    # A lane that is always the same is a constant behind registers.
+    yield area("stream.delay", bits=1 + stage) if lanes == 1 else stream.delay(lanes, 1 + stage)
+    yield stream.delay(width, 1 + stage)
+    yield _forwarding_memory(lanes * width, rows, config.table_style)
+
+
+def _level(config, shape):
+    """A ``TreeLevel`` of this LevelShape."""
+    stage, width, fanout = compute_stage(shape.nodes, shape.style), shape.width, shape.fanout
+    delta, digit = config.priority_width + 1, shape.child_width
+    # A prefix sum is compared, and added to, which takes two tables a bit where delta has bits of
+    # its own. Target and total are differences. Base and upper are one of ``fanout`` each.
+    bit = area(f"replay.tree.tree_level.{'few' if fanout <= 4 else 'many'}", fanout=fanout)
+    # From stage 0 to the compare, and the total and the index on to the clock after it.
+    late = 3 * stage + max(0, stage - 1) + (fanout - 1) * (stage > 0) + digit * (stage + 1)
+    own = area(
+        "replay.tree.tree_level",
+        children=(fanout - 1) * delta,
+        # Operation, target and delta behind the compare, and at the output with base, upper and
+        # index; what was compared.
+        registers=4 * width + 2 * delta + config.index_width + fanout - 1 + late,
+    )
+    return together(
+        [
+            own,
+            times(width, bit),
+            stream.delay(width + delta, stage),
+            stream.delay(width + config.index_width - digit, stage + 1),
+            _forwarding_memory(shape.word_width, shape.nodes, shape.style),
+        ]
+    )
+
+
+def _forwarding_memory(width, depth, style):
+    """A ``ForwardingMemory``."""
+    if compute_stage(depth, style) == 0:
+        return area("replay.tree.forwarding_memory.single", width=width)
+    # What is written, cleared or not; what is read, in one choice or two; addresses and write flags
+    # of earlier operations, compared, and chosen for a clear; which of them is the newest.
+    own = area(
+        f"replay.tree.forwarding_memory.{style}", width=width, address=(depth - 1).bit_length()
+    )
+    return together([own, Ram.estimate(width, depth, style)])

@@ -8,7 +8,6 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, together
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES, HEADER
 from hw.replay.tree.operations import response_layout
@@ -76,26 +75,6 @@ class Gather(wiring.Component):
                 "sent": Out(1),
             }
         )
-
-    @classmethod
-    def estimate(cls, config, data_width, depth):
-        """Resources."""
-        granule, granules = 8 * GRANULE_BYTES, data_width // (8 * GRANULE_BYTES)
-        leaf = config.index_width + config.priority_width
-        size = MAX_GRANULES.bit_length()
-        # A beat is the experience's, or begins with a header. Leaves, beats and addresses pass two
-        # registers; records and granules are counted.
-        logic = Estimate(
-            lut=data_width + 245,
-            ff=2 * leaf + config.index_width + size + 64 + MAX_COUNT.bit_length() + size + 3,
-            dsp=1,
-        )
-        queues = [
-            Queue.estimate(width, places)
-            for width, places in ((REQUEST.size, 2), (leaf, 64), (HEADER.shape.size, depth))
-        ]
-        weight = WeightUnit.estimate(cls._weight(config))
-        return together([logic, *queues, weight, Pack.estimate(granule, granules + 1, granules)])
 
     @staticmethod
     def _weight(config):

@@ -8,10 +8,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.estimate import Estimate, together
 from hw.replay.commands import MAX_COUNT, MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
-from hw.shell.axi import REQUEST
 from hw.shell.ports import write_port
 from hw.stream.pack import Unpack
 
@@ -61,20 +59,6 @@ class Insert(wiring.Component):
                 "done": Out(1),
             }
         )
-
-    @classmethod
-    def estimate(cls, config, data_width):
-        """Resources."""
-        place, count = config.capacity.bit_length(), MAX_COUNT.bit_length()
-        beats = REQUEST["beats"].width
-        # A run's length, place, offset, address and beats.
-        logic = Estimate(
-            lut=175 + 16 * place // 5,
-            ff=3 * count + 2 * place + MAX_GRANULES.bit_length() + 64 + beats + 5,
-            dsp=2,
-        )
-        granules = data_width // (8 * GRANULE_BYTES)
-        return together([logic, Unpack.estimate(8 * GRANULE_BYTES, granules)])
 
     def elaborate(self, platform):
         m = Module()

@@ -9,7 +9,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.comparison import above
-from hw.estimate import Estimate, together
 from hw.replay.commands import MAX_COUNT, Given, Opcode
 from hw.replay.priority import PriorityConfig, PriorityUnit
 from hw.replay.records import ITEM, Error
@@ -91,21 +90,6 @@ class ItemReader(wiring.Component):
                 "saturated": Out(1),
             }
         )
-
-    @classmethod
-    def estimate(cls, config, data_width):
-        """Resources."""
-        size, count = 8 * ITEM.size, MAX_COUNT.bit_length()
-        parts = [
-            Split.estimate(size, data_width // size, count),
-            ReadyRegister.estimate(size + 1),
-            PriorityUnit.estimate(cls._priority(config)),
-            Queue.estimate(_BESIDE.size, 64),
-            Queue.estimate(count, 1),
-            # Limits of the index; the operation; the first error and its position.
-            Estimate(lut=125 + 5 * config.index_width // 2, ff=68),
-        ]
-        return together(parts)
 
     @staticmethod
     def _priority(config):

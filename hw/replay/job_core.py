@@ -9,7 +9,6 @@ from amaranth import *
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.estimate import Estimate
 from hw.replay.core import ReplayCore
 from hw.replay.job_dispatcher import JOB, JobDispatcher
 from hw.shell.ports import mux_ports
@@ -33,12 +32,6 @@ class JobReplayCore(ReplayCore):
     batch : Out(stream of beats)
         The batch of a SAMPLE: all of it has left when the job's outcome is valid.
     """
-
-    @staticmethod
-    def jobs_estimate(data_width):
-        """Resources beside those of a ReplayCore: of the JobDispatcher, and of choosing between a
-        job and a command, and between their beats."""
-        return Estimate(lut=3 * data_width + 605, ff=72)
 
     def own_members(self):
         beats = stream.Signature(unsigned(self.config.engine.data_width))

@@ -7,7 +7,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.estimate import Estimate
 from hw.replay.commands import MAX_COUNT
 from hw.replay.tree.operations import Operation, request_layout, response_layout
 
@@ -70,13 +69,6 @@ class OperationIssuer(wiring.Component):
                 "detail": Out(32),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        """Resources."""
-        # A request is an item's or one of its own; both counts, and that of the first miss.
-        count = MAX_COUNT.bit_length()
-        return Estimate(lut=110 + config.index_width + config.total_width, ff=3 * count + 2)
 
     def elaborate(self, platform):
         m = Module()

@@ -4,7 +4,7 @@ A chain of stream units: float32 to fixed point, epsilon, log2, power, fixed poi
 latency 17. Three DSP blocks.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from amaranth import *
@@ -16,7 +16,6 @@ from hw.arith.log2 import LOG2_FORMAT, Log2, Log2Config
 from hw.arith.power import SCALE_FORMAT, Power, PowerConfig
 from hw.arith.to_fixed import ToFixed, ToFixedConfig
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate, together
 
 __all__ = ["EPSILON_FORMAT", "ERROR_FORMAT", "PriorityConfig", "PriorityUnit"]
 
@@ -115,19 +114,6 @@ class PriorityUnit(wiring.Component):
                 "o": Out(stream.Signature(self.config.o_layout)),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        width = config.priority_width
-        parts = [
-            ToFixed.estimate(config.error),
-            Log2.estimate(config.log2),
-            Power.estimate(config.power),
-            ToFixed.estimate(config.result),
-            # The sum with epsilon; the last register.
-            Estimate(lut=60 + 2 * width, ff=39 + width),
-        ]
-        return replace(together(parts), latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

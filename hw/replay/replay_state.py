@@ -6,7 +6,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.estimate import Estimate
 from hw.replay.commands import COMMANDS, MAX_GRANULES, Opcode
 from hw.replay.records import GRANULE_BYTES
 from hw.shell.command import round_up
@@ -94,18 +93,6 @@ class ReplayState(wiring.Component):
                 "entry": Out(config.priority_width),
                 "saturations": Out(32),
             }
-        )
-
-    @classmethod
-    def estimate(cls, config, beat_bytes):
-        """Resources."""
-        place, priority = config.capacity.bit_length(), config.priority_width
-        extent = Shape.cast(state_shapes(config, beat_bytes)["extent"]).width
-        size = MAX_GRANULES.bit_length()
-        # Position and fill twice, capacity; priorities of SETUP and RESTORE; saturations.
-        return Estimate(
-            lut=70 + 6 * place + 5 * priority // 2,
-            ff=5 * place + 2 * priority + 2 * size + extent + 32,
         )
 
     def elaborate(self, platform):

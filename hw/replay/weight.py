@@ -4,7 +4,7 @@ Three ``Log2`` in lockstep, ``Power``, and a stage that packs a float32: interva
 Five DSP blocks.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from amaranth import *
@@ -14,7 +14,6 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.log2 import Log2, Log2Config
 from hw.arith.power import SCALE_FORMAT, Power, PowerConfig
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate, together
 
 __all__ = ["WeightConfig", "WeightUnit"]
 
@@ -103,16 +102,6 @@ class WeightUnit(wiring.Component):
                 "o": Out(stream.Signature(32)),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        parts = [
-            *(Log2.estimate(log2) for log2 in config.log2.values()),
-            Power.estimate(config.power),
-            # The sum of the logarithms, and the last register.
-            Estimate(lut=95, ff=33),
-        ]
-        return replace(together(parts), latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -1,17 +1,13 @@
-"""Resources of the shell: of its units, and of all that stands around a core.
+"""Resources of the shell: of its units, and of all that stands around a core."""
 
-Registers are counted. Lookup tables are as yosys maps them to UltraScale+, module by module: each
-unit's follow from the widths of what it adds, compares and chooses.
-"""
-
-from hw.estimate import Estimate, selector, together
-from hw.shell.axi import REQUEST, engine_of
+from hw.area import area
+from hw.estimate import selector, times, together
+from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST, HOST_BUFFERS, masters_of
 from hw.shell.description import standard_arguments
-from hw.shell.program import COMMAND_BYTES, OUTCOME
+from hw.shell.program import COMMAND_BYTES
 from hw.shell.status_block import STATUS
-from hw.stream.queue import Queue
-from hw.stream.ready_register import ReadyRegister
+from hw.stream import estimate as stream
 
 __all__ = [
     "control",
@@ -21,7 +17,6 @@ __all__ = [
     "read_engine",
     "read_interconnect",
     "sequencer",
-    "splitter",
     "striped_read",
     "striped_write",
     "upsizer",
@@ -29,7 +24,6 @@ __all__ = [
     "write_interconnect",
 ]
 
-_ADDRESS, _BEATS = REQUEST["address"].width, REQUEST["beats"].width
 _COMMAND = 8 * COMMAND_BYTES
 
 
@@ -45,34 +39,32 @@ def parts(config, buffers, status):
         for master, access in masters_of((*HOST_BUFFERS, *buffers)).items()
         for kind in access
     ]
-    # Requests and data of the host's master come from the sequencer or the core; the reset.
-    shared = Estimate(lut=width + 2 * (_ADDRESS + _BEATS) + 25)
     return {
         "control": control(standard_arguments(buffers)),
         "sequencer": sequencer(width, status.size),
-        "engines": together([*engines, shared]),
+        # Requests and data of the host's master come from the sequencer or the core; the reset.
+        "engines": together([*engines, area("shell.kernel", width=width)]),
     }
 
 
 def control(arguments):
-    """Resources of ``Control``."""
-    bits = 8 * sum(argument.size for argument in arguments)
-    # A bit is written under its mask, and chosen to be read.
-    return Estimate(lut=7 * bits // 5 + 240, ff=bits + 91)
+    """Resources of ``Control``: a bit is written under its mask, and chosen to be read."""
+    return area("shell.control", bits=8 * sum(argument.size for argument in arguments))
 
 
 def sequencer(data_width, status_bytes):
     """Resources of ``Sequencer``."""
     size = 8 * (STATUS.size + status_bytes)
     words, beats = size // data_width, _COMMAND // data_width
-    # Where a beat is one of four parts of the status or fewer, each of its bits takes one table.
-    chosen = data_width if words <= 4 else size * 11 // 20 - 8 * STATUS.size // 2
-    logic = Estimate(
-        lut=430 + chosen,
-        ff=362 + (words - 1).bit_length() + (beats > 1) * (_COMMAND - data_width + 1),
+    logic = area(
+        "shell.sequencer",
+        count=(words - 1).bit_length() + (beats - 1).bit_length(),
+        waiting=(beats > 1) * (_COMMAND - data_width + 1),
     )
-    part = Estimate(ff=(beats - 1).bit_length())
-    return together([logic, part, Queue.estimate(_COMMAND + 1, 16)])
+    # Where a beat is one of four parts of the status or fewer, each of its bits takes one table.
+    few = words <= 4
+    chosen = area(f"shell.sequencer.{'few' if few else 'many'}", bits=data_width if few else size)
+    return together([logic, chosen, stream.queue(_COMMAND + 1, 16)])
 
 
 def dispatcher(table, config, *, products):
@@ -81,130 +73,132 @@ def dispatcher(table, config, *, products):
     table : CommandTable; config : the kernel's; products : DSP blocks of what the functions of
     ``table`` multiply.
     """
-    limits, zeros, users, rules = 0, 0, 0, 0
-    for command in table.values():
-        for _, low, high in command.checked(config):
-            zeros += high == 0
-            limits += 0 if high == 0 else bool(low) + (high is not None)
-        users += len(command.footprints)
-        rules += len(command.rules)
-    places, stages = len(table.footprints), len(table.stages)
-    # Of a command's fields, limits are compared, or bits are 0; places are computed and compared.
-    decoder = Estimate(
-        lut=100 + 8 * limits + 7 * zeros + 8 * users + 30 * rules + 20 * places + 85 * stages,
-        ff=11 + len(table) + 50 * places + 40 * stages,
-        dsp=products,
+    commands, places, stages = table.values(), table.footprints, len(table.stages)
+    checked = [(low, high) for each in commands for _, low, high in each.checked(config)]
+    logic = area(
+        "shell.dispatcher",
+        commands=len(commands),
+        # Of a command's fields, limits are compared, or bits are 0.
+        limits=sum(bool(low) + (high is not None) for low, high in checked if high != 0),
+        zeros=sum(high == 0 for _, high in checked),
+        rules=sum(len(each.rules) for each in commands),
+        # Places are computed and compared.
+        users=sum(len(each.footprints) for each in commands),
+        places=len(places),
+        stages=stages,
+        state=(max(1, stages) + 1).bit_length(),
+        # Operands that are requested when the core wants them.
+        requested=sum(
+            buffer == "operands" and name != "source" and bool(table.movers(name))
+            for name, (buffer, _) in places.items()
+        ),
+        products=products,
     )
-    # Operands that are requested when the core wants them.
-    others = sum(
-        buffer == "operands" and name != "source" and bool(table.movers(name))
-        for name, (buffer, _) in table.footprints.items()
-    )
-    logic = Estimate(
-        lut=205 + 60 * others,
-        ff=_COMMAND + OUTCOME.size + (max(1, stages) + 1).bit_length() + 6 + others,
-    )
-    results = ReadyRegister.estimate(engine_of(config, HOST).data_width)
-    return together([decoder, logic, results])
+    results = area("stream.ready_register", width=engine_of(config, HOST).data_width)
+    return together([logic, results])
 
 
-def splitter(engine):
-    """Resources of ``BurstSplitter``."""
-    length = engine.burst_beats.bit_length()
-    # Address and beats are loaded, or go on to the next burst.
-    lut = _ADDRESS + 2 * _BEATS + 16 + 3 * length
-    return Estimate(lut=lut, ff=2 * _ADDRESS + _BEATS + length + 3)
+def _splitter(engine):
+    """Resources of ``BurstSplitter``: address and beats are loaded, or go on to the next burst."""
+    return area("shell.burst_splitter", length=engine.burst_beats.bit_length())
 
 
 def read_engine(engine):
     """Resources of ``ReadEngine``."""
-    level = engine.depth.bit_length()
-    queue = Queue.estimate(engine.data_width + 1, engine.depth, engine.style)
-    return together([splitter(engine), queue, Estimate(lut=4 * level, ff=level)])
+    queue = stream.queue(engine.data_width + 1, engine.depth, engine.style)
+    own = area("shell.read_engine", level=engine.depth.bit_length())
+    return together([_splitter(engine), queue, own])
 
 
 def write_engine(engine):
     """Resources of ``WriteEngine``."""
-    level = engine.depth.bit_length()
     queues = [
-        Queue.estimate(engine.data_width, engine.depth, engine.style),
-        *(Queue.estimate(width, engine.bursts) for width in (8, 1)),
+        stream.queue(engine.data_width, engine.depth, engine.style),
+        *(stream.queue(width, engine.bursts) for width in (8, 1)),
     ]
-    return together([splitter(engine), *queues, Estimate(lut=60 + level, ff=12 + level)])
+    own = area("shell.write_engine", level=engine.depth.bit_length())
+    return together([_splitter(engine), *queues, own])
 
 
 def _owners(config):
     """Resources of ``Owners``."""
-    length, place = config.burst_beats.bit_length(), (max(2, config.ports) - 1).bit_length()
-    counter = Estimate(lut=3 * length, ff=length)
-    return together([counter, Queue.estimate(place + length, config.bursts)])
+    length = config.burst_beats.bit_length()
+    counter = area("shell.owners", length=length)
+    return together([counter, stream.queue(_place(config) + length, config.bursts)])
+
+
+def _place(config):
+    """Bits of a port's number."""
+    return (max(2, config.ports) - 1).bit_length()
 
 
 def _shared(config, beat_width, tokens):
     """Resources of what both interconnects have: an arbiter, the beats' owners, a queue a port;
     ``tokens``: bits in which a port counts the tokens that it may still get."""
     ports = [config.port(number) for number in range(config.ports)]
-    place, length = (max(2, len(ports)) - 1).bit_length(), config.burst_beats.bit_length()
-    counted = sum(port.depth.bit_length() + tokens for port in ports)
-    # The address of a burst is one of the ports'.
-    arbiter = Estimate(
-        lut=90 * len(ports) - 50 + 3 * len(ports) * tokens,
-        ff=_ADDRESS + length + 2 + 2 * place + counted,
+    arbiter = area(
+        "shell.interconnect",  # the address of a burst is one of the ports'
+        ports=len(ports),
+        tokens=len(ports) * tokens,
+        length=config.burst_beats.bit_length(),
+        place=_place(config),
+        counts=sum(port.depth.bit_length() + tokens for port in ports),
     )
     each = [
         part
         for port in ports
-        for part in (splitter(port), Queue.estimate(beat_width, port.depth, port.style))
+        for part in (_splitter(port), stream.queue(beat_width, port.depth, port.style))
     ]
     return together([arbiter, _owners(config), *each])
 
 
 def read_interconnect(config):
     """Resources of ``ReadInterconnect``."""
-    logic = Estimate(lut=2 * config.ports + 3)
-    return together([_shared(config, config.data_width + 1, 0), logic])
+    own = area("shell.read_interconnect", ports=config.ports)
+    return together([_shared(config, config.data_width + 1, 0), own])
 
 
 def write_interconnect(config):
     """Resources of ``WriteInterconnect``."""
     width, ports = config.data_width, config.ports
-    place = (max(2, ports) - 1).bit_length()
-    # A beat is one of the ports'; an earlier burst of a port's request has failed.
-    beats = width if ports <= 4 else width * ports // 2
-    queues = [Queue.estimate(1, config.tokens)] * ports
-    queues += [Queue.estimate(place + 1, config.bursts)]
+    queues = times(ports, stream.queue(1, config.tokens))
+    failed = stream.queue(_place(config) + 1, config.bursts)  # of a request, an earlier burst
     shared = _shared(config, width, config.tokens.bit_length())
-    return together([shared, *queues, Estimate(lut=beats + 8 * ports, ff=ports)])
+    # A beat is one of the ports'.
+    chosen = width * (ports if ports > 4 else 2)
+    own = area("shell.write_interconnect", ports=ports, chosen=chosen)
+    return together([shared, queues, failed, own])
 
 
-def _pieces(config):
+def _stripes(config):
     """Resources of what both striped ports have: pieces of requests, and an address a master."""
-    addresses = Estimate(lut=_ADDRESS * config.ports)
-    return together([splitter(config.port(0)), _owners(config), addresses])
+    addresses = area("shell.stripes", ports=config.ports)
+    if config.ports == 1:
+        return addresses
+    return together([addresses, _splitter(config.port(0)), _owners(config)])
 
 
 def striped_read(config):
     """Resources of ``StripedRead`` with this ``config``."""
-    if config.ports == 1:
-        return Estimate(lut=_ADDRESS, ff=0)
-    return together([_pieces(config), Estimate(lut=config.data_width * selector(config.ports))])
+    tables = config.data_width * selector(config.ports)
+    return together([_stripes(config), area("shell.striped_read", tables=tables)])
 
 
 def striped_write(config):
     """Resources of ``StripedWrite`` with this ``config``."""
-    if config.ports == 1:
-        return Estimate(lut=_ADDRESS, ff=0)
-    place = (config.ports - 1).bit_length()
-    return together([_pieces(config), Queue.estimate(place + 1, config.bursts), Estimate(ff=1)])
+    striped = config.ports > 1
+    failed = times(striped, stream.queue(_place(config) + 1, config.bursts))
+    return together([_stripes(config), failed, area("shell.striped_write", striped=striped)])
 
 
 def upsizer(wide, narrow):
     """Resources of ``Upsizer``, and of ``NarrowRead``."""
     ratio = wide // narrow
-    return Estimate(lut=2 * ratio + 2, ff=wide + 2 + (ratio - 1).bit_length())
+    return area("shell.upsizer", ratio=ratio, wide=wide, index=(ratio - 1).bit_length())
 
 
 def downsizer(wide, narrow):
     """Resources of ``Downsizer``, and of ``NarrowWrite``."""
     ratio = wide // narrow
-    return Estimate(lut=8 + (ratio > 1) * wide, ff=wide + ratio.bit_length())
+    chosen = (ratio > 1) * wide
+    return area("shell.downsizer", chosen=chosen, wide=wide, count=ratio.bit_length())

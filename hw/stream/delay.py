@@ -2,13 +2,7 @@
 
 from amaranth import *
 
-from hw.estimate import Estimate
-
-__all__ = ["delay", "delay_estimate"]
-
-#: Clocks from which on registers in a row, without reset, are shift registers of lookup tables; and
-#: the most that one table holds.
-_SHIFT, _LONGEST = 3, 32
+__all__ = ["delay"]
 
 
 def delay(m, value, clocks, *, name, enable=None, reset=False):
@@ -24,12 +18,3 @@ def delay(m, value, clocks, *, name, enable=None, reset=False):
             m.d.sync += register.eq(value)
         value = register
     return value
-
-
-def delay_estimate(width, clocks):
-    """Resources of a ``delay`` of ``width`` bits by ``clocks`` clocks, without reset, if nothing
-    reads the registers but the last: three registers or more are then shift registers of lookup
-    tables."""
-    if clocks < _SHIFT:
-        return Estimate(lut=0, ff=width * clocks)
-    return Estimate(lut=width * -(-clocks // _LONGEST), ff=0)

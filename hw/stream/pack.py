@@ -10,7 +10,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
-from hw.estimate import Estimate, selector
 
 __all__ = ["MAX_RECORD", "Pack", "Unpack"]
 
@@ -67,23 +66,6 @@ class Pack(wiring.Component):
                 "i": In(stream.Signature(self.input_shape)),
                 "o": Out(stream.Signature(self.output_shape)),
             }
-        )
-
-    @classmethod
-    def estimate(cls, granule_width, input_granules, output_granules):
-        """Clocks and resources."""
-        word, size = output_granules * granule_width, output_granules
-        # Granules from which each granule of stage 1 is chosen, and their masks.
-        moved = input_granules + size - 1
-        sources = [min(j + 1, moved - j, input_granules, size) for j in range(moved)]
-        tables = sum(-(-each // 2) for each in sources) * granule_width
-        counters = (size - 1).bit_length() + (2 * size).bit_length()
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=cls.INTERVAL,
-            # Begun, spare and shown words are each one of two.
-            lut=tables + (3 * word if size == 1 else 9 * word // 2),
-            ff=3 * word + moved * granule_width + counters + 6,
         )
 
     def elaborate(self, platform):
@@ -204,18 +186,6 @@ class Unpack(wiring.Component):
                 "count": In(stream.Signature(self.count_shape)),
                 "o": Out(stream.Signature(self.output_shape)),
             }
-        )
-
-    @classmethod
-    def estimate(cls, granule_width, word_granules):
-        """Clocks and resources."""
-        word, size = word_granules * granule_width, word_granules
-        counters = (size - 1).bit_length() + MAX_RECORD.bit_length()
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=cls.INTERVAL,
-            lut=word * max(2, 2 * selector(size) + 1) // 2 + 3 * MAX_RECORD.bit_length(),
-            ff=2 * word + counters + 4,
         )
 
     def elaborate(self, platform):

@@ -4,16 +4,13 @@ Latency from a word's entry into an empty queue to its exit: 1 clock up to ``SHA
 above, where the words lie in a ``Ram``.
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
-from hw.estimate import Estimate, together
-from hw.stream.ram import SHALLOW, Ram, memory_tables
+from hw.stream.ram import SHALLOW, Ram
 
 __all__ = ["Queue"]
 
@@ -60,22 +57,6 @@ class Queue(wiring.Component):
     def latency_of(depth):
         """Clocks from a word's entry into an empty queue to its exit."""
         return 1 if depth <= SHALLOW else 2
-
-    @classmethod
-    def estimate(cls, width, depth, style="auto"):
-        """Clocks, and resources for words of ``width`` bits."""
-        pointers, level = 2 * (depth - 1).bit_length(), depth.bit_length()
-        if depth == 1:
-            parts = [Estimate(lut=3, ff=width + 1)]
-        elif depth <= SHALLOW:
-            # A pointer that wraps before its last number is compared.
-            wrap = 0 if depth & (depth - 1) == 0 else pointers
-            tables = memory_tables(width, depth, "distributed")
-            parts = [Estimate(lut=tables + 3 * level + wrap, ff=pointers + level)]
-        else:
-            control = Estimate(lut=7 * level + 5, ff=pointers + 2 * level + 1)
-            parts = [control, Ram.estimate(width, depth, style)]
-        return replace(together(parts), latency=cls.latency_of(depth))
 
     def elaborate(self, platform):
         m = Module()

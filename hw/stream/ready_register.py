@@ -7,8 +7,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
-
 __all__ = ["ReadyRegister"]
 
 
@@ -38,11 +36,6 @@ class ReadyRegister(wiring.Component):
     def __init__(self, shape):
         self.shape = shape
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
-
-    @classmethod
-    def estimate(cls, width):
-        """Clocks, and resources for a word of ``width`` bits."""
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, lut=width + 2, ff=width + 1)
 
     def elaborate(self, platform):
         m = Module()

@@ -8,7 +8,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
-from hw.estimate import Estimate, selector
 
 __all__ = ["Split"]
 
@@ -53,19 +52,6 @@ class Split(wiring.Component):
                 "count": In(stream.Signature(unsigned(count_width))),
                 "o": Out(stream.Signature(self.output_shape)),
             }
-        )
-
-    @classmethod
-    def estimate(cls, width, parts, count_width=32):
-        """Clocks and resources."""
-        index = (parts - 1).bit_length()
-        # Of many parts, yosys chooses by pairs.
-        chosen = selector(parts) if parts <= 16 else parts // 2 - 1
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=cls.INTERVAL,
-            lut=width * chosen + 3 * count_width + 2,
-            ff=width + count_width + index + 3,
         )
 
     def elaborate(self, platform):

@@ -9,8 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
 from hw.errors import UsageError
-from hw.estimate import Estimate
-from hw.stream.ram import Ram, memory_tables
+from hw.stream.ram import Ram
 
 __all__ = ["Transpose"]
 
@@ -46,19 +45,6 @@ class Transpose(wiring.Component):
         self.width, self.size = width, size
         word = stream.Signature(data.ArrayLayout(width, size))
         super().__init__({"i": In(word), "o": Out(word)})
-
-    @classmethod
-    def estimate(cls, width, size):
-        """Clocks, and resources as yosys maps them to UltraScale+."""
-        bits, memory = width * size, memory_tables(width, 2 * size, "distributed")
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=cls.INTERVAL,
-            # Two rotators.
-            lut=4 * bits + size * memory,
-            ff=bits + 4 * size.bit_length(),
-            dsp=0,
-        )
 
     def elaborate(self, platform):
         m = Module()

@@ -126,7 +126,6 @@ def test_twin_is_exact_arithmetic_rounded_once(a, b, apart):
 def test_stream(simulate, tmp_path, unit, tag_width):
     """Clocks, gaps, reset in flight, the tag: few operands, in Icarus."""
     unit, expected = unit(Float32Config(tag_width=tag_width)), UNITS[unit]
-    assert unit.estimate(unit.config).latency == unit.LATENCY
     count = len(unit.OPERANDS)
     operands = random_operands(count, 300, seed=tag_width)
     rng = np.random.default_rng(1)

@@ -74,4 +74,4 @@ def test_matches_twin(simulate, tmp_path, target):
         words(unit.i_layout, x=x, tag=tag),
         words(unit.o_layout, value=value, saturated=saturated, tag=tag),
     )
-    assert Quantize.estimate(config).latency == Quantize.LATENCY == 3
+    assert Quantize.LATENCY == 3

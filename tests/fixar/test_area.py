@@ -5,6 +5,7 @@ from mapped_unit import mapped_unit
 
 from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.array.array import PeArray
+from hw.stream.estimate import transpose
 from hw.stream.transpose import Transpose
 
 #: name -> unit, estimate
@@ -16,8 +17,8 @@ UNITS = {
         Accumulators.estimate(4, depth=512, width=60),
     ),
     "accumulators_16": lambda: (Accumulators(16, depth=512), Accumulators.estimate(16, depth=512)),
-    "transpose_4": lambda: (Transpose(32, 4), Transpose.estimate(32, 4)),
-    "transpose_16": lambda: (Transpose(27, 16), Transpose.estimate(27, 16)),
+    "transpose_4": lambda: (Transpose(32, 4), transpose(32, 4)),
+    "transpose_16": lambda: (Transpose(27, 16), transpose(27, 16)),
 }
 
 

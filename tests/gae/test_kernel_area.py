@@ -5,9 +5,8 @@ from amaranth.lib import wiring
 
 from bench.area import mapped, whole_of
 from hw.estimate import RESOURCES
-from hw.gae.array.pe import PE
 from hw.gae.config import GaeConfig, GaeKernelConfig
-from hw.gae.estimate import estimate, parts
+from hw.gae.estimate import estimate, parts, pe
 from hw.shell.axi import EngineConfig
 
 #: Module, by its path in the kernel -> the part of the estimate that it is; the ports' multiplexers
@@ -116,10 +115,10 @@ def test_pes_as_yosys_mapped_them(sizes):
     lookahead, code_width, result_width = sizes
     config = GaeConfig(lookahead=lookahead, code_width=code_width, result_width=result_width)
     lut, ff, dsp = PES[sizes]
-    pe = PE.estimate(config)
-    assert pe.lut == pytest.approx(lut, rel=0.03)
-    assert pe.ff == pytest.approx(ff, rel=0.01)
-    assert pe.dsp == dsp
+    need = pe(config)
+    assert need.lut == pytest.approx(lut, rel=0.03)
+    assert need.ff == pytest.approx(ff, rel=0.01)
+    assert need.dsp == dsp
 
 
 def test_no_component_is_made(monkeypatch):

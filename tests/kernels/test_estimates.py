@@ -7,7 +7,7 @@ or counted twice. Here each unit counts as one, whatever its size.
 from collections import Counter
 
 import pytest
-from inventory import SHELL, Estimated, elaborated
+from inventory import Estimated, elaborated, rows_of
 from kernels.whole_programs import PROGRAMS
 from legal_configs import legal_config
 from marks import long_but
@@ -21,7 +21,7 @@ from hw.gae.array.stack import Stack
 from hw.nn.fixed_divisor import FixedDivisor
 from hw.replay.tree.manager import ReplayManager
 from hw.replay.tree.operations import response_layout
-from hw.shell import estimate as shell
+from hw.stream.estimate import queue
 from hw.stream.queue import Queue
 from hw.stream.ram import Ram, RamDual
 
@@ -35,9 +35,9 @@ WITHIN = {
     "dqn": "JobReplayCore ReplayManager Interpolate Quantize Float32Multiply Float32Add",
     "fixar": "JobReplayCore ReplayManager Interpolate Quantize Float32Multiply Float32Add "
     "Float32Reciprocal Ram Queue Pack FixedOptimizer FixedCoefficients TanhFixed BatchMemory "
-    "TdLoss ToFloat BatchSum TdErrorQueue",
+    "TdLoss ToFloat BatchSum TdErrorQueue Upsizer Downsizer",
     "a3c": "Rms Float32Multiply Float32Add Float32Rsqrt Interpolate Ram Queue Load Store "
-    "OutputRows LineBuffer",
+    "OutputRows LineBuffer Upsizer Downsizer",
 }
 WITHIN["ddpg"] = WITHIN["dqn"]
 
@@ -64,7 +64,7 @@ def test_units(kernel):
     units = Counter(map(type, parts))
     # The queue of a tree's responses is Amaranth's, with a memory that is estimated as a Ram.
     units[Ram] += units[ReplayManager]
-    told = [unit for unit in units if unit in SHELL or hasattr(unit, "estimate")]
+    told = [unit for unit in units if rows_of(unit) or hasattr(unit, "estimate")]
     told = [unit for unit in told if unit.__name__ not in WITHIN[design.name].split()]
     with Estimated(told) as estimated:
         counted = estimated.count(design.estimate(config))
@@ -97,10 +97,6 @@ def test_no_unit_is_left_out_that_the_kernel_lacks(kernel):
         assert set(WITHIN[design.name].split()) <= {type(unit).__name__ for unit in parts}
 
 
-def test_every_estimate_of_the_shell_has_its_unit():
-    assert {*SHELL.values(), "parts"} == set(shell.__all__)
-
-
 def test_lanes_of_a_shared_unit_count_each():
     """Three lanes name one module, which has a unit of its own."""
     config = PROGRAMS["gae"].config
@@ -110,8 +106,8 @@ def test_lanes_of_a_shared_unit_count_each():
 
 def test_a_mark_is_counted_as_often_as_it_is_added_up():
     with Estimated([Queue, Ram]) as estimated:
-        one = together([Queue.estimate(9, 100), Ram.estimate(9, 100)])  # a Queue has a Ram
-        found = estimated.count(times(3, one, Queue.estimate(9, 2)))
+        one = together([queue(9, 100), Ram.estimate(9, 100)])  # a Queue has a Ram
+        found = estimated.count(times(3, one, queue(9, 2)))
     assert found == {Queue: 6, Ram: 6}
 
 

@@ -86,4 +86,4 @@ def test_matches_twin(simulate, tmp_path, config, beta):
         result.view(np.uint32).tolist(),
         inputs={"beta": beta},
     )
-    assert WeightUnit.estimate(config).latency == WeightUnit.LATENCY == 12
+    assert WeightUnit.LATENCY == 12

@@ -4,7 +4,6 @@ Three stages find a seed, see ``seed``; then product, error, step, floor, partia
 residual, its sign, round.
 """
 
-from dataclasses import replace
 from functools import cache
 
 from amaranth import *
@@ -64,11 +63,6 @@ class Float32Reciprocal(Float32Unit):
     OPERANDS = ("x",)
     LATENCY = SEED_LATENCY + _STAGES
     DSP = 5
-
-    @classmethod
-    def estimate(cls, config=None):
-        """Clocks, and resources as yosys maps them to UltraScale+."""
-        return replace(super().estimate(config), lut=396, ff=220, bram36=0)
 
     def elaborate(self, platform):
         m = Module()

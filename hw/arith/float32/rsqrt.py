@@ -4,7 +4,6 @@ Three stages find a seed, see ``seed``; then square, partial products, error, st
 distance from the seed, two stages of products of the residual, its sign, round.
 """
 
-from dataclasses import replace
 from functools import cache
 from math import isqrt
 
@@ -77,11 +76,6 @@ class Float32Rsqrt(Float32Unit):
     OPERANDS = ("x",)
     LATENCY = SEED_LATENCY + _STAGES
     DSP = 8
-
-    @classmethod
-    def estimate(cls, config=None):
-        """Clocks, and resources as yosys maps them to UltraScale+."""
-        return replace(super().estimate(config), lut=427, ff=145, bram36=1)
 
     def elaborate(self, platform):
         m = Module()

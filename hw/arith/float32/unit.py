@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
 from hw.config import ConfigBase, check_range
-from hw.estimate import Estimate
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -60,10 +59,6 @@ class Float32Unit(wiring.Component):
                 "o": Out(stream.Signature(self.o_layout)),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=cls.DSP)
 
     def last_stages(self, m, valid, tag, clocks):
         """Brings ``valid`` and ``tag`` to the stream ``o`` through ``clocks`` registers each.

@@ -14,6 +14,7 @@ from hw.estimate import Estimate, together
 from hw.fa3c.memory.run_walk import RunWalk
 from hw.fa3c.rows import ROW, ROW_BYTES, ROW_WIDTH
 from hw.shell.ports import write_port
+from hw.stream import estimate as stream_area
 from hw.stream.transpose import Transpose
 
 __all__ = ["TransposedImage"]
@@ -66,7 +67,7 @@ class TransposedImage(wiring.Component):
     def estimate(cls):
         """Latency of a patch, interval of rows, resources."""
         requests = Estimate(lut=230, ff=190)
-        found = together([Transpose.estimate(WIDTH, ROW), requests])
+        found = together([stream_area.transpose(WIDTH, ROW), requests])
         return replace(found, latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):

@@ -12,7 +12,8 @@ from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.fixar.array.column import OPERAND_WIDTH, Column, stream_pair, sums_layout
 from hw.shared import SharedModule
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 
 __all__ = ["PeArray", "load_layout"]
 
@@ -116,7 +117,7 @@ class PeArray(wiring.Component):
         """Clocks, DSP blocks, and the logic that yosys maps beside them."""
         column, words = Column.estimate(side), stream_pair().size
         # Bands on their way down.
-        lag = delay_estimate(OPERAND_WIDTH * side * band, band - 1)
+        lag = stream_area.delay(OPERAND_WIDTH * side * band, band - 1)
         steps = side // band - 1
         return Estimate(
             latency=cls.latency_of(side),

@@ -15,7 +15,7 @@ from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
-from hw.stream.transpose import Transpose
+from hw.stream import estimate as stream_area
 
 __all__ = ["Parameters"]
 
@@ -106,7 +106,7 @@ class Parameters(wiring.Component):
         lane_ff = _OPTIMIZER_FF[config.optimizer] + _LANE_FF
         lane_ff += (config.cores - 1) * _SUM_FF + _SET_FF * len(memories.sets)
         lut, ff, products = _COEFFICIENTS[config.optimizer]
-        transpose = Transpose.estimate(*transposed_blocks(config))
+        transpose = stream_area.transpose(*transposed_blocks(config))
         if config.port_words > 1:
             lut += config.side * (_PORT_LUT + (config.port_words - 1) * _WORD_LUT)
             ff += config.side * (config.port_words - 1) * _WORD_FF

@@ -1,14 +1,13 @@
 """The array: rows of PEs beside the stack, with counters of their work (HEPPO III-C, IV).
 
 It takes one slot of all rows a clock, so an ESTIMATE of n slots takes n clocks and a constant
-(``estimate``).
+(``cycles_of``).
 """
 
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
 from hw.gae.array.pe import PE, coefficient_ports
 from hw.gae.array.stack import Stack
 from hw.gae.layouts import result_layout, slot_layout
@@ -79,18 +78,11 @@ class Estimator(wiring.Component):
             }
         )
 
-    @classmethod
-    def estimate(cls, config, slots=1):
-        """Clocks of an ESTIMATE of ``slots``, DSP and memory blocks; None where unknown."""
-        pe, stack = PE.estimate(config), Stack.estimate(config)
+    @staticmethod
+    def cycles_of(config, slots):
+        """Clocks of an ESTIMATE of ``slots``."""
         # From the stack: its pointer, its read; to the counters: any row, the sum.
-        return Estimate(
-            cycles=max(slots, 1) + 1 + pe.latency + 2,
-            interval=cls.INTERVAL,
-            dsp=config.rows * pe.dsp,
-            bram36=stack.bram36,
-            uram=stack.uram,
-        )
+        return max(slots, 1) + 1 + PE.latency_of(config) + 2
 
     def elaborate(self, platform):
         m = Module()

@@ -3,13 +3,10 @@
 Interval 1, latency ``PE.latency_of(config)``. HEPPO III-B (lookahead), III-C (PE).
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, together
 from hw.gae.array.dequantize import dequantize, dequantize_latency, rounded_mac_clocks
 from hw.gae.array.rounded_mac import rounded_mac
 from hw.gae.layouts import result_layout, slot_layout
@@ -91,63 +88,6 @@ class PE(wiring.Component):
         loop; rounding, clipping."""
         blends = config.lookahead * rounded_mac_clocks(config)
         return 1 + dequantize_latency(config) + 1 + blends + config.lookahead + 2
-
-    @classmethod
-    def estimate(cls, config):
-        """Clocks and resources; two DSP blocks for each product that is wider than one block
-        multiplies."""
-        parts = 2 if config.word.width > 27 or config.lookahead == 3 else 1
-        loaders = 2 * bool(dequantize_latency(config))
-        logic = together([cls._loaders(config, loaders), cls._blends(config), cls._ends(config)])
-        # The scale is the wider operand of a loader, and is cut as well.
-        loaders *= 2 if config.lookahead == 3 else 1
-        return replace(
-            logic,
-            latency=cls.latency_of(config),
-            interval=cls.INTERVAL,
-            dsp=loaders + parts * (config.lookahead + 1),
-        )
-
-    @staticmethod
-    def _loaders(config, count):
-        """Lookup tables and registers of the loaders; without them, of words as they come."""
-        word, code, scale = config.word.width, config.code_width, config.scale
-        if not count:
-            return Estimate(lut=0, ff=2 * code - 25)  # the words are shorter than others
-        product = code + scale.width - scale.fraction + 1  # of its bits, those that carry
-        lut, ff = 2 * word + 5, code + product + 2 * word + 1
-        if config.lookahead == 3:  # partial products, and their sum
-            lut, ff = lut + code + 15, ff + word + product + code
-        return Estimate(lut=count * lut, ff=count * ff)
-
-    @staticmethod
-    def _blends(config):
-        """The same of the difference, delta, the steps ahead and the loop, with what is delayed
-        beside them."""
-        word, coefficient = config.word.width, config.coefficient.width
-        # Added: the difference, delta, the loop, rounding. Kept: difference, value and the value
-        # before, delta's product, the addends and the sums, the value until it is added again.
-        lut, ff = 22 * word // 3, 14 + 19 * word // 2 + 2 * coefficient
-        upper = coefficient + word - 17  # bits of a product whose wide operand is cut
-        if word > 27:  # the sums of delta's and the loop's partial products
-            lut += 2 * upper
-        if config.lookahead > 1:
-            # A step ahead, and the loop's product; a value is now kept in lookup tables.
-            lut, ff = lut + 3 * word - 4, ff + 4 * word + coefficient + 10
-        if config.lookahead == 3:
-            # A further step; in all four blends a partial product is kept, and an addend longer.
-            lut, ff = lut + 160, ff + 4 * upper + 6 * word + coefficient + 4
-        return Estimate(lut=lut, ff=ff)
-
-    @staticmethod
-    def _ends(config):
-        """The same of the two results, which are rounded and clipped."""
-        word, result, shift = config.word.width, config.result_width, config.result_shift
-        clipped = result <= word + 1 - shift
-        return Estimate(
-            lut=clipped * (18 + 5 * result // 2),
-            ff=2 * min(result, word + 1) + 2 * (word - shift),
-        )
 
     def elaborate(self, platform):
         m = Module()

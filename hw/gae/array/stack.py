@@ -5,13 +5,10 @@ moves in either direction. Latency 1 from ``pop`` to the first slot on its way, 
 the first result.
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, together
 from hw.gae.layouts import result_layout, slot_layout
 from hw.gae.records import Kind
 from hw.stream.ram import Ram
@@ -79,19 +76,6 @@ class Stack(wiring.Component):
                 "o": Out(stream.Signature(results)),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        """Resources."""
-        rows, count = config.rows, (config.depth + 1).bit_length()
-        memory = Ram.estimate(rows * config.cell_width, config.depth, config.ram_style)
-        # Of a row: its kind and two numbers are written, codes or results; a value is read, from
-        # memory or above it; results are read. Then positions and counts of slots.
-        chosen = 6 + config.cell_width - 2 + config.code_width + 2 * config.result_width
-        logic = Estimate(
-            lut=rows * chosen + 11 * count, ff=rows * (config.code_width + 1) + 4 * count + 6, dsp=0
-        )
-        return replace(together([memory, logic]), interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -2,17 +2,14 @@
 
 A beat's kinds say which of its slot's numbers count; numbers pass the lanes of ``Standardize``,
 codes go to ``SlotAssembler`` at once. From the last beat to ``done`` it takes
-``estimate().after`` clocks.
+``Intake.clocks_after`` clocks.
 """
-
-from dataclasses import dataclass
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.comparison import above
-from hw.estimate import Estimate
 from hw.gae.commands import COMMANDS, MOST_CODE_BITS, Opcode
 from hw.gae.intake.beat_counter import BeatCounter, Plane, of_beat
 from hw.gae.intake.first_error import FirstError
@@ -28,14 +25,6 @@ from hw.stream.delay import delay
 __all__ = ["Intake"]
 
 _SCALE_FIELDS = ("exponent", "mean", "factor", "shift")
-
-
-@dataclass(frozen=True, kw_only=True)
-class IntakeEstimate(Estimate):
-    """An ``Estimate`` with ``after``: {Opcode: clocks from the command's last beat to ``done``}, if
-    no slot has to wait."""
-
-    after: dict
 
 
 class Intake(wiring.Component):
@@ -92,16 +81,14 @@ class Intake(wiring.Component):
             }
         )
 
-    @classmethod
-    def estimate(cls, config):
-        """``IntakeEstimate`` of a GaeKernelConfig."""
-        lanes = config.engine.data_width // LANE_BITS
-        after = {
-            Opcode.STATISTICS: Statistics.latency_of(lanes) + 2,
+    @staticmethod
+    def clocks_after(config):
+        """``{Opcode: clocks from the command's last beat to done}``, if no slot has to wait."""
+        return {
+            Opcode.STATISTICS: Statistics.latency_of(config.engine.data_width // LANE_BITS) + 2,
             Opcode.PUSH: Standardize.LATENCY + SlotAssembler.LATENCY + 2,
             Opcode.PUSH_CODES: SlotAssembler.LATENCY + 2,
         }
-        return IntakeEstimate(after=after, interval=cls.INTERVAL, dsp=2 * lanes)
 
     def elaborate(self, platform):
         m = Module()

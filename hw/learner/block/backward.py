@@ -20,7 +20,8 @@ from hw.learner.block.sweep import Sweep
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 from hw.timing import Stage
 
 __all__ = ["Backward"]
@@ -166,7 +167,7 @@ class Backward(wiring.Component):
             deltas,
             Gradients.estimate(config, shape),
             Sweep.estimate(shape, word, loop),
-            delay_estimate(word, READ_LATENCY - 1),
+            stream_area.delay(word, READ_LATENCY - 1),
             Estimate(lut=2, ff=finished - (shape.blocks - 1)),
         ]
         stage, last = cls.stage(config, shape, input_gradient, input_activation), None
@@ -193,10 +194,10 @@ class Backward(wiring.Component):
         count, index = paths * shape.input_word, (shape.input_words - 1).bit_length()
         yield times(count, Row.estimate(arithmetic, shape, activation))
         if ACTIVATIONS[activation].derivative_latency(arithmetic):
-            yield delay_estimate(word, Row.x_latency_of(arithmetic, shape))
+            yield stream_area.delay(word, Row.x_latency_of(arithmetic, shape))
         for n in range(shape.output_word):
-            yield delay_estimate(paths * number, n * arithmetic.dot_skew)
-        yield delay_estimate((shape.output_words - 1).bit_length(), READ_LATENCY)
+            yield stream_area.delay(paths * number, n * arithmetic.dot_skew)
+        yield stream_area.delay((shape.output_words - 1).bit_length(), READ_LATENCY)
         clips = count.bit_length() * arithmetic.saturates
         yield Estimate(lut=index + clips * count // 2, ff=READ_LATENCY + index + clips)
 

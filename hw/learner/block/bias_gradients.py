@@ -7,11 +7,13 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.adder_tree import adder_tree, adder_tree_estimate
+from hw.arith import estimate as arith_area
+from hw.arith.adder_tree import adder_tree
 from hw.estimate import Estimate, times, together
 from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 
 __all__ = ["BiasGradients"]
 
@@ -87,17 +89,17 @@ class BiasGradients(wiring.Component):
         # In fixed point the adder's tables choose 0 or the sum so far.
         chosen = (forwards + (not arithmetic.saturates)) * total
         bias = (
-            adder_tree_estimate(arithmetic, number, lanes),
-            delay_estimate(number + levels, meet - levels * arithmetic.add_latency),
-            arithmetic.add_estimate(total),
-            delay_estimate(total, forwards * READ_LATENCY),
+            arith_area.adder_tree(arithmetic, number, lanes),
+            stream_area.delay(number + levels, meet - levels * arithmetic.add_latency),
+            arith_area.add(arithmetic, total),
+            stream_area.delay(total, forwards * READ_LATENCY),
             Estimate(lut=chosen, ff=0),
         )
         return together(
             [
                 times(shape.output_word, *bias),
-                delay_estimate(output, meet - READ_LATENCY),
-                delay_estimate(output, READ_LATENCY + arithmetic.add_latency),
+                stream_area.delay(output, meet - READ_LATENCY),
+                stream_area.delay(output, READ_LATENCY + arithmetic.add_latency),
                 Estimate(lut=0, ff=meet + cls.latency_of(config)),
             ]
         )

@@ -7,16 +7,17 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith import estimate as arith_area
 from hw.arith.adder_tree import (
     interleaved_sum,
-    interleaved_sum_estimate,
     interleaved_sum_latency,
 )
 from hw.errors import UsageError
 from hw.estimate import Estimate, together
 from hw.learner.block.config import MEMORY_CLOCKS, column_block
 from hw.nn.activation import ACTIVATIONS
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
 
 __all__ = ["Column"]
@@ -129,8 +130,8 @@ class Column(wiring.Component):
         dot, summed = cls._sum_latencies(arithmetic, shape)
         depth, returns = shape.output_words * shape.interleave, shape.returns
         parts = [
-            arithmetic.dot_estimate(shape.input_word),
-            arithmetic.requantize_estimate(total, "weight", "activation", kind="activation"),
+            arith_area.dot(arithmetic, shape.input_word),
+            arith_area.requantize(arithmetic, total, "weight", "activation", kind="activation"),
             ACTIVATIONS[activation].estimate(arithmetic),
             Estimate(lut=0, ff=cls.latency_of(arithmetic, shape, activation)),
         ]
@@ -138,11 +139,11 @@ class Column(wiring.Component):
             place = (depth - 1).bit_length()
             parts += [
                 Ram.estimate(total, depth, style_of(depth)),
-                delay_estimate(place, dot - 1),
-                delay_estimate(place, 1 + arithmetic.add_latency),
+                stream_area.delay(place, dot - 1),
+                stream_area.delay(place, 1 + arithmetic.add_latency),
             ]
         elif returns:
-            parts.append(delay_estimate(total, shape.output_words - 1))
+            parts.append(stream_area.delay(total, shape.output_words - 1))
         if arithmetic.saturates:
             # The lowest bits of a bias are 0; those below the point of rounding have no registers
             # where nothing is added to them.
@@ -151,11 +152,11 @@ class Column(wiring.Component):
             parts.append(Estimate(lut=added, ff=kept + dot))
         else:
             parts += [
-                interleaved_sum_estimate(arithmetic, total, shape.interleave, shape.output_words),
-                arithmetic.add_estimate(total),
+                arith_area.interleaved_sum(arithmetic, total, shape.interleave, shape.output_words),
+                arith_area.add(arithmetic, total),
             ]
             if returns:
-                parts += [arithmetic.add_estimate(total), Estimate(lut=total, ff=summed)]
+                parts += [arith_area.add(arithmetic, total), Estimate(lut=total, ff=summed)]
         return together(parts)
 
     def elaborate(self, platform):

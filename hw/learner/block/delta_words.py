@@ -14,7 +14,8 @@ from hw.estimate import Estimate, together
 from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
 
 __all__ = ["DeltaWords"]
@@ -132,7 +133,7 @@ class DeltaWords(wiring.Component):
         return together(
             [
                 Ram.estimate(width, depth, style_of(depth)),
-                delay_estimate(width, READ_LATENCY - 1),
+                stream_area.delay(width, READ_LATENCY - 1),
                 BiasGradients.estimate(config, shape),
                 Estimate(
                     lut=2 * (output + pause) + 4 * count + 6,

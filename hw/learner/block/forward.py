@@ -15,7 +15,8 @@ from hw.learner.block.ports import READ_LATENCY, forward_signature, word_layout
 from hw.learner.block.sweep import Sweep
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 from hw.timing import Stage
 
 __all__ = ["Forward"]
@@ -126,11 +127,11 @@ class Forward(wiring.Component):
             times(columns, Column.estimate(arithmetic, shape, shape.activation)),
             Sweep.estimate(shape, paths * shape.input_word * number),
             *(
-                delay_estimate(paths * number, READ_LATENCY - 1 + k * skew)
+                stream_area.delay(paths * number, READ_LATENCY - 1 + k * skew)
                 for k in range(shape.input_word)
             ),
-            delay_estimate(3 + apart + output, READ_LATENCY),
-            delay_estimate(output, Column.bias_latency_of(arithmetic, shape)),
+            stream_area.delay(3 + apart + output, READ_LATENCY),
+            stream_area.delay(output, Column.bias_latency_of(arithmetic, shape)),
             Estimate(lut=2 * output + under_way + 4, ff=output + under_way),
             times(arithmetic.saturates, Estimate(lut=columns + clips // 2, ff=clips)),
         ]

@@ -7,6 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith import estimate as arith_area
 from hw.config import check_range
 from hw.estimate import Estimate, times, together
 
@@ -80,10 +81,10 @@ class GradientElement(wiring.Component):
         if not arithmetic.saturates:
             # A sum so far is 0 or what it was.
             fresh = Estimate(lut=Shape.cast(arithmetic.shape("gradient")).width, ff=0)
-            return together([arithmetic.dot_estimate(lanes, begins=True), fresh])
+            return together([arith_area.dot(arithmetic, lanes, begins=True), fresh])
         total = arithmetic.gradient_sum_shape(batch).width
-        adder = times(not cascaded, arithmetic.add_estimate(total))
-        return together([arithmetic.dot_estimate(lanes, begins=cascaded), adder])
+        adder = times(not cascaded, arith_area.add(arithmetic, total))
+        return together([arith_area.dot(arithmetic, lanes, begins=cascaded), adder])
 
     def elaborate(self, platform):
         m = Module()

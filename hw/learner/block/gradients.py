@@ -12,7 +12,8 @@ from hw.learner.block.gradient_element import GradientElement
 from hw.learner.block.ports import READ_LATENCY, gradient_latency, gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 
 __all__ = ["Gradients"]
 
@@ -116,12 +117,12 @@ class Gradients(wiring.Component):
             [
                 times(shape.multipliers, GradientElement.estimate(*arguments)),
                 *(
-                    delay_estimate(delta + x, lane * arithmetic.dot_skew)
+                    stream_area.delay(delta + x, lane * arithmetic.dot_skew)
                     for lane in range(config.lanes)
                 ),
-                delay_estimate(address, read),
-                delay_estimate(address, written - read),
-                delay_estimate(1, word),
+                stream_area.delay(address, read),
+                stream_area.delay(address, written - read),
+                stream_area.delay(1, word),
                 Estimate(lut=0, ff=written),
             ]
         )

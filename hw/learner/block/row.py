@@ -7,15 +7,16 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith import estimate as arith_area
 from hw.arith.adder_tree import (
     interleaved_sum,
-    interleaved_sum_estimate,
     interleaved_sum_latency,
 )
 from hw.estimate import Estimate, times, together
 from hw.learner.block.config import row_block
 from hw.nn.activation import ACTIVATIONS
-from hw.stream.delay import delay, delay_estimate
+from hw.stream import estimate as stream_area
+from hw.stream.delay import delay
 
 __all__ = ["Row"]
 
@@ -92,16 +93,16 @@ class Row(wiring.Component):
         total = arithmetic.sum_shape("weight", "gradient", count=shape.outputs).width
         number = (words - 1).bit_length()
         if arithmetic.saturates:
-            summed = times(words > 1, arithmetic.add_estimate(total))
+            summed = times(words > 1, arith_area.add(arithmetic, total))
         else:
-            summed = interleaved_sum_estimate(arithmetic, total, words, 1)
+            summed = arith_area.interleaved_sum(arithmetic, total, words, 1)
         return together(
             [
-                arithmetic.dot_estimate(shape.output_word),
+                arith_area.dot(arithmetic, shape.output_word),
                 summed,
-                arithmetic.requantize_estimate(total, "weight", "gradient", kind="gradient"),
+                arith_area.requantize(arithmetic, total, "weight", "gradient", kind="gradient"),
                 ACTIVATIONS[activation].derivative_estimate(arithmetic),
-                delay_estimate(number, arithmetic.dot_latency(shape.output_word)),
+                stream_area.delay(number, arithmetic.dot_latency(shape.output_word)),
                 Estimate(lut=number, ff=latency),
             ]
         )

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.estimate import Estimate, together
 from hw.replay.records import ITEM
+from hw.stream import estimate as stream_area
 from hw.stream.pack import Pack
 from hw.stream.queue import Queue
 
@@ -65,8 +66,8 @@ class TdErrorQueue(wiring.Component):
         counters = batch.bit_length() + beats.bit_length()
         return together(
             [
-                Pack.estimate(8 * ITEM.size, 1, parts),
-                Queue.estimate(data_width, beats),
+                stream_area.pack(8 * ITEM.size, 1, parts),
+                stream_area.queue(data_width, beats),
                 Estimate(lut=3 * counters, ff=counters),
             ]
         )

@@ -19,6 +19,7 @@ from hw.learner.network.loss_errors import LossErrors
 from hw.nn.layouts import vector_layout
 from hw.nn.td_loss import is_finite
 from hw.replay.records import ITEM
+from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 from hw.timing import Stage
@@ -176,7 +177,7 @@ class Loss(wiring.Component):
             [
                 algorithm.loss.estimate(arithmetic),
                 times(lanes, lane),
-                *(Queue.estimate(width, depth) for width, depth in queues),
+                *(stream_area.queue(width, depth) for width, depth in queues),
                 Estimate(lut=85 + (lanes - 1) * sample, ff=24 + diverged + wide),
             ]
         )

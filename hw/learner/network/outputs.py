@@ -7,10 +7,12 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith import estimate as arith_area
 from hw.comparison import below
 from hw.estimate import Estimate, selector, together
 from hw.learner.block.ports import word_layout
 from hw.learner.records import WORDS
+from hw.stream import estimate as stream_area
 from hw.stream.pack import Pack
 from hw.stream.ram import Ram, style_of
 
@@ -111,8 +113,8 @@ class Outputs(wiring.Component):
         return together(
             [
                 Ram.estimate(beside * number, depth, style_of(depth)),
-                arithmetic.to_float_estimate("activation"),
-                Pack.estimate(32, 1, data_width // 32),
+                arith_area.to_float(arithmetic, "activation"),
+                stream_area.pack(32, 1, data_width // 32),
                 logic,
             ]
         )

@@ -12,8 +12,7 @@ from hw.learner.parameters.moments import Moments
 from hw.learner.parameters.update import Update
 from hw.learner.parameters.walk import Walk, place_layout
 from hw.nn.optimizers import optimizer_of
-from hw.stream.delay import delay_estimate
-from hw.stream.queue import Queue
+from hw.stream import estimate as stream_area
 
 __all__ = ["ParametersEstimate", "resources"]
 
@@ -42,7 +41,7 @@ def resources(config, shape, input_gradient):
             Walk.estimate(shape),
             Join.estimate(config, shape),
             Update.estimate(config, shape),
-            Queue.estimate(32 * shape.image_word, READ_CLOCKS + 2),
+            stream_area.queue(32 * shape.image_word, READ_CLOCKS + 2),
             _control(config, shape),
         ]
     )
@@ -62,8 +61,8 @@ def _control(config, shape):
     )
     width = Shape.cast(place).width
     # A line of shift registers a bit in three sections, the last one without the index.
-    lines = [delay_estimate(width, clocks).lut for clocks in (latency // 3, latency // 3)]
-    lines.append(delay_estimate(width - index, latency // 3).lut)
+    lines = [stream_area.delay(width, clocks).lut for clocks in (latency // 3, latency // 3)]
+    lines.append(stream_area.delay(width - index, latency // 3).lut)
     registers = (
         *(6, READ_CLOCKS + latency + 1, 2 * READ_CLOCKS),  # what is under way
         *(1 + part, 2 * index, 2 * (words - 1).bit_length()),  # what is read

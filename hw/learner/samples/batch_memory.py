@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.area import area
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.comparison import at_least
 from hw.estimate import Estimate, products, selector, times, together
@@ -137,7 +138,7 @@ class BatchMemory(wiring.Component):
             dsp=products(size, observation_granules(config)),
         )
         memories = cls.memories(config, data_width)
-        return together([memories, Float32Reciprocal.estimate(), logic])
+        return together([memories, area("arith.float32.reciprocal"), logic])
 
     def elaborate(self, platform):
         m = Module()

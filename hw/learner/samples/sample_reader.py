@@ -10,11 +10,13 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arith import estimate as arith_area
 from hw.arith.quantize import Quantize
 from hw.estimate import Estimate, times, together
 from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
 from hw.nn.layouts import feed_layout, vector_layout
+from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
@@ -156,9 +158,9 @@ class SampleReader(wiring.Component):
         logic = Estimate(lut=40 + a_lane * lanes, ff=scalars + 20 + 11 * lanes)
         return together(
             [
-                times(lanes * count, arithmetic.quantize_estimate("activation")),
-                Queue.estimate(scalars, max(2, scalars_ahead)),
-                Queue.estimate(position + lanes * count * (number + 1), _DEPTH),
+                times(lanes * count, arith_area.quantize(arithmetic, "activation")),
+                stream_area.queue(scalars, max(2, scalars_ahead)),
+                stream_area.queue(position + lanes * count * (number + 1), _DEPTH),
                 logic,
             ]
         )

@@ -4,17 +4,14 @@ It never stalls: ``fraction`` belongs to the ``take`` that came ``LATENCY`` cloc
 1.
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.multiply import Multiply
 from hw.arith.sfc64 import STATE_LAYOUT, Sfc64
-from hw.estimate import Estimate, together
 from hw.replay.config import FRACTION_WIDTH
-from hw.stream.delay import delay, delay_estimate
+from hw.stream.delay import delay
 
 __all__ = ["Draw"]
 
@@ -54,17 +51,6 @@ class Draw(wiring.Component):
                 "state": Out(STATE_LAYOUT),
             }
         )
-
-    @classmethod
-    def estimate(cls):
-        """Clocks and resources."""
-        # Sums, shifts and exclusive-ors of the generator's state; its number is a register.
-        random = Estimate(lut=922, ff=5 * 64)
-        product = Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1)
-        # The stratum and what begins the next one; the fraction.
-        logic = Estimate(lut=3 * FRACTION_WIDTH, ff=2 * FRACTION_WIDTH)
-        wait = delay_estimate(FRACTION_WIDTH, product.latency)
-        return replace(together([random, product, logic, wait]), latency=cls.LATENCY, interval=1)
 
     def elaborate(self, platform):
         m = Module()

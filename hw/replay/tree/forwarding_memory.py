@@ -8,8 +8,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, together
-from hw.stream.delay import delay, delay_estimate
+from hw.stream.delay import delay
 from hw.stream.ram import Ram
 
 __all__ = ["ForwardingMemory", "compute_stage"]
@@ -74,23 +73,6 @@ class ForwardingMemory(wiring.Component):
                 "clear_address": In(clear_width),
             }
         )
-
-    @classmethod
-    def estimate(cls, width, depth, style):
-        """Resources, those of the memory among them."""
-        stage, address = compute_stage(depth, style), max(1, (depth - 1).bit_length())
-        if stage == 0:
-            return Estimate(lut=5, ff=width)
-        # Addresses and write flags of earlier operations; results; which of them is the newest.
-        words, choices = {1: (2, 2), 2: (3, 4), 3: (5, 4)}[stage]
-        logic = Estimate(
-            # What is written, cleared or not; what is read, in one choice or two. Each of the
-            # addresses is compared, and chosen for a clear.
-            lut=min(stage + 1, 3) * width + (stage + 3) * address + 2,
-            ff=words * width + (stage + 1) * (address + 1) + choices,
-        )
-        latest = delay_estimate(1, stage if stage == 3 else 0)
-        return together([logic, latest, Ram.estimate(width, depth, style)])
 
     def elaborate(self, platform):
         m = Module()

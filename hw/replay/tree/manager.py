@@ -4,7 +4,6 @@ Interval 1; a response leaves ``latency`` clocks after its request when nothing 
 of B operations takes B + ``latency`` clocks. PEARL section V-A (one opcode stream over a tree).
 """
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 from amaranth import *
@@ -15,10 +14,8 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.multiply import Multiply
 from hw.arith.sfc64 import STATE_LAYOUT
 from hw.comparison import at_least
-from hw.estimate import together
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.tree.draw import Draw
-from hw.replay.tree.estimate import parts
 from hw.replay.tree.operations import Operation, request_layout, response_layout
 from hw.replay.tree.priority_table import PriorityTable
 from hw.replay.tree.tree_level import TreeLevel
@@ -265,14 +262,3 @@ class ReplayManager(wiring.Component):
         tree = sum(TreeLevel.latency_of(shape) for shape in config.levels)
         # Last subtraction, and the two clocks of the response queue.
         return front + scale + tree + 1 + 2
-
-    @classmethod
-    def estimate(cls, config, operations=1):
-        """Clocks of ``operations`` in a row, and resources."""
-        latency = cls.latency_of(config)
-        return replace(
-            together(parts(config, latency).values()),
-            cycles=operations + latency,
-            interval=cls.INTERVAL,
-            latency=latency,
-        )

@@ -3,15 +3,12 @@
 One operation a clock, never stalls; an operation leaves ``latency`` clocks after it entered.
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, together
 from hw.replay.tree.forwarding_memory import ForwardingMemory, compute_stage
-from hw.stream.delay import delay, delay_estimate
+from hw.stream.delay import delay
 
 __all__ = ["PriorityTable"]
 
@@ -49,24 +46,6 @@ class PriorityTable(wiring.Component):
     def latency_of(config):
         # Row and lane, memory, change, total.
         return 1 + compute_stage(config.table_rows, config.table_style) + 2
-
-    @classmethod
-    def estimate(cls, config):
-        """Clocks, and resources with the memory."""
-        lanes, rows = config.table_lanes, config.table_rows
-        width, total = config.priority_width, config.total_width
-        stage = compute_stage(rows, config.table_style)
-        logic = Estimate(
-            # Old and new priority of each lane; change, and what chooses it; total; the lane is
-            # found by comparing and subtracting.
-            lut=(3 + lanes) * width + total + 4 * (lanes - 1) * config.index_width // 3,
-            ff=4 * width + 2 * total + max(1, (rows - 1).bit_length()) + stage + 3,
-        )
-        # A lane that is always the same is a constant behind registers.
-        lane = Estimate(ff=1 + stage) if lanes == 1 else delay_estimate(lanes, 1 + stage)
-        memory = ForwardingMemory.estimate(lanes * width, rows, config.table_style)
-        parts = [logic, lane, delay_estimate(width, 1 + stage), memory]
-        return replace(together(parts), latency=cls.latency_of(config), interval=1)
 
     def __init__(self, config, *, clear_width):
         self.config = config

@@ -3,15 +3,12 @@
 One operation a clock, never stalls; an operation leaves ``latency`` clocks after it entered.
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, together
 from hw.replay.tree.forwarding_memory import ForwardingMemory, compute_stage
-from hw.stream.delay import delay, delay_estimate
+from hw.stream.delay import delay
 
 __all__ = ["TreeLevel", "tree_operation_layout"]
 
@@ -64,33 +61,6 @@ class TreeLevel(wiring.Component):
     def latency_of(shape):
         # To the compute stage; then compare or add, then choose the child.
         return compute_stage(shape.nodes, shape.style) + 2
-
-    @classmethod
-    def estimate(cls, config, level):
-        """Clocks, and resources with the memory."""
-        shape = config.levels[level]
-        stage, width, fanout = compute_stage(shape.nodes, shape.style), shape.width, shape.fanout
-        delta, digit = config.priority_width + 1, shape.child_width
-        others = config.index_width - digit
-        # A prefix sum is compared, and added to, which takes two tables a bit where delta has bits
-        # of its own. Target and total are differences. Base and upper are one of ``fanout`` each.
-        chosen = 2 if fanout <= 4 else 7 * fanout // 5
-        logic = Estimate(
-            lut=width * (2 * fanout + chosen) + (fanout - 1) * delta,
-            # Operation, target and delta behind the compare, and at the output with base, upper and
-            # index; what was compared.
-            ff=6 + 4 * width + 2 * delta + config.index_width + fanout - 1,
-        )
-        # From stage 0 to the compare, and the total and the index on to the clock behind it.
-        early = max(0, stage - 1)
-        waits = [
-            Estimate(ff=3 * stage + early + (fanout - 1) * (stage > 0) + digit * (stage + 1)),
-            delay_estimate(width + delta, stage),
-            delay_estimate(width + others, stage + 1),
-        ]
-        memory = ForwardingMemory.estimate(shape.word_width, shape.nodes, shape.style)
-        parts = [logic, *waits, memory]
-        return replace(together(parts), latency=cls.latency_of(shape), interval=1)
 
     def __init__(self, config, level, *, clear_width):
         self.config, self.level = config, level

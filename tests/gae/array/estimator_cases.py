@@ -124,7 +124,7 @@ class Script:
     def estimate(self, settings):
         self.twin.estimate(**settings)
         counts = {name: getattr(self.twin, name) for name in ("busy", "saturated", "overflows")}
-        cycles = Estimator.estimate(self.config, self.twin.fill).cycles
+        cycles = Estimator.cycles_of(self.config, self.twin.fill)
         self._add("estimate", settings=settings, counts=dict(counts, cycles=cycles))
 
     def pull(self, count, gap=0.0):

@@ -103,7 +103,7 @@ def test_heppos_array():
     kinds, _, _ = legal_slots(config, np.random.default_rng(5), 1025, mean_length=100)
     kinds[:1024, :9], kinds[1024, :9] = STEP, BOOTSTRAP
     clocks, steps, _, _ = measure(config, kinds)
-    assert clocks == Estimator.estimate(config, 1025).cycles <= 1024 + 64
+    assert clocks == Estimator.cycles_of(config, 1025) <= 1024 + 64
     assert steps == np.isin(kinds, (STEP, TERMINAL)).sum()
 
 

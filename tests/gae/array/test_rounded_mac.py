@@ -13,6 +13,7 @@ from hw.gae.array.dequantize import dequantize, dequantize_latency
 from hw.gae.array.pe import PE
 from hw.gae.array.rounded_mac import rounded_mac
 from hw.gae.config import GaeConfig
+from hw.gae.estimate import pe
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
@@ -113,7 +114,7 @@ def test_one_dsp_block_each():
     """Loaders, delta, the step ahead and the loop are five blends: five DSP48E2, adders and all."""
     config = GaeConfig(lookahead=2)
     area = mapped(config)
-    assert area["dsp"] == PE.estimate(config).dsp == 5
+    assert area["dsp"] == pe(config).dsp == 5
     # HEPPO, Table IV: 64 PEs.
     assert 64 * area["lut"] <= 12_864 and 64 * area["ff"] <= 54_336
 
@@ -123,4 +124,4 @@ def test_one_dsp_block_each():
 @pytest.mark.parametrize("code_width", [8, 16, 32])
 def test_dsp_blocks_are_as_estimated(lookahead, code_width):
     config = GaeConfig(lookahead=lookahead, code_width=code_width, result_width=code_width)
-    assert mapped(config)["dsp"] == PE.estimate(config).dsp
+    assert mapped(config)["dsp"] == pe(config).dsp

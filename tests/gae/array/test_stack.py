@@ -6,6 +6,7 @@ from gae.array.estimator_cases import BOOTSTRAP, NONE, TERMINAL
 
 from hw.gae.array.stack import Stack
 from hw.gae.config import GaeConfig
+from hw.gae.estimate import stack
 
 CONFIG = GaeConfig(rows=1, depth=4)
 
@@ -110,5 +111,5 @@ def test_rewind_and_clear(simulate, tmp_path):
     ids=str,
 )
 def test_memory_blocks(config, blocks):
-    estimate = Stack.estimate(GaeConfig(**config))
+    estimate = stack(GaeConfig(**config))
     assert {name: getattr(estimate, name) for name in blocks} == blocks

@@ -223,7 +223,7 @@ def vector(config, command, seed):
         open_next=bits(planes[0][-1] == STEP),
         clipped=clipped[0] if clipped else 0,
         moments=moments,
-        after=Intake.estimate(config).after[opcode],
+        after=Intake.clocks_after(config)[opcode],
     )
 
 

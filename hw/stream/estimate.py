@@ -1,0 +1,71 @@
+"""Resources of queues, width changers and delays; memories have their own in ``hw.stream.ram``."""
+
+from hw.area import area
+from hw.estimate import Estimate, selector, times, together
+from hw.stream.ram import SHALLOW, Ram, memory_tables
+
+__all__ = ["delay", "pack", "queue", "split", "transpose", "unpack"]
+
+#: Clocks from which on registers in a row, without reset, are shift registers of lookup tables; and
+#: the most that one table holds.
+_SHIFT, _LONGEST = 3, 32
+
+
+def delay(width, clocks):
+    """A ``delay`` of ``width`` bits by ``clocks`` clocks, without reset, if nothing reads the
+    registers but the last."""
+    if clocks < _SHIFT:
+        return area("stream.delay", bits=width * clocks)
+    return area("stream.delay.long", tables=width * -(-clocks // _LONGEST), bits=width * clocks)
+
+
+def queue(width, depth, style="auto"):
+    """A ``Queue`` of words of ``width`` bits."""
+    pointers, level = 2 * (depth - 1).bit_length(), depth.bit_length()
+    if depth == 1:
+        return area("stream.queue.single", width=width)
+    if depth <= SHALLOW:
+        # A pointer that wraps before its last number is compared.
+        wrap = 0 if depth & (depth - 1) == 0 else pointers
+        control = area("stream.queue.shallow", level=level, pointers=pointers, wrap=wrap)
+        return together([control, Estimate(lut=memory_tables(width, depth, "distributed"))])
+    control = area("stream.queue.deep", level=level, pointers=pointers)
+    return together([control, Ram.estimate(width, depth, style)])
+
+
+def pack(granule_width, input_granules, output_granules):
+    """A ``Pack`` with these arguments."""
+    word, size = output_granules * granule_width, output_granules
+    # Granules from which each granule of stage 1 is chosen, and their masks.
+    moved = input_granules + size - 1
+    sources = [min(j + 1, moved - j, input_granules, size) for j in range(moved)]
+    return area(
+        "stream.pack",
+        tables=sum(-(-each // 2) for each in sources) * granule_width,
+        # Begun, spare and shown words are each one of two.
+        chosen=word * (2 if size == 1 else 3),
+        kept=3 * word + moved * granule_width,
+        counters=(size - 1).bit_length() + (2 * size).bit_length(),
+    )
+
+
+def unpack(granule_width, word_granules):
+    """An ``Unpack`` with these arguments."""
+    word, size = word_granules * granule_width, word_granules
+    chosen = word * max(2, 2 * selector(size) + 1)
+    return area("stream.unpack", chosen=chosen, word=word, index=(size - 1).bit_length())
+
+
+def split(width, parts, count_width=32):
+    """A ``Split`` with these arguments."""
+    # Of many parts, yosys chooses by pairs.
+    chosen = width * (selector(parts) if parts <= 16 else parts // 2 - 1)
+    index = (parts - 1).bit_length()
+    return area("stream.split", chosen=chosen, width=width, count=count_width, index=index)
+
+
+def transpose(width, size):
+    """A ``Transpose`` with these arguments: two rotators, and a memory a lane."""
+    memory = Estimate(lut=memory_tables(width, 2 * size, "distributed"))
+    rotators = area("stream.transpose", bits=width * size, index=size.bit_length())
+    return together([rotators, times(size, memory)])
