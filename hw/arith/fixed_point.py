@@ -15,6 +15,7 @@ from hw.arith.operations import Arithmetic
 from hw.arith.quantize import Quantize, quantize
 from hw.arith.tanh import TanhFixed
 from hw.arith.to_float import ToFloat, to_float, to_float_stream
+from hw.comparison import above
 from hw.errors import UsageError
 from hw.stream.delay import delay
 
@@ -132,7 +133,7 @@ class FixedPoint(Arithmetic):
 
     def positive(self, m, x, *, name):
         positive = Signal(name=name)
-        m.d.comb += positive.eq(x > 0)
+        m.d.comb += positive.eq(above(x, 0))
         return positive
 
     def scaled_down(self, value, places):

@@ -19,6 +19,7 @@ from hw.arith.fixed import UQ, FixedFormat
 from hw.arith.float32.format import BIAS, PRECISION, WIDTH, decode
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import Float32Unit
+from hw.comparison import at_least
 from hw.errors import UsageError
 from hw.stream.delay import delay
 
@@ -251,7 +252,7 @@ class TanhFixed(wiring.Component):
         one = 1 << target.fraction
         m.d.comb += [
             magnitude.eq(Mux(x < 0, -x, x)),
-            beyond.eq(magnitude >= LIMIT << target.fraction),
+            beyond.eq(at_least(magnitude, LIMIT << target.fraction)),
         ]
         with m.If(advance):
             m.d.sync += [

@@ -11,6 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.arith.to_float import to_float
+from hw.comparison import above
 from hw.fixar.aap.aap import PSUM_WIDTH, AapCore
 from hw.fixar.aap.feed import TileRows
 from hw.fixar.actions import Actions
@@ -118,7 +119,7 @@ class FixarLearner(wiring.Component):
             running = running | core.busy
             m.d.comb += [
                 core.pass_.eq(table.pass_),
-                core.batch.eq(Mux(self.batch > number, self.batch - number, 0)),
+                core.batch.eq(Mux(above(self.batch, number), self.batch - number, 0)),
                 core.acting.eq(sequencer.acting),
                 core.fetch.eq(walk.fetch),
                 core.step.eq(walk.step),

@@ -60,9 +60,10 @@ def parts(config):
 
 def _products(config):
     """DSP blocks of a command's slots times the beats of a slot: of operands, which are numbers or
-    codes, and of results. A power of two takes none."""
-    numbers, codes, results = (sum(config.slot_beats[name]) for name in config.slot_beats)
-    return products(*{numbers, codes}, results)
+    codes, and of results. The same multiple of a power of two is made once; a power of two alone
+    takes none."""
+    beats = [sum(planes) for planes in config.slot_beats.values()]
+    return products(*{count // (count & -count) for count in beats})
 
 
 def pe(gae):

@@ -87,11 +87,10 @@ class FixedOptimizer(wiring.Component):
         super().__init__(optimizer_ports(config, FIXED_COEFFICIENTS, sum_shape))
 
     @staticmethod
-    def convert(m, config, sum_shape, coefficients):
-        """Adds a ``FixedCoefficients`` to ``m``; returns its output, which is ``coefficients`` as
-        FIXED_COEFFICIENTS, ``FixedCoefficients.LATENCY`` clocks later."""
-        unit = FixedCoefficients(config, sum_shape)
-        m.submodules += unit
+    def convert(m, config, sum_shape, coefficients, *, name):
+        """Adds a ``FixedCoefficients`` to ``m`` under ``name``; returns its output, which is
+        ``coefficients`` as FIXED_COEFFICIENTS, ``FixedCoefficients.LATENCY`` clocks later."""
+        m.submodules[name] = unit = FixedCoefficients(config, sum_shape)
         m.d.comb += unit.i.eq(coefficients)
         return unit.o
 

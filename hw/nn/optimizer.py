@@ -86,7 +86,7 @@ class Optimizer(wiring.Component):
         super().__init__(optimizer_ports(config, COEFFICIENTS, sum_shape))
 
     @staticmethod
-    def convert(m, config, sum_shape, coefficients):
+    def convert(m, config, sum_shape, coefficients, *, name):
         """``coefficients``, unchanged: this class takes binary32 coefficients. Other classes of
         optimizers convert them here."""
         return coefficients

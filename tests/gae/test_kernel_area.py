@@ -99,7 +99,7 @@ def check(config, found):
     assert whole.ff == pytest.approx(found["ff"], rel=0.01)
     assert whole.bram36 == pytest.approx(found["bram36"], rel=0.07, abs=4)
     assert whole.uram == found["uram"]
-    assert whole.dsp == pytest.approx(found["dsp"], rel=0.01, abs=2)
+    assert whole.dsp == found["dsp"]
 
 
 @pytest.mark.parametrize("name", CASES)

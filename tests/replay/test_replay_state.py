@@ -11,7 +11,8 @@ from hw.replay.config import ReplayConfig
 from hw.replay.replay_state import ReplayState
 
 SMALL = dict(capacity=5, priority_width=8, priority_fraction=4)
-LARGE = dict(capacity=1000, priority_width=24)
+#: A power of two: its number needs a bit more than that of the last place.
+LARGE = dict(capacity=1024, priority_width=24)
 
 
 class Driven:

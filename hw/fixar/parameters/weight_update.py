@@ -190,4 +190,4 @@ class WeightUpdate(wiring.Component):
         config = self.config
         convert = optimizer_of(config.arithmetic).convert
         shape = config.arithmetic.gradient_sum_shape(config.batch)
-        return convert(m, config.optimizer_config, shape, given)
+        return convert(m, config.optimizer_config, shape, given, name="coefficients")

@@ -7,6 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.comparison import at_least, below
 from hw.estimate import Estimate
 from hw.learner.block.config import column_block
 
@@ -93,8 +94,8 @@ class Sweep(wiring.Component):
             takes.eq((output == 0) & (wait == 0)),
             self.i.ready.eq(takes & ((number != 0) | self.room)),
             block.valid.eq((self.i.valid & self.i.ready) | (output != 0)),
-            block.first.eq(number < shape.interleave),
-            block.last.eq(number >= shape.input_words - shape.interleave),
+            block.first.eq(below(number, shape.interleave)),
+            block.last.eq(at_least(number, shape.input_words - shape.interleave)),
             block.apart.eq(number & (shape.interleave - 1)),
             block.output.eq(output),
             final.eq(block.valid & (output == shape.output_words - 1)),

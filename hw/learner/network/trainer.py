@@ -253,6 +253,8 @@ class Trainer(wiring.Component):
                 if isinstance(value, data.View):  # one a network
                     value = value[position]
                 m.d.comb += given[field].eq(value)
-            coefficients = convert(m, config.optimizer_config, sums, given)
+            coefficients = convert(
+                m, config.optimizer_config, sums, given, name=f"{name}_coefficients"
+            )
             for layer in networks[name]:
                 m.d.comb += layer.coefficients.eq(coefficients)
