@@ -59,9 +59,9 @@ def parts(config):
 
 
 def _products(config):
-    """DSP blocks of a command's slots times the beats of a slot: of operands, which are numbers or
-    codes, and of results. The same multiple of a power of two is made once; a power of two alone
-    takes none."""
+    """DSP blocks that multiply a command's slots by the beats of a slot, as operands (numbers or
+    codes) and as results. Factors that differ by a power of two share a product; a power of two
+    needs none."""
     beats = [sum(planes) for planes in config.slot_beats.values()]
     return products(*{count // (count & -count) for count in beats})
 

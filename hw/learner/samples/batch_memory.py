@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.area import area
 from hw.arith.float32.reciprocal import Float32Reciprocal
-from hw.comparison import at_least
+from hw.comparison import above, at_least
 from hw.estimate import Estimate, products, selector, times, together
 from hw.learner.records import observation_granules, record_granules
 from hw.learner.samples.wrong_words import has_wrong_word
@@ -154,7 +154,7 @@ class BatchMemory(wiring.Component):
         m.d.comb += [
             self.records.ready.eq(1),
             take.eq(self.records.valid & (left != 0)),
-            ends.eq(take & (left <= parts)),
+            ends.eq(take & ~above(left, parts)),
         ]
         with m.If(take):
             m.d.sync += [row.eq(row + 1), left.eq(Mux(ends, 0, left - parts))]
@@ -215,7 +215,7 @@ class BatchMemory(wiring.Component):
         found = [Signal(layout, name=f"found_{k}", reset_less=True) for k in range(len(positions))]
         for k, (flags, position) in enumerate(zip(found, positions, strict=True)):
             granule = self.records.payload.word_select(k, GRANULE_WIDTH)
-            header, inside = data.View(HEADER.shape, granule), take & (left > k)
+            header, inside = data.View(HEADER.shape, granule), take & above(left, k)
             head = inside & (position == self.acting)
             wrong = has_wrong_word(self.config, position, granule, self.acting)
             weight = header.weight
