@@ -5,7 +5,7 @@ Tests compare the clocks with the simulation. The resources are counted or mappe
 not the vendor's. Numbers of single units are in ``hw.area``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hw.errors import UsageError
 
@@ -36,7 +36,7 @@ class Estimate:
     bram36: float | None = None
     uram: int | None = None
     dsp: int | None = None
-    ecp5: tuple | None = None
+    ecp5: tuple | None = field(default=None, repr=False)
 
     @property
     def resources(self):
