@@ -13,6 +13,7 @@ from boards.alike import Alike, module_texts
 from boards.open_tools import yosys
 from boards.paths import Logic, longest
 from hw.names import check_no_links
+from hw.verilog import MACROS
 
 __all__ = ["Depth", "depths"]
 
@@ -24,6 +25,10 @@ Depth.__doc__ = (
 #: Cells without contents: their paths are known (``boards.paths``).
 _CELLS = """
 (* blackbox *) module CARRY4(output [3:0] CO, O, input CI, CYINIT, input [3:0] DI, S); endmodule
+(* blackbox *) module rlfabric_ff(output Q, input C, D); endmodule
+(* blackbox *) module rlfabric_ff_e(output Q, input C, D, E); endmodule
+(* blackbox *) module rlfabric_ff_r(output Q, input C, D, R); endmodule
+(* blackbox *) module rlfabric_ff_er(output Q, input C, D, E, R); endmodule
 """
 
 #: The passes of synth_xilinx that decide logic; memories and multipliers stay as they are. Initial
@@ -58,11 +63,17 @@ design -save coarse
 
 #: The mapper's default script saves lookup tables and turns adders into chains of them.
 _ABC = "-script +strash;dch,-f;if;mfs2"
+#: Registers become cells without contents before it runs: yosys' abc cuts logic into parts, one for
+#: each pair of enable and reset of the registers, and would map each part by itself.
 _LUTS = """design -load coarse
 techmap -map +/techmap.v -D LUT_SIZE=6{carry}
 opt_expr
 opt_merge
 opt_clean
+chtype -set rlfabric_ff t:$_DFF_P_
+chtype -set rlfabric_ff_e t:$_DFFE_*
+chtype -set rlfabric_ff_r t:$_SDFF_*
+chtype -set rlfabric_ff_er t:$_SDFFE_* t:$_SDFFCE_*
 abc {luts} {abc}
 opt_clean -purge
 write_json {name}.json
@@ -155,7 +166,7 @@ def _map(portion, boxes, files, folder):
     """Maps the modules of ``portion`` in both ways, and writes a file for each."""
     boxes = [box if box.startswith("(*") else f"(* blackbox *)\n{box}" for box in boxes]
     with TemporaryDirectory(dir=folder) as place:
-        Path(place, "units.v").write_text("".join([_CELLS, *boxes, *portion.values()]))
+        Path(place, "units.v").write_text("".join([MACROS, _CELLS, *boxes, *portion.values()]))
         yosys("units", "; ".join(_SCRIPT.splitlines()), place)
         mapped = {
             way: json.loads(Path(place, f"{way}.json").read_text())["modules"] for way in _WAYS

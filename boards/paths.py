@@ -16,7 +16,7 @@ __all__ = ["Logic", "Path", "longest"]
 #: Delays are integers: 32nds of a level, which is a carry of one bit.
 LEVEL = 32
 
-_REGISTERS = ("$_DFF", "$_SDFF", "$_ALDFF")
+_REGISTERS = ("$_DFF", "$_SDFF", "$_ALDFF", "rlfabric_ff")
 #: Cells that begin and end paths, by the beginning of their type, and their outputs.
 _ENDS = {
     "$__MUL27X18": ("Y",),

@@ -6,6 +6,8 @@ from boards import depth
 from boards.depth import depths
 from boards.paths import Logic, longest
 from hw.errors import Failure
+from hw.stream.ready_register import ReadyRegister
+from hw.verilog import to_verilog
 
 #: name -> (text, levels with carry chains, levels of LUT6)
 CIRCUITS = {
@@ -54,6 +56,14 @@ CIRCUITS = {
         None,
         None,
     ),
+    # Registers whose enables and resets differ read parts of one lookup table.
+    "enables": (
+        "input a, b, c, d, e, output reg [2:0] o); wire x = a & b, y = x ^ c, z = y | d;"
+        "always @(posedge clk) begin if (x) o[0] <= ~x; if (e) o[1] <= y;"
+        "if (b) o[2] <= 0; else if (d) o[2] <= z; end",
+        1,
+        1,
+    ),
     "part": ("input [1:0] i, output [1:0] o); assign o = {i[0], &i};", 1, 1),
     # Through a lookup table of each part, and one between; a part passes its bit 0 as it is.
     "parts": (
@@ -95,6 +105,13 @@ def test_depth_is_as_counted_by_hand(measured, name):
     found = measured[name]
     assert carry is None or found.carry.levels == carry
     assert lut6 is None or found.lut6.levels == lut6
+
+
+def test_generated_verilog_is_mapped(work):
+    """It has the macros of ``to_verilog`` in its blocks ``always @*``."""
+    verilog = to_verilog(ReadyRegister(4), name="unit")
+    assert "`RLFABRIC_RUN" in verilog
+    assert depths(verilog, work=work)["unit"].carry.levels == 1
 
 
 def test_a_module_that_was_mapped_is_not_mapped_again(measured, work, monkeypatch):
