@@ -155,8 +155,9 @@ class Gather(wiring.Component):
         join = Signal()
         header = headers.i.p
         m.d.comb += [
-            join.eq(beside.o.valid & weight.o.valid & headers.i.ready),
-            headers.i.valid.eq(beside.o.valid & weight.o.valid),
+            # An answer enters both in one clock and passes ``beside`` sooner, so that is valid too.
+            join.eq(weight.o.valid & headers.i.ready),
+            headers.i.valid.eq(weight.o.valid),
             beside.o.ready.eq(join),
             weight.o.ready.eq(join),
             header.index.eq(beside.o.p.index),

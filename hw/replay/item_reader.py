@@ -128,12 +128,11 @@ class ItemReader(wiring.Component):
             priority.epsilon.eq(self.epsilon),
         ]
 
-        both = Signal()
         move = Signal()
         m.d.comb += [
-            both.eq(beside.o.valid & priority.o.valid),
-            self.request.valid.eq(both),
-            move.eq(both & self.request.ready),
+            # An item enters both in one clock and passes ``beside`` sooner, so that is valid too.
+            self.request.valid.eq(priority.o.valid),
+            move.eq(priority.o.valid & self.request.ready),
             beside.o.ready.eq(move),
             priority.o.ready.eq(move),
         ]
