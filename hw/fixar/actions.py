@@ -20,6 +20,7 @@ from hw.learner.network.outputs import pack_numbers
 from hw.learner.records import WORDS, action_granules
 from hw.shared import SharedModule
 from hw.stream.pack import Pack
+from hw.stream.ready_register import ReadyRegister
 
 __all__ = ["Actions", "action_format", "read_layout"]
 
@@ -189,7 +190,11 @@ class Actions(wiring.Component):
             m.submodules[name] = unit
         steps, scaled, action, total = chain
         pack = pack_numbers(m, self.o)
-        for source, sink in zip((item, *(u.o for u in chain)), (*chain, pack), strict=True):
+        # Each unit's ready needs the next one's: the two registers cut this path into three.
+        m.submodules.steps_out = steps_out = ReadyRegister(steps.o.payload.shape())
+        m.submodules.numbers = numbers = ReadyRegister(data.StructLayout({"number": 32, "last": 1}))
+        passed = (steps, steps_out, scaled, action, total, numbers)
+        for source, sink in zip((item, *(u.o for u in passed)), (*passed, pack), strict=True):
             m.d.comb += [sink.i.valid.eq(source.valid), source.ready.eq(sink.i.ready)]
         result = data.View(FIELDS, total.o.p.result)
         beyond = Signal()
@@ -197,16 +202,19 @@ class Actions(wiring.Component):
             steps.i.p.raw.eq(item.p.g),
             steps.i.p.tag.eq(Cat(item.p.flags, item.p.code)),
             scaled.i.p.a.eq(self.noise),
-            scaled.i.p.b.eq(steps.o.p.result),
-            scaled.i.p.tag.eq(steps.o.p.tag),
+            steps_out.i.payload.eq(steps.o.payload),
+            scaled.i.p.b.eq(steps_out.o.p.result),
+            scaled.i.p.tag.eq(steps_out.o.p.tag),
             action.i.p.raw.eq(scaled.o.p.tag[flags:].as_signed()),
             action.i.p.tag.eq(Cat(scaled.o.p.tag[:flags], scaled.o.p.result)),
             total.i.p.a.eq(action.o.p.result),
             total.i.p.b.eq(action.o.p.tag[flags:]),
             total.i.p.tag.eq(action.o.p.tag[:flags]),
             beyond.eq(result.exponent >= BIAS),
-            pack.i.p.last.eq(total.o.p.tag[1]),
+            numbers.i.p.last.eq(total.o.p.tag[1]),
+            pack.i.p.data.eq(numbers.o.p.number),
+            pack.i.p.last.eq(numbers.o.p.last),
         ]
         number = Cat(Mux(beyond, _ONE, total.o.p.result[:-1]), result.sign)
-        m.d.comb += pack.i.p.data.eq(Mux(total.o.p.tag[0], number, 0))
+        m.d.comb += numbers.i.p.number.eq(Mux(total.o.p.tag[0], number, 0))
         return pack

@@ -41,7 +41,7 @@ _CORE_WORD = dict(lut=OPERAND_WIDTH, ff=OPERAND_WIDTH)
 #: Of what cores share: a lane's of biases, a core's, and the sums of each of its lanes; a bit's of
 #: beats; intake, TD errors, ACT, ranges, the walk.
 _SHARED_LANE, _SHARED_CORE, _LANE_SUMS = dict(lut=182, ff=194), dict(ff=290), dict(ff=107)
-_SHARED_BIT, _SHARED = dict(lut=10, ff=4), dict(lut=11_434, ff=8030)
+_SHARED_BIT, _SHARED = dict(lut=10, ff=4), dict(lut=11_521, ff=8115)
 #: Registers of the parameters' images, of each bit of a beat.
 _IMAGE_BIT = dict(ff=2)
 #: Of the kernel beside replay memory, commands and shell: a bit's of beats; and the rest, less the
