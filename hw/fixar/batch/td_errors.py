@@ -7,11 +7,11 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.learner.network.loss import send_td
 from hw.learner.records import WORDS, record_granules, record_words
-from hw.nn.td_loss import TdLoss, is_finite
+from hw.nn.td_loss import TdLoss
 from hw.replay.records import ITEM
 from hw.stream.delay import delay
-from hw.stream.queue import Queue
 
 __all__ = ["GAP", "TdErrors", "error_layout"]
 
@@ -224,22 +224,10 @@ class TdErrors(wiring.Component):
 
     def _send_td(self, m, index):
         pipeline, depth = self._pipeline, self._ahead
-        td, td_index = pipeline.td, Signal(32)
-        m.submodules.td_queue = queue = Queue(ITEM.shape, depth)
+        send_td(m, self, pipeline, index, depth)
         untaken = Signal(range(depth + 1))
-        m.d.comb += [
-            td_index.eq(delay(m, index, pipeline.td_latency, name="index")),
-            queue.i.valid.eq(td.valid),
-            queue.i.p.index.eq(td_index),
-            queue.i.p.value.eq(td.value),
-            self._room.eq(untaken != depth),
-        ]
-        wiring.connect(m, queue.o, wiring.flipped(self.td))
+        m.d.comb += self._room.eq(untaken != depth)
         m.d.sync += untaken.eq(untaken + pipeline.i.valid - (self.td.valid & self.td.ready))
-        with m.If(td.valid & ~is_finite(td.value) & ~self.diverged):
-            m.d.sync += [self.diverged.eq(1), self.diverged_index.eq(td_index)]
-        with m.If(self.start):
-            m.d.sync += self.diverged.eq(0)
 
     def _send_errors(self, m, place):
         """Sends words of one error or of two; the first of two waits in a register of its core."""

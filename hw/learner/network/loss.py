@@ -24,9 +24,40 @@ from hw.stream.delay import delay
 from hw.stream.queue import Queue
 from hw.timing import Stage
 
-__all__ = ["Loss"]
+__all__ = ["Loss", "send_td"]
 
 _WAITING = 16  # super-samples that have come, before there is no more room
+
+
+def send_td(m, unit, pipeline, index, depth, *, diverges=True):
+    """Adds to ``m``, the module of ``unit``, the queue of TD errors between ``pipeline`` and
+    ``unit.td``. Room for ``depth`` items is never exceeded: whoever fills the pipeline counts.
+
+    Parameters
+    ----------
+    unit : Component
+        With the stream ``td``, the pulse ``start`` and, with ``diverges``, ``diverged`` and
+        ``diverged_index``: a TD error since ``start`` was infinite or NaN, and the index of the
+        first.
+    pipeline : TdLoss
+        Or another pipeline with ``td`` and ``td_latency``.
+    index : Value
+        32 bits: index of the experience that enters ``pipeline``.
+    """
+    td, td_index = pipeline.td, Signal(32)
+    m.submodules.td_queue = queue = Queue(ITEM.shape, depth)
+    m.d.comb += [
+        td_index.eq(delay(m, index, pipeline.td_latency, name="index")),
+        queue.i.valid.eq(td.valid),
+        queue.i.p.index.eq(td_index),
+        queue.i.p.value.eq(td.value),
+    ]
+    wiring.connect(m, queue.o, wiring.flipped(unit.td))
+    if diverges:
+        with m.If(td.valid & ~is_finite(td.value) & ~unit.diverged):
+            m.d.sync += [unit.diverged.eq(1), unit.diverged_index.eq(td_index)]
+        with m.If(unit.start):
+            m.d.sync += unit.diverged.eq(0)
 
 
 class Loss(wiring.Component):
@@ -205,7 +236,8 @@ class Loss(wiring.Component):
             self.value.eq(pipeline.value_sum),
             self.saturations.eq(pipeline.gradient.valid & pipeline.gradient.saturated),
         ]
-        self._send_td(m, sample.index)
+        depth, early = self._ahead * self.config.lanes, self.config.early_priorities
+        send_td(m, self, pipeline, sample.index, depth, diverges=not early)
         self._send_delta(m, sample.action, freed)
         self._fold(m)
         return m
@@ -289,23 +321,6 @@ class Loss(wiring.Component):
         with m.Elif(shift):
             m.d.sync += [left.eq(left - 1), *(head[k].eq(head[k + 1]) for k in range(lanes - 1))]
         return head, begins
-
-    def _send_td(self, m, index):
-        pipeline = self._pipeline
-        td, td_index = pipeline.td, Signal(32)
-        m.submodules.td_queue = queue = Queue(ITEM.shape, self._ahead * self.config.lanes)
-        m.d.comb += [
-            td_index.eq(delay(m, index, pipeline.td_latency, name="index")),
-            queue.i.valid.eq(td.valid),
-            queue.i.p.index.eq(td_index),
-            queue.i.p.value.eq(td.value),
-        ]
-        wiring.connect(m, queue.o, wiring.flipped(self.td))
-        if not self.config.early_priorities:
-            with m.If(td.valid & ~is_finite(td.value) & ~self.diverged):
-                m.d.sync += [self.diverged.eq(1), self.diverged_index.eq(td_index)]
-            with m.If(self.start):
-                m.d.sync += self.diverged.eq(0)
 
     def _send_delta(self, m, action, freed):
         pipeline, gradient = self._pipeline, self._pipeline.gradient
