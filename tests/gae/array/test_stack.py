@@ -58,26 +58,30 @@ def test_an_empty_stack_ends_as_well(simulate, tmp_path):
     clocks.run(simulate, Stack(CONFIG), tmp_path)
 
 
-def test_results_take_the_places_of_slots(simulate, tmp_path):
-    """Also where they come before the last slot has been popped, as they do in long stacks."""
+@pytest.mark.parametrize("depth", [4, 5])
+def test_results_take_the_places_of_slots(simulate, tmp_path, depth):
+    """Also where they come before the last slot has been popped, as they do in long stacks: none of
+    them changes what is still to be popped, nor does that of the slot above the memory."""
     clocks = started()
-    pushed(clocks, [slot(TERMINAL, k, k) for k in range(4)] + [slot(NONE, 0, 0)])
-    clocks.add(pop=1)
+    pushed(clocks, [slot(TERMINAL, k + 1, k) for k in range(depth)] + [slot(NONE, 0, 0)])
+    start = clocks.add(pop=1)
+    for k in range(depth):
+        expected = 1 | (k == 0) << 1 | slot(TERMINAL, k + 1, k) << 2
+        clocks.expect(start + 2 + depth - k, popped=expected)
     clocks.add()
     clocks.add()
-    for k in range(5):
-        result = (0x50 - k) | (0x60 - k) << 8
-        clocks.add(results=1 | result << 1)
+    for k in reversed(range(depth + 1)):
+        clocks.add(results=1 | ((0x4C + k) | (0x5C + k) << 8) << 1)
     clocks.add()
-    start = clocks.add(pull=1, pull_count=5)
-    for _ in range(8):
+    start = clocks.add(pull=1, pull_count=depth + 1)
+    for _ in range(depth + 4):
         clocks.add(o__ready=1)
     # Popped last, results of the oldest slot; of the slot above the memory they are 0.
-    for k in range(4):
+    for k in range(depth):
         clocks.expect(start + 2 + k, o__valid=1, o__payload=(0x4C + k) | (0x5C + k) << 8)
-    clocks.expect(start + 6, o__valid=1, o__payload=0)
-    clocks.expect(start + 7, o__valid=0)
-    clocks.run(simulate, Stack(CONFIG), tmp_path)
+    clocks.expect(start + depth + 2, o__valid=1, o__payload=0)
+    clocks.expect(start + depth + 3, o__valid=0)
+    clocks.run(simulate, Stack(GaeConfig(rows=1, depth=depth)), tmp_path)
 
 
 def test_rewind_and_clear(simulate, tmp_path):
