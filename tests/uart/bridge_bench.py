@@ -1,5 +1,6 @@
 """Runs inside the simulator; started by test_bridge.py."""
 
+import itertools
 import json
 import os
 import random
@@ -16,6 +17,8 @@ from sim.model.uart.frames import Decoder, encode, request
 CASE = json.loads(os.environ["CASE"])
 PAYLOAD, GAP = CASE["payload"], CASE["gap"]
 REQUEST = BYTE_PORT.members["request"].signature.members["payload"].shape
+#: Counts, and the bytes in frames; also a count above the payload with as many bytes.
+LENGTHS = (0, 1, 2, PAYLOAD - 1, PAYLOAD, PAYLOAD + 1, 3 * PAYLOAD)
 SIZE = 3 << 10  # bytes at target 5; every other target fails
 TARGET = 5 << TARGET_SHIFT
 
@@ -154,13 +157,13 @@ async def every_error_has_its_status(dut):
     for sequence, frame, status in (
         (1, request(1, Opcode.READ, TARGET, long), Status.COUNT),
         (2, request(2, Opcode.READ, TARGET, 1, b"x"), Status.COUNT),
-        (3, request(3, Opcode.WRITE, TARGET, 3, b"xy"), Status.COUNT),
-        (4, request(4, Opcode.WRITE, TARGET, 1, b"xy"), Status.COUNT),
-        (5, request(5, Opcode.WRITE, TARGET, long, bytes(long)), Status.COUNT),
-        (6, request(6, Opcode.WRITE, TARGET, long, bytes(3 * long)), Status.COUNT),
         (7, request(7, Opcode.RESET, 0, 0, b"x"), Status.COUNT),
         (8, bytes([8, 0, 1, 0, 0, 0, 0x50, 0]), Status.OPCODE),
         (9, bytes([9, 255, 0, 0, 0, 0, 0x50, 0]), Status.OPCODE),
+        *(
+            (20 + k, request(20 + k, Opcode.WRITE, TARGET, count, bytes(length)), Status.COUNT)
+            for k, (count, length) in enumerate([*itertools.permutations(LENGTHS, 2), (long, long)])
+        ),
     ):
         assert await one.ask(frame) == bytes([sequence, status]), frame[:12].hex()
     assert not one.accesses and not one.resets

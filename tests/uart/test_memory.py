@@ -1,17 +1,16 @@
 """hw.uart.memory: bursts, single bytes, both at once, and what is not there."""
 
 import pytest
-from later import later
+from later import crossed
 
 from hw.uart.memory import AxiMemory
 
+SIZES = {"128": (4096, 2 << 20, 128), "32": (3 << 11, 1 << 20, 32)}
 
-@pytest.mark.parametrize("gap", [later(0.0), 0.4])
-@pytest.mark.parametrize(
-    "size, base, data_width", [(4096, 2 << 20, 128), (3 << 11, 1 << 20, 32)], ids=["128", "32"]
-)
-def test_memory(simulate, size, base, data_width, gap):
-    config = dict(size=size, base=base, data_width=data_width)
+
+@pytest.mark.parametrize("sizes, gap", crossed(SIZES, [0.0, 0.4]))
+def test_memory(simulate, sizes, gap):
+    config = dict(zip(("size", "base", "data_width"), sizes, strict=True))
     simulate(AxiMemory(**config), "uart.memory_bench", gap=gap, seed=3, **config)
 
 
