@@ -1,5 +1,6 @@
 """The fixture ``simulate``: both simulators, what they show of what nobody wrote, and failures."""
 
+import os
 import re
 import subprocess
 import sys
@@ -52,3 +53,19 @@ def test_which_tests_run():
     assert collected("--simulator", "verilator", "-m", "not long") == named(quick, "verilator-")
     both = named(every) | named(every, "verilator-")
     assert collected("--simulator", "both", "-m", "bench") == both
+
+
+def test_no_test_of_a_bench_is_long_only():
+    """A bench may skip a test by its case: one of the quick cases runs it."""
+    texts = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py")}
+    found = [path for path in texts if path.match("*_bench.py") and "skip=" in texts[path]]
+    names = [".".join(path.relative_to(ROOT / "tests").with_suffix("").parts) for path in found]
+    users = [path for path in texts if any(f'"{name}"' in texts[path] for name in names)]
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-p", "bench_cases",
+         "-m", "bench and not long", *map(str, set(users) - {Path(__file__)})],
+        cwd=ROOT, text=True, capture_output=True, env={**os.environ, "PYTHONPATH": "tests"},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout
+    assert len(re.findall(r"^runs: ", result.stdout, re.M)) > len(names) > 10
+    assert re.findall(r"^left out: (.*)$", result.stdout, re.M) == []
