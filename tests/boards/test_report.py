@@ -45,6 +45,25 @@ def test_modules_are_mapped_once_and_counted(family, part, tmp_path, monkeypatch
     assert 2 <= found[leaf].depth <= 6 and found["top"].depth <= 1
 
 
+#: Registers of each kind that a kernel has: they begin, and are reset, at 0 or 1 or not at all.
+_REGISTERS = """
+module top(input clk, rst, enable, input [2:0] i, output [5:0] o);
+  reg zero = 0, one = 1, data, late_zero = 0, late_one = 1, late_data;
+  assign o = {zero, one, data, late_zero, late_one, late_data};
+  always @(posedge clk) begin
+    {zero, one, data} <= rst ? {2'b01, i[0]} : i;
+    if (enable) {late_zero, late_one, late_data} <= i;
+    if (rst) {late_zero, late_one} <= 2'b01;
+  end
+endmodule
+"""
+
+
+@pytest.mark.parametrize("family", ["xcup", "ecp5"])
+def test_every_kind_of_register_is_counted(family, tmp_path):
+    assert synthesize(_REGISTERS, "top", work=tmp_path, family=family)["ff"] == 6
+
+
 def test_rejects(tmp_path):
     with pytest.raises(ValueError, match="family must be one of xcup, xcup_dsp, ecp5, not 'ice40'"):
         synthesize(_NESTED, "top", work=tmp_path, family="ice40")
