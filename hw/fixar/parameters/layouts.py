@@ -21,8 +21,8 @@ def tile_request_layout(config):
     """A request for a tile of weights. ``target``: those of the target network. ``transposed``: the
     tile leaves transposed.
 
-    ``address``: address of its first row, a multiple of ``port_words``. Rows from ``high`` on are
-    zeros. The rows of features without weights have other words: their activations are zeros.
+    ``address``: address of its first row, a multiple of ``port_words``, which need not exist; rows
+    ``low`` to ``high - 1`` exist.
     With ``bias`` the word at ``bias_address`` comes first.
     """
     address = range(config.weight_words)
@@ -31,6 +31,7 @@ def tile_request_layout(config):
             "target": 1,
             "transposed": 1,
             "address": address,
+            "low": range(config.side + 1),
             "high": range(config.side + 1),
             "bias": 1,
             "bias_address": address,

@@ -126,7 +126,7 @@ class TileLoader(wiring.Component):
             m.d.sync += at_bias.eq(0)
             with m.If(~at_bias):
                 m.d.sync += band.eq(band + 1)
-        exists = [at_bias | (row + k < tile.high) for k in range(port)]
+        exists = [at_bias | ((tile.low <= row + k) & (row + k < tile.high)) for k in range(port)]
         return {
             "valid": active,
             "bias": at_bias,

@@ -93,6 +93,7 @@ class Tiles(wiring.Component):
             request.target.eq(p.target),
             request.transposed.eq(backward),
             request.address.eq(column + feature - first_feature(self.config, w)),
+            request.low.eq(Mux(feature < w.first, _least(w.first - feature, side), 0)),
             request.high.eq(Mux(w.end > feature, _least(w.end - feature, side), 0)),
             request.bias.eq(~backward & (inner == 0)),
             request.bias_address.eq(column + w.bias),

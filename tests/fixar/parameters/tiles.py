@@ -1,7 +1,7 @@
 """Tiles that are asked for, and what has to come of them."""
 
 import numpy as np
-from fixar.parameters.cases import layers, words_of
+from fixar.parameters.cases import layers
 from packed import packed
 
 from hw.fixar.layouts import operands_layout, rows_layout
@@ -17,14 +17,9 @@ class Tiles:
     def __init__(self, config, parameters):
         self.config, self.parameters = config, parameters
         self.tiles, self.rows, self.biases = [], [], []
-        self.words = {
-            name: operands(config.arithmetic, words_of(config, parameters, name).view("<i4"))
-            for name in ("online", "target")
-        }
 
     def add(self, layer, frame, column, row, *, target, transposed, bias):
-        """``frame`` [features, outputs], and a row of biases; ``row``: a feature of the frame. For
-        features without weights the words before the column come."""
+        """``frame`` [features, outputs], and a row of biases; ``row``: a feature of the frame."""
         config, side = self.config, self.config.side
         base = layer.base + column * layer.stride
         modulus = 1 << (config.weight_words - 1).bit_length()
@@ -33,6 +28,7 @@ class Tiles:
                 target=target,
                 transposed=transposed,
                 address=(base + layer.lead + row - layer.first) % modulus,
+                low=min(side, max(0, layer.first - row)),
                 high=min(side, layer.frame - row),
                 bias=bias,
                 bias_address=base + layer.lead + layer.inputs,
@@ -43,8 +39,6 @@ class Tiles:
         padded[-1, : layer.outputs] = frame[-1]
         columns = slice(column * side, (column + 1) * side)
         tile = padded[row : row + side, columns]
-        before, first = max(0, layer.first - row), base + layer.lead + row - layer.first
-        tile[:before] = self.words["target" if target else "online"][first : first + before][:side]
         if bias:
             self.biases.append((len(self.rows), padded[-1, columns]))
         bands = (tile.T if transposed else tile).reshape(-1, config.port_words, side)
