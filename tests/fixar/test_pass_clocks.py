@@ -173,7 +173,8 @@ def test_units_of_an_iteration(name, precision):
     last = len(config.hidden)
     decided = units[f"critic {last} DX"][0][0]
     assert decided == max(errors[0][1], max(end for _, end in passes if end < decided) + 5)
-    assert all(pause == 5 for pause, (begin, _) in zip(pauses, passes[1:]) if begin != decided)
+    following = zip(pauses, passes[1:], strict=False)
+    assert all(pause == 5 for pause, (begin, _) in following if begin != decided)
     assert errors[0][0] == units[f"critic {last} FW"][1][1] + 5
     assert passes[-1][1] + 4 == iteration_cycles(config, config.batch, precision)
 

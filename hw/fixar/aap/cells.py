@@ -1,14 +1,16 @@
 """The cells of a core: a memory whose lower and upper halves of cells are written separately."""
 
+from dataclasses import replace
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
+from hw.estimate import times
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.layouts import cells_layout
 from hw.stream.delay import delay
-from hw.stream.ram import Ram, memory_blocks, memory_joint, style_of
+from hw.stream.ram import Ram, memory_joint, style_of
 
 __all__ = ["CellMemory"]
 
@@ -55,10 +57,9 @@ class CellMemory(wiring.Component):
     def estimate(cls, side, depth, ultra_ram=True):
         """Memory blocks, and the logic at their outputs."""
         style, width = style_of(depth, ultra_ram), side * CODE_WIDTH
-        blocks = 2 * memory_blocks(width, depth, style)
-        kinds = {"ultra": {"uram": blocks}, "block": {"bram36": blocks}}
+        memories = times(2, Ram.estimate(width, depth, style))
         cells = dict(lut=2 * memory_joint(width, depth, style), ff=2 * width)
-        return Estimate(latency=cls.LATENCY, interval=1, **cells, **kinds.get(style, {}))
+        return replace(memories, latency=cls.LATENCY, interval=1, **cells)
 
     def elaborate(self, platform):
         m = Module()
