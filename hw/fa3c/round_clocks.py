@@ -214,13 +214,6 @@ class TaskClocks:
     rows: int
 
 
-def written_clocks(engine, beats):
-    """Clocks from the first of ``beats`` beats of a write, which come a beat a clock, to its
-    answer. A burst waits twice until it is whole: for its port's turn, and in the engine."""
-    burst = min(beats, engine.burst_beats)
-    return beats + 2 * burst + latencies(engine)["write"] + _WRITE
-
-
 def task_clocks(config, work, sharing=1):
     """The ``TaskClocks`` of an INFER or TRAIN alone.
 
@@ -262,7 +255,10 @@ def _clocks(config, train, count, sharing):
     }
     end = found[-1].end
     if not train:
-        end += written_clocks(engine, count * config.map_rows[-1] * beats_of_row(engine))
+        # Outputs are written a beat a clock, and then acknowledged. A burst waits twice until it
+        # is whole: for its port's turn, and in the engine.
+        beats = count * config.map_rows[-1] * beats_of_row(engine)
+        end += beats + 2 * min(beats, engine.burst_beats) + latencies(engine)["write"] + _WRITE
     moved = sum(p.segments.total for p in passes if p.segments is not None)
     return TaskClocks(end, gradients, moved + train * count * config.step_rows)
 

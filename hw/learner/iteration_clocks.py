@@ -50,7 +50,7 @@ def clocks(config):
     }
 
 
-def learn_clocks(config, batch, inserts=0, read=None, write=None):
+def learn_clocks(config, batch, inserts=0):
     """Clocks of a whole iteration of LEARN, as its REPORT counts them, in a LEARN of many
     iterations.
 
@@ -60,12 +60,8 @@ def learn_clocks(config, batch, inserts=0, read=None, write=None):
     inserts : int
         Experiences that the iteration stores, if they begin on a burst; elsewhere it takes a few
         clocks fewer, up to 1 % of the iteration.
-    read, write : int
-        Latencies of memory in clocks: from a read's request to its first beat, and from a write's
-        last beat to its answer; None: as in ``hw.shell.memory_clocks.latencies``. Memory moves a
-        beat a clock.
     """
-    learner, (read, write) = config.learner, _latencies(config, read, write)
+    learner, (read, write) = config.learner, latencies(config.engine).values()
     manager, granules = ReplayManager.latency_of(config.replay), record_granules(learner)
     update, insert = updated_clocks(config, batch), 0
     if learner.early_priorities:
@@ -90,10 +86,10 @@ def train_clocks(config, batch):
     return step_clocks(config.learner, batch).step + 2
 
 
-def act_clocks(config, count, read=None, write=None):
+def act_clocks(config, count):
     """Clocks that an ACT for ``count`` observations adds to a launch, if its actions begin on a
-    burst. ``read`` and ``write`` are the latencies of memory in clocks, as for ``learn_clocks``."""
-    learner, (read, write) = config.learner, _latencies(config, read, write)
+    burst."""
+    learner, (read, write) = config.learner, latencies(config.engine).values()
     seen = beats_of(config, count * observation_granules(learner))
     actions = beats_of(config, count * action_granules(learner))
     last = (actions - 1) % config.engine.burst_beats + 1  # beats of the last burst
@@ -103,18 +99,10 @@ def act_clocks(config, count, read=None, write=None):
     return read + queue_clocks(config) + moved + _loaded(config) + acting + write + _ACT
 
 
-def _latencies(config, read, write):
-    """The pair ``read, write``, where None is replaced."""
-    usual = latencies(config.engine)
-    return (usual["read"] if read is None else read), (usual["write"] if write is None else write)
-
-
-def store_clocks(config, sets=PARAMETER_SETS[:1], write=None):
+def store_clocks(config, sets=PARAMETER_SETS[:1]):
     """Clocks of a STORE of ``sets``, in a launch with other commands: one for each word of a layer,
     two more for each beat, and some for each section (``ImageTransfer``); sections after the last
-    one pass while memory takes the last burst. ``write`` is the latency of memory, as for
-    ``learn_clocks``."""
-    _, write = _latencies(config, None, write)
+    one pass while memory takes the last burst."""
     whole = sections(config.learner, PARAMETER_SETS)
     asked = [section for section in whole if section.parameter_set in sets]
     words = sum(section.size // (4 * section.layer.image_word) for section in asked)
@@ -122,7 +110,7 @@ def store_clocks(config, sets=PARAMETER_SETS[:1], write=None):
     passed = whole.index(asked[-1]) + 1 - len(asked)
     burst = (beats - 1) % config.engine.burst_beats + 1
     sections_clocks = _SECTION * len(asked) + _PASSED * passed
-    return words + 2 * beats + sections_clocks + burst + write + _STORE
+    return words + 2 * beats + sections_clocks + burst + latencies(config.engine)["write"] + _STORE
 
 
 def _loaded(config):

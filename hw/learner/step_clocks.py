@@ -79,8 +79,9 @@ class PlacedLayer(NamedTuple):
         return Backward.stage(config.layer_config, self.shape, **self.backward_options)
 
 
+@lru_cache(maxsize=1024)
 def placed(config):
-    """List of the PlacedLayer of each layer of a LearnerConfig, in the order in which a sample
+    """Tuple of the PlacedLayer of each layer of a LearnerConfig, in the order in which a sample
     passes them: outputs of each are inputs of the next."""
     shapes, found = config.networks, []
     places = [(name, n) for name in in_order(config.graph) for n in range(len(shapes[name]))]
@@ -90,7 +91,7 @@ def placed(config):
         behind = shapes[taker][at] if taker else None
         groups = network.weight_sources, network.backward_groups
         found.append(PlacedLayer(name, position, shapes[name][position], *groups, made_by, behind))
-    return found
+    return tuple(found)
 
 
 @lru_cache(maxsize=1024)

@@ -160,3 +160,16 @@ def test_the_schedule_of_the_default():
     assert [line.split("  ")[0] for line in lines[4:-2]] == [
         *(f"unit {number}" for number in range(len(CONFIG.units))), "RMSProp",
     ]  # fmt: skip
+
+
+def test_who_loads_at_the_same_time():
+    """Units whose INFERs begin together share the host's beats; one that waits loads later."""
+    infer, waits = Work(Task.INFER, 0, 4), Work(Task.INFER, 1, 4, waits=True)
+    alone, shared = (task_clocks(CONFIG, infer, sharing).end for sharing in (1, 2))
+    assert alone < shared
+    for works, wanted in (
+        ([SYNC, infer, waits], alone),
+        ([SYNC, infer, Work(Task.INFER, 1, 4)], shared),
+    ):
+        begin, end = round_units(CONFIG, works)["unit 0"][0]
+        assert end - begin == wanted

@@ -10,7 +10,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.errors import UsageError
 from hw.learner.config import LearnerConfig
 from hw.learner.samples.sample_reader import SampleReader
-from hw.learner.step_clocks import pace, slots_of, step_clocks
+from hw.learner.step_clocks import banks_of, pace, placed, slots_of, step_clocks, step_units
 
 
 def learner(sizes, lanes, **options):
@@ -123,3 +123,31 @@ def test_clocks_of_the_kernel_that_waited_for_a_slot():
     """Clocks that the long test holds to the simulated kernel; with a slot less, a step has 735."""
     assert slots_of(TIGHT[0]) == (16, 12)
     assert step_clocks(TIGHT[0], 64).step == 700
+
+
+def test_no_sample_waits_for_a_bank():
+    """The layer behind begins no sample before its bank is free: the last input word of an earlier
+    sample has been taken. Each bank is needed by some kernel."""
+    rng, checked, tight = random.Random(1), 0, 0
+    while checked < 60:
+        try:
+            config = random_learner(rng)
+            layers, units = placed(config), step_units(config, 60)
+        except UsageError:
+            continue
+        checked += 1
+        begins = [
+            [begin for begin, _ in units[f"{layer.network} {layer.position} backward"]]
+            for layer in layers
+        ]
+        every = banks_of(config)
+        assert every[-1] == 2
+        for layer, own, behind, banks in zip(layers, begins, begins[1:], every, strict=False):
+            words = (layer.shape.input_words - 1) * layer.shape.output_words
+            late = [
+                any(behind[n + count] <= own[n] + words for n in range(30, 60 - count))
+                for count in (banks, banks - 1)
+            ]
+            assert not late[0], (config, layer, banks)
+            tight += late[1]
+    assert tight > 20

@@ -104,8 +104,10 @@ def test_the_memory_of_a_kernel_with_short_queues():
     found = [learn_clocks(SHORT, batch, inserts) for batch in (2, 16) for inserts in (0, 1)]
     assert found == [173, 220, 313, 360]
     assert [act_clocks(SHORT, count) for count in (1, 8, 16)] == [90, 146, 202]
-    assert learn_clocks(SHORT, 16, read=10) == 314, "now an experience comes after its weight"
-    assert learn_clocks(SHORT, 2, 1, read=4, write=10) == 226
+    longer = replace(SHORT, engine=replace(SHORT.engine, depth=22))
+    assert latencies(longer.engine) == dict(read=10, write=10)
+    assert learn_clocks(longer, 16) == 314, "now an experience comes after its weight"
+    assert learn_clocks(longer, 2, 1) == 220 + 1 + 6 + 6, "and INSERT reads, and is answered"
 
 
 @pytest.mark.long

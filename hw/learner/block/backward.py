@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.config import check_flag, check_range
+from hw.config import check_flag
 from hw.errors import UsageError
 from hw.estimate import Estimate, times, together
 from hw.learner.block.bias_gradients import BiasGradients
@@ -43,9 +43,9 @@ class Backward(wiring.Component):
     ----------
     config : LayerConfig
     shape : BlockShape
-    groups, trained : int
-        ``groups``: data paths that share control, addresses and weights. ``trained``: how many of
-        them give gradients of weights and biases, 1.
+    groups : int
+        Data paths that share control, addresses and weights. The first gives gradients of weights
+        and biases.
     input_gradient : bool
         Whether dx is wanted; if not, there is no ``dx``, and ``memory.weight`` is not read.
     input_activation : str
@@ -85,14 +85,12 @@ class Backward(wiring.Component):
         config,
         shape,
         groups=1,
-        trained=1,
         input_gradient=True,
         input_activation="linear",
         period=None,
         reserved=False,
         banks=2,
     ):
-        check_range("trained", trained, 1, 1)
         check_flag("input_gradient", input_gradient)
         if input_activation not in tuple(ACTIVATIONS):
             raise UsageError(
@@ -149,7 +147,6 @@ class Backward(wiring.Component):
         config,
         shape,
         groups=1,
-        trained=1,
         input_gradient=True,
         input_activation="linear",
         period=None,

@@ -220,7 +220,6 @@ def test_clocks(config, sizes, activation, interval, latency, last, finished):
     "arguments, message",
     [
         (dict(groups=3), r"groups must be an integer in 1\.\.2, not 3"),
-        (dict(groups=2, trained=2), r"trained must be an integer in 1\.\.1, not 2"),
         (dict(input_gradient="relu"), "input_gradient must be True or False, not 'relu'"),
         (
             dict(input_activation="sine"),
