@@ -1,16 +1,14 @@
 """The cells of a core: a memory whose lower and upper halves of cells are written separately."""
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import times
+from hw.estimate import Estimate, times
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.layouts import cells_layout
 from hw.stream.delay import delay
-from hw.stream.ram import Ram, memory_joint, style_of
+from hw.stream.ram import Ram, memory_blocks, memory_joint, style_of
 
 __all__ = ["CellMemory"]
 
@@ -57,9 +55,13 @@ class CellMemory(wiring.Component):
     def estimate(cls, side, depth, ultra_ram=True):
         """Memory blocks, and the logic at their outputs."""
         style, width = style_of(depth, ultra_ram), side * CODE_WIDTH
-        memories = times(2, Ram.estimate(width, depth, style))
+        halves = times(2, Ram.estimate(width, depth, style)).bram36
+        kinds = {
+            "ultra": {"uram": 2 * memory_blocks(width, depth, style)},
+            "block": {"bram36": halves},
+        }
         cells = dict(lut=2 * memory_joint(width, depth, style), ff=2 * width)
-        return replace(memories, latency=cls.LATENCY, interval=1, **cells)
+        return Estimate(latency=cls.LATENCY, interval=1, **cells, **kinds.get(style, {}))
 
     def elaborate(self, platform):
         m = Module()
