@@ -22,7 +22,6 @@ APART = {
     "shell.core.CommandCore": "the base of others",
     "fa3c.memory.transposed_image.TransposedImage": "an option of Figure 10",
     "fa3c.unit.array._Choice": "an option of Figure 10",
-    "nn.fixed_coefficients.FixedCoefficients": "anonymous in the unit around it, and counted there",
     "shell.stripes._Striped": "of two memory masters",
     "shell.width_conversion.Narrow": "of a narrow memory: ULX3S",
     "stream.ram.RamDual": "an option of replay",
