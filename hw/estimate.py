@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from hw.errors import UsageError
 
-__all__ = ["RESOURCES", "Estimate", "chosen_tables", "exceeded", "fits", "products", "selector"]
+__all__ = ["RESOURCES", "Estimate", "exceeded", "fits", "products", "selector"]
 __all__ += ["times", "together", "total"]
 
 #: As in the tables of a board: LUTs, registers, RAMB36, URAM288, DSP blocks.
@@ -90,11 +90,6 @@ def selector(count):
     """The number of six-input lookup tables that choose one of ``count`` bits: one table chooses
     among four; 0 for one bit."""
     return -(-(count - 1) // 3)
-
-
-def chosen_tables(count):
-    """Lookup tables of a bit that is the OR of ``count`` bits, each with a bit that selects it."""
-    return -(-(2 * count - 1) // 5)
 
 
 def products(*sizes):

@@ -132,11 +132,8 @@ class CardLearner(MemoryLearner):
             )
 
     def _check_kernel(self, spec):
-        learner, batch, wanted = (
-            self.buffer.learner,
-            self.agent.batch_size,
-            self.config.decided(spec),
-        )
+        learner, batch = self.buffer.learner, self.agent.batch_size
+        wanted = self.config.decided(spec)
         for name in ("replay.capacity", "learner.batch"):  # which may be larger in the kernel
             wanted.pop(name)
         found = {name: value_of(learner, name.removeprefix("learner.")) for name in wanted}

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, times
+from hw.estimate import Estimate
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.layouts import cells_layout
 from hw.stream.delay import delay
@@ -55,10 +55,9 @@ class CellMemory(wiring.Component):
     def estimate(cls, side, depth, ultra_ram=True):
         """Memory blocks, and the logic at their outputs."""
         style, width = style_of(depth, ultra_ram), side * CODE_WIDTH
-        halves = times(2, Ram.estimate(width, depth, style)).bram36
         kinds = {
             "ultra": {"uram": 2 * memory_blocks(width, depth, style)},
-            "block": {"bram36": halves},
+            "block": {"bram36": 2 * Ram.estimate(width, depth, style).bram36},
         }
         cells = dict(lut=2 * memory_joint(width, depth, style), ff=2 * width)
         return Estimate(latency=cls.LATENCY, interval=1, **cells, **kinds.get(style, {}))
