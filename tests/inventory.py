@@ -16,9 +16,10 @@ import hw.area
 from hw.arith.float32.add import Float32Add
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.reciprocal import Float32Reciprocal
-from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.arith.power import Power
 from hw.arith.tanh import Tanh, TanhFixed
+from hw.nn.batch_sum import BatchSum
+from hw.nn.optimizer import Optimizer
 from hw.replay.priority import PriorityUnit
 from hw.shared import SHARED, SharedModule
 from hw.shell.width_conversion import NarrowRead, NarrowWrite
@@ -30,14 +31,13 @@ _ROWS = {
     Float32Add: "arith.float32.add",
     Float32Multiply: "arith.float32.multiply",
     Float32Reciprocal: "arith.float32.reciprocal",
-    Float32Rsqrt: "arith.float32.rsqrt",
     Tanh: "arith.tanh.float32",
     TanhFixed: "arith.tanh.fixed",
     NarrowRead: "shell.upsizer",
     NarrowWrite: "shell.downsizer",
 }
 #: Units whose row has all that is inside them.
-_WHOLE = PriorityUnit, Power
+_WHOLE = PriorityUnit, Power, BatchSum, Optimizer
 
 
 def rows_of(unit):

@@ -95,7 +95,10 @@ def parts(config):
             bram36=BatchMemory.memories(learner, width).bram36
             + TdErrorQueue.estimate(width, learner.batch).bram36,
             # TD errors; of the largest weight; ACT's noise.
-            dsp=TdLoss.DSP + Float32Reciprocal.DSP + Float32Multiply.DSP + _addresses(learner),
+            dsp=TdLoss.estimate(learner.arithmetic).dsp
+            + Float32Reciprocal.DSP
+            + Float32Multiply.DSP
+            + _addresses(learner),
         ),
         "kernel": together(
             [

@@ -25,7 +25,7 @@ from hw.learner.records import LEARNER_STATUS, action_granules, observation_gran
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.learner.step_clocks import placed, scalars_ahead, slots_of
-from hw.nn.optimizers import optimizer_of
+from hw.nn import estimate as nn_area
 from hw.replay.commands import BUFFERS
 from hw.replay.estimate import core_parts
 from hw.replay.estimate import jobs as replay_jobs
@@ -112,8 +112,7 @@ def _estimate(unit, *arguments, **options):
 
 def _core(learner, width):
     """Estimate of what wires the units, and of the coefficients of each network."""
-    optimizer = optimizer_of(learner.arithmetic)
-    coefficients = optimizer.convert_estimate(learner.layer_config.optimizer_config)
+    coefficients = nn_area.coefficients(learner.layer_config.optimizer_config)
     layers = sum(map(len, learner.networks.values()))
     # Beats are an image's or observations, or come from the host or the replay core.
     wires = Estimate(lut=3 * width + 490 + 65 * layers, ff=155 + 6 * layers)

@@ -1,12 +1,9 @@
 """Activation functions and their derivatives, in any arithmetic: free-running, interval 1.
 
-An activation is one object, which has all that hardware and estimates know of the function.
+An activation is one object, which has all that hardware knows of the function.
 """
 
 from amaranth import *
-
-from hw.arith import estimate as arith_area
-from hw.estimate import Estimate
 
 __all__ = ["ACTIVATIONS", "Activation"]
 
@@ -14,14 +11,7 @@ __all__ = ["ACTIVATIONS", "Activation"]
 class Activation:
     """An activation function and its derivative, for hardware in any arithmetic. This class is the
     identity ("linear"); subclasses are other functions.
-
-    Attributes
-    ----------
-    derivative_products : int
-        How many products of two numbers ``derive`` computes.
     """
-
-    derivative_products = 0
 
     def latency(self, arithmetic):
         """Clocks from a value to its activation."""
@@ -30,14 +20,6 @@ class Activation:
     def derivative_latency(self, arithmetic):
         """Clocks from a gradient to its product with the derivative."""
         return 0
-
-    def estimate(self, arithmetic):
-        """Resources of ``apply``."""
-        return Estimate(lut=0, ff=0, dsp=0)
-
-    def derivative_estimate(self, arithmetic):
-        """Resources of ``derive``."""
-        return Estimate(lut=0, ff=0, dsp=0)
 
     def apply(self, m, arithmetic, value, *, name):
         """The function of ``value``, a number of kind "activation", ``latency`` clocks later.
@@ -52,10 +34,6 @@ class Activation:
         return dx
 
 
-def _width(arithmetic, kind):
-    return Shape.cast(arithmetic.shape(kind)).width
-
-
 class Relu(Activation):
     """``max(value, 0)``: a NaN stays as it is, -0 becomes +0. The derivative is 1 where the result
     is above 0, else 0, so that ``derive`` gives ``dx`` or +0.
@@ -66,15 +44,6 @@ class Relu(Activation):
 
     def derivative_latency(self, arithmetic):
         return 1
-
-    def estimate(self, arithmetic):
-        # The register's reset chooses.
-        return Estimate(lut=4, ff=_width(arithmetic, "activation"), dsp=0)
-
-    def derivative_estimate(self, arithmetic):
-        width = _width(arithmetic, "gradient")
-        # The comparison, and the choice.
-        return Estimate(lut=4 * width // 3, ff=width, dsp=0)
 
     def apply(self, m, arithmetic, value, *, name):
         result = Signal(arithmetic.shape("activation"), name=name, reset_less=True)
@@ -98,14 +67,6 @@ class LeakyRelu(Activation):
 
     #: The slope below 0 is 1/64.
     PLACES = 6
-
-    def estimate(self, arithmetic):
-        width = _width(arithmetic, "activation")
-        return Estimate(lut=2 * width, ff=width, dsp=0)
-
-    def derivative_estimate(self, arithmetic):
-        width = _width(arithmetic, "gradient")
-        return Estimate(lut=7 * width // 3, ff=width, dsp=0)
 
     def latency(self, arithmetic):
         return 1
@@ -132,19 +93,11 @@ class Tanh(Activation):
     rounded half up.
     """
 
-    derivative_products = 2
-
     def latency(self, arithmetic):
         return arithmetic.tanh_latency
 
     def derivative_latency(self, arithmetic):
         return arithmetic.derived_by_tanh_latency
-
-    def estimate(self, arithmetic):
-        return arith_area.tanh(arithmetic)
-
-    def derivative_estimate(self, arithmetic):
-        return arith_area.derived_by_tanh(arithmetic)
 
     def apply(self, m, arithmetic, value, *, name):
         return arithmetic.tanh(m, value, name=name)

@@ -11,10 +11,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.area import area
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
-from hw.estimate import Estimate, together
 from hw.stream.delay import delay
 
 __all__ = ["PARTS", "BatchSum"]
@@ -80,13 +78,6 @@ class BatchSum(wiring.Component):
                 "total": Out(WIDTH),
             }
         )
-
-    @classmethod
-    def estimate(cls):
-        """Resources, as yosys maps them to UltraScale+."""
-        # A partial sum that is added is one of eight, which a number takes three tables.
-        own = Estimate(lut=9 * WIDTH, ff=(PARTS + 2) * WIDTH + 16)
-        return together([area("arith.float32.add"), own])
 
     def elaborate(self, platform):
         m = Module()

@@ -14,7 +14,6 @@ from hw.arith.float32.format import BIAS, PRECISION
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.multiply import B_LIMB
 from hw.arith.quantize import Quantize, quantize
-from hw.estimate import Estimate
 from hw.nn.fixed_step import step_width
 from hw.nn.optimizer_config import BLEND_FORMAT, COEFFICIENTS
 
@@ -28,9 +27,6 @@ FLOOR_WIDTH = 20
 LARGEST_EXPONENT = 228
 
 _EXPONENT = signed(10)
-
-#: Lookup tables and registers that yosys maps for UltraScale+; and products.
-_MAPPED = {"sgd": (651, 499, 1), "rmsprop": (756, 691, 2), "adam": (1146, 996, 3)}
 
 #: Mantissas (gains, rate, floor) have a leading one, or are zero. ``*_origin``: see ``origins``.
 #: ``*_loss``: 1 - decay, with 24 fraction bits, as many as a decay of 1/2 has in binary32.
@@ -106,12 +102,6 @@ class FixedCoefficients(wiring.Component):
     def __init__(self, config, sum_shape):
         self.config, self.sum_shape = config, sum_shape
         super().__init__({"i": In(COEFFICIENTS), "o": Out(FIXED_COEFFICIENTS)})
-
-    @classmethod
-    def estimate(cls, config):
-        """Latency and resources."""
-        lut, ff, products = _MAPPED[config.optimizer]
-        return Estimate(latency=cls.LATENCY, lut=lut, ff=ff, dsp=products * Float32Multiply.DSP)
 
     def elaborate(self, platform):
         m = Module()

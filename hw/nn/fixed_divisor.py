@@ -79,7 +79,6 @@ class FixedDivisor(wiring.Component):
 
     INTERVAL = 1
     LATENCY = 2 * Interpolate.LATENCY + 3
-    DSP = 2
 
     def __init__(self):
         super().__init__(

@@ -17,15 +17,12 @@ whatever its exponent is.
 Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
 """
 
-from functools import lru_cache
-
 from amaranth import *
 from amaranth.lib import wiring
 
 from hw.arith.float32.format import PRECISION
 from hw.arith.multiply import B_LIMB
 from hw.errors import UsageError
-from hw.estimate import Estimate
 from hw.nn.fixed_coefficients import FIXED_COEFFICIENTS, FixedCoefficients
 from hw.nn.fixed_divisor import FixedDivisor
 from hw.nn.fixed_moment import SUM_WIDTH, FixedMoment
@@ -39,9 +36,6 @@ __all__ = ["FixedOptimizer"]
 #: Steps of the shift that normalises a gradient, and the clock in which the mantissa is there.
 _STEPS = (16, 4, 1)
 _GRADIENT = len(_STEPS)
-
-#: Lookup tables and registers that yosys maps for UltraScale+.
-_MAPPED = {"sgd": (893, 691), "rmsprop": (1028, 890), "adam": (1452, 1283)}
 
 
 class FixedOptimizer(wiring.Component):
@@ -95,11 +89,6 @@ class FixedOptimizer(wiring.Component):
         return unit.o
 
     @staticmethod
-    def convert_estimate(config):
-        """Resources of ``convert``."""
-        return FixedCoefficients.estimate(config)
-
-    @staticmethod
     def timing(config):
         """``Timing`` of an optimizer of ``config``."""
         first, second = FixedMoment.SIGNED[1], FixedMoment.UNSIGNED[1]
@@ -109,25 +98,6 @@ class FixedOptimizer(wiring.Component):
             moments = max(first, second) if config.optimizer == "adam" else second
             step = second + FixedDivisor.LATENCY + 1
         return Timing(moments, step + FixedStep.WEIGHTS, step + FixedStep.LATENCY)
-
-    @classmethod
-    @lru_cache(maxsize=256)
-    def estimate(cls, config):
-        """``Estimate`` of one optimizer: latency and interval in clocks, and resources. The RAMB36
-        block is that of the divisor's tables."""
-        lut, ff = _MAPPED[config.optimizer]
-        first, second = config.optimizer != "rmsprop", config.optimizer != "sgd"
-        # Multipliers: gain and rate; a loss; square, gain, loss, divisor and quotient.
-        dsp = 2 + first + (4 + FixedDivisor.DSP) * second + FixedStep.DSP
-        return Estimate(
-            latency=cls.timing(config).latency,
-            interval=cls.INTERVAL,
-            dsp=dsp,
-            lut=lut,
-            ff=ff,
-            bram36=int(second),
-            uram=0,
-        )
 
     def elaborate(self, platform):
         m = Module()

@@ -56,7 +56,6 @@ class FixedStep(wiring.Component):
     INTERVAL = 1
     WEIGHTS = 2
     LATENCY = 8
-    DSP = 2
 
     def __init__(self, weight_format):
         self.weight_format, self.width = weight_format, step_width(weight_format)

@@ -15,30 +15,21 @@ does: each memory is read in the clock in which its number is needed, so no long
 necessary.
 """
 
-from dataclasses import replace
-from functools import lru_cache
-
 from amaranth import *
 from amaranth.lib import wiring
 
-from hw.area import area
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH, decode
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.arith.float32.rsqrt import Float32Rsqrt
-from hw.estimate import Estimate, times, together
 from hw.nn.optimizer_config import COEFFICIENTS, Timing, optimizer_ports
 from hw.shared import SharedModule
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 
 __all__ = ["Optimizer"]
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
-
-#: What makes the root of zero zero.
-_ZERO = Estimate(lut=37, ff=0)
 
 
 class Optimizer(wiring.Component):
@@ -92,11 +83,6 @@ class Optimizer(wiring.Component):
         return coefficients
 
     @staticmethod
-    def convert_estimate(config):
-        """Resources of ``convert``."""
-        return Estimate(lut=0, ff=0, dsp=0)
-
-    @staticmethod
     def timing(config):
         """``Timing`` of an optimizer of ``config``."""
         if config.optimizer == "sgd":
@@ -107,34 +93,6 @@ class Optimizer(wiring.Component):
             u = root + _ADD + Float32Reciprocal.LATENCY + _MULTIPLY
         step = u + _MULTIPLY
         return Timing(moments, step, step + _ADD + _MULTIPLY + _ADD)
-
-    @classmethod
-    @lru_cache(maxsize=256)
-    def estimate(cls, config):
-        """``Estimate`` of one optimizer: latency and interval in clocks, and resources."""
-        products, sums = {"sgd": (6, 3), "rmsprop": (9, 4), "adam": (11, 5)}[config.optimizer]
-        parts = [
-            times(products, area("arith.float32.multiply")),
-            times(sums, area("arith.float32.add")),
-            *(stream_area.delay(WIDTH, clocks) for clocks in cls._waits(config)),
-        ]
-        if config.optimizer != "sgd":
-            parts += [area("arith.float32.rsqrt"), area("arith.float32.reciprocal"), _ZERO]
-        at = cls.timing(config)
-        return replace(together(parts), latency=at.latency, interval=cls.INTERVAL)
-
-    @classmethod
-    def _waits(cls, config):
-        """Clocks that numbers wait, each in a ``delay`` of its own."""
-        at = cls.timing(config)
-        yield from (_ADD, _MULTIPLY + _ADD)
-        clock = _MULTIPLY
-        if config.optimizer != "rmsprop":
-            clock += _MULTIPLY + _ADD
-            yield from (_MULTIPLY, at.moments - clock)
-            clock = at.moments
-        if config.optimizer != "sgd":
-            yield from (2 * _MULTIPLY, Float32Rsqrt.LATENCY, at.weights - 2 * _MULTIPLY - clock)
 
     def elaborate(self, platform):
         m = Module()

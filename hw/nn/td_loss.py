@@ -17,7 +17,7 @@ from hw.area import area
 from hw.arith import estimate as arith_area
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
-from hw.estimate import Estimate, times, together
+from hw.estimate import times, together
 from hw.nn.batch_sum import BatchSum
 from hw.stream.delay import delay
 
@@ -66,7 +66,6 @@ class TdLoss(wiring.Component):
         errors, of values, in the order of ``BatchSum``.
     """
 
-    DSP = 10  # five products; a half needs none
     FOLD_LATENCY = BatchSum.FOLD_LATENCY
 
     def __init__(self, arithmetic):
@@ -114,19 +113,17 @@ class TdLoss(wiring.Component):
         td = arithmetic.to_float_latency + _MULTIPLY + 2 * _ADD
         return td, td + 1 + _MULTIPLY + arithmetic.quantize_latency
 
-    @classmethod
-    def estimate(cls, arithmetic):
-        """Resources, as yosys maps them to UltraScale+."""
-        # What waits beside the pipeline, the clip, and a valid a clock.
-        late = bool(arithmetic.to_float_latency)
-        own = Estimate(lut=343 + WIDTH * late, ff=111 + 36 * late)
+    @staticmethod
+    def estimate(arithmetic):
+        """Resources."""
+        number = arith_area.to_float(arithmetic, "activation")
         return together(
             [
-                times(3, BatchSum.estimate(), area("arith.float32.add")),
-                times(cls.DSP // _FLOAT.product_dsp, area("arith.float32.multiply")),
-                times(3, arith_area.to_float(arithmetic, "activation")),
+                times(3, area("nn.batch_sum"), area("arith.float32.add"), number),
+                times(5, area("arith.float32.multiply")),  # a half needs none
                 arith_area.quantize(arithmetic, "gradient"),
-                own,
+                # What waits beside the pipeline, the clip, and a valid a clock.
+                area("nn.td_loss", late=bool(arithmetic.to_float_latency)),
             ]
         )
 

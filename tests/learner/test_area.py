@@ -3,8 +3,10 @@
 import pytest
 from mapped_unit import mapped_unit
 
+from hw.arith import estimate as arith
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.tanh import Tanh, TanhFixed
+from hw.nn import estimate
 from hw.nn.fixed_coefficients import FixedCoefficients
 from hw.nn.fixed_optimizer import FixedOptimizer
 from hw.nn.optimizer import Optimizer
@@ -14,25 +16,27 @@ from hw.nn.td_loss import TdLoss
 FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
 
 
-def optimizer(unit, kind, arithmetic):
+def optimizer(unit, kind, arithmetic, estimate=estimate.optimizer):
     config = OptimizerConfig(optimizer=kind, arithmetic=arithmetic)
-    return unit(config, arithmetic.gradient_sum_shape(64)), unit.estimate(config)
+    return unit(config, arithmetic.gradient_sum_shape(64)), estimate(config)
 
 
 #: name -> unit, estimate
 UNITS = {
     **{
-        f"{name}_{kind}": lambda unit=unit, kind=kind: optimizer(unit, kind, FIXED)
+        f"fixed_optimizer_{kind}": lambda kind=kind: optimizer(FixedOptimizer, kind, FIXED)
         for kind in OPTIMIZERS
-        for name, unit in (
-            ("fixed_optimizer", FixedOptimizer),
-            ("fixed_coefficients", FixedCoefficients),
+    },
+    **{
+        f"fixed_coefficients_{kind}": lambda kind=kind: optimizer(
+            FixedCoefficients, kind, FIXED, estimate.coefficients
         )
+        for kind in OPTIMIZERS
     },
     # The others have tables, which yosys maps in another way if they are alone.
     "optimizer_sgd": lambda: optimizer(Optimizer, "sgd", FLOAT),
-    "tanh": lambda: (Tanh(), Tanh.estimate()),
-    "fixed_tanh": lambda: (TanhFixed(FIXED.activation), TanhFixed.estimate(FIXED.activation)),
+    "tanh": lambda: (Tanh(), arith.tanh(FLOAT)),
+    "fixed_tanh": lambda: (TanhFixed(FIXED.activation), arith.tanh(FIXED)),
     "loss": lambda: (TdLoss(FLOAT), TdLoss.estimate(FLOAT)),
     "fixed_loss": lambda: (TdLoss(FIXED), TdLoss.estimate(FIXED)),
 }

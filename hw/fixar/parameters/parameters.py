@@ -14,7 +14,7 @@ from hw.fixar.parameters.tile_loader import TileLoader, transposed_blocks
 from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.records import HYPERPARAMETERS
-from hw.nn.optimizers import optimizer_of
+from hw.nn import estimate as nn_area
 from hw.stream import estimate as stream_area
 
 __all__ = ["Parameters"]
@@ -98,7 +98,7 @@ class Parameters(wiring.Component):
         blocks of a deep memory, which have wires of their own for it."""
         memories, optimizer = (
             Memories(config, ultra_ram),
-            optimizer_of(config.arithmetic).estimate(config.optimizer_config),
+            nn_area.optimizer(config.optimizer_config),
         )
         width = GradientSum(config, 128).width
         lane = optimizer.lut + (config.cores - 1) * width + _LANE + _SET * len(memories.sets)

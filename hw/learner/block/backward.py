@@ -171,7 +171,7 @@ class Backward(wiring.Component):
         multipliers = shape.multipliers * config.lanes
         if input_gradient:
             last = stage.latency + shape.blocks - shape.output_words
-            products = shape.output_word + ACTIVATIONS[input_activation].derivative_products
+            products = shape.output_word + 2 * (input_activation == "tanh")
             multipliers += paths * shape.input_word * products
             parts += cls._row_parts(config, shape, paths, input_activation, word)
         return BlockEstimate(

@@ -15,6 +15,7 @@ from hw.arith.adder_tree import (
 from hw.errors import UsageError
 from hw.estimate import Estimate, together
 from hw.learner.block.config import MEMORY_CLOCKS, column_block
+from hw.nn import estimate as nn_area
 from hw.nn.activation import ACTIVATIONS
 from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
@@ -132,7 +133,7 @@ class Column(wiring.Component):
         parts = [
             arith_area.dot(arithmetic, shape.input_word),
             arith_area.requantize(arithmetic, total, "weight", "activation", kind="activation"),
-            ACTIVATIONS[activation].estimate(arithmetic),
+            nn_area.activation(activation, arithmetic),
             Estimate(lut=0, ff=cls.latency_of(arithmetic, shape, activation)),
         ]
         if returns and cls.loop_of(arithmetic, shape) > arithmetic.add_latency:

@@ -14,6 +14,7 @@ from hw.arith.adder_tree import (
 )
 from hw.estimate import Estimate, times, together
 from hw.learner.block.config import row_block
+from hw.nn import estimate as nn_area
 from hw.nn.activation import ACTIVATIONS
 from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
@@ -101,7 +102,7 @@ class Row(wiring.Component):
                 arith_area.dot(arithmetic, shape.output_word),
                 summed,
                 arith_area.requantize(arithmetic, total, "weight", "gradient", kind="gradient"),
-                ACTIVATIONS[activation].derivative_estimate(arithmetic),
+                nn_area.derivative(activation, arithmetic),
                 stream_area.delay(number, arithmetic.dot_latency(shape.output_word)),
                 Estimate(lut=number, ff=latency),
             ]

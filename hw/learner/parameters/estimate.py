@@ -49,7 +49,7 @@ def resources(config, shape, input_gradient):
 
 def _control(config, shape):
     """Delay lines of places, and what is written where."""
-    latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
+    latency = optimizer_of(config.arithmetic).timing(config.optimizer_config).latency
     words = shape.part // shape.image_word
     enables = 2 * sum(
         -(-numbers // shape.image_word) for numbers in (shape.multipliers, shape.output_word)

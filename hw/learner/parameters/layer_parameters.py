@@ -83,7 +83,7 @@ class LayerParameters(wiring.Component):
     @lru_cache(maxsize=4096)
     def update_clocks(config, shape):
         """The clocks for which ``busy`` is high in an update."""
-        latency = optimizer_of(config.arithmetic).estimate(config.optimizer_config).latency
+        latency = optimizer_of(config.arithmetic).timing(config.optimizer_config).latency
         return shape.parts + READ_CLOCKS + latency + 1
 
     @classmethod

@@ -8,6 +8,7 @@ from hw.estimate import Estimate, times, together
 from hw.learner.config import stored_sets
 from hw.learner.parameters.join import joined_tables
 from hw.learner.parameters.moments import MOMENTS
+from hw.nn import estimate as nn_area
 from hw.nn.layouts import vector_layout
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
@@ -90,7 +91,6 @@ class Update(wiring.Component):
     @classmethod
     def estimate(cls, config, shape):
         """Resources of a unit with these arguments."""
-        optimizer = optimizer_of(config.arithmetic).estimate(config.optimizer_config)
         layout = part_layout(config, shape)
         written = Shape.cast(layout).width
         image = len(layout.members) * shape.part // shape.image_word
@@ -99,7 +99,7 @@ class Update(wiring.Component):
             lut=written + 32 * shape.image_word * joined_tables(image) + counts,
             ff=written + (shape.part.bit_length() if counts else 0),
         )
-        return together([times(shape.part, optimizer), own])
+        return together([times(shape.part, nn_area.optimizer(config.optimizer_config)), own])
 
     def elaborate(self, platform):
         m = Module()
