@@ -20,9 +20,8 @@ from hw.fixar.layouts import Layouts
 from hw.fixar.numbers.tanh_slope import TanhSlope
 from hw.fixar.numbers.tanh_tail import TanhTail
 from hw.fixar.parameters.parameters import Parameters
-from hw.learner.control.td_error_queue import TdErrorQueue
+from hw.learner.estimate import batch_memories, td_errors
 from hw.learner.records import action_granules, observation_granules, record_granules
-from hw.learner.samples.batch_memory import BatchMemory
 from hw.nn.td_loss import TdLoss
 from hw.replay.commands import BUFFERS
 from hw.replay.estimate import core_parts
@@ -92,8 +91,8 @@ def parts(config):
                 (width, _SHARED_BIT),
                 (1, _SHARED),
             ),
-            bram36=BatchMemory.memories(learner, width).bram36
-            + TdErrorQueue.estimate(width, learner.batch).bram36,
+            bram36=batch_memories(learner, width).bram36
+            + together(td_errors(width, learner.batch)).bram36,
             # TD errors; of the largest weight; ACT's noise.
             dsp=TdLoss.estimate(learner.arithmetic).dsp
             + Float32Reciprocal.DSP

@@ -1,38 +1,50 @@
 """Resources of a kernel with a learner, and smaller configs to try if it does not fit.
 
-Each unit has an estimate of its own, in its file or in ``estimate.py`` of its folder: multipliers,
-memory blocks and registers are counted as the unit has them. Lookup tables are as yosys maps them
-to UltraScale+, module by module: they follow from the widths of what a unit adds, compares and
-chooses.
+Multipliers, memory blocks and registers are counted as the units have them. Lookup tables are as
+yosys maps them to UltraScale+, module by module: they follow from the widths of what a unit adds,
+compares and chooses.
 """
 
 from dataclasses import replace
 from functools import lru_cache
 
-from hw.estimate import Estimate, products, times, together
-from hw.learner.block.backward import Backward
-from hw.learner.block.forward import Forward
+from amaranth import Shape
+
+from hw.area import area
+from hw.arith import estimate as arith
+from hw.estimate import products, selector, times, together
+from hw.learner.algorithms.registry import algorithm_of
+from hw.learner.block import estimate as block
 from hw.learner.block.layer_config import KINDS
 from hw.learner.commands import LEARNING
-from hw.learner.control.td_error_queue import TdErrorQueue
-from hw.learner.network.estimate import activation_buffer
+from hw.learner.config import PARAMETER_SETS
+from hw.learner.layouts import scalars_layout
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
-from hw.learner.parameters.image_transfer import ImageTransfer
-from hw.learner.parameters.layer_parameters import LayerParameters
-from hw.learner.parameters.parameter_image import set_bytes
-from hw.learner.records import LEARNER_STATUS, action_granules, observation_granules
+from hw.learner.parameters.estimate import layer_parameters
+from hw.learner.parameters.parameter_image import sections, set_bytes
+from hw.learner.records import (
+    LEARNER_STATUS,
+    WORDS,
+    action_granules,
+    observation_granules,
+    record_granules,
+)
 from hw.learner.samples.batch_memory import BatchMemory
-from hw.learner.samples.sample_reader import SampleReader, words_a_clock
+from hw.learner.samples.sample_reader import DEPTH, words_a_clock
 from hw.learner.step_clocks import placed, scalars_ahead, slots_of
-from hw.nn import estimate as nn_area
+from hw.nn import estimate as nn
 from hw.replay.commands import BUFFERS
+from hw.replay.config import GRANULE_WIDTH
 from hw.replay.estimate import core_parts
 from hw.replay.estimate import jobs as replay_jobs
+from hw.replay.records import ITEM
 from hw.shell import estimate as shell
+from hw.stream import estimate as stream
+from hw.stream.ram import Ram, style_of
 from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["estimate", "parts", "suggest"]
+__all__ = ["batch_memories", "estimate", "parts", "suggest", "td_errors"]
 
 #: Kernels that differ in their learner alone have the same parts around the core.
 _shell_parts = lru_cache(maxsize=256)(shell.parts)
@@ -42,31 +54,27 @@ def parts(config):
     """``{unit: Estimate}`` of the whole kernel of a LearnerKernelConfig."""
     learner, width = config.learner, config.engine.data_width
     replay = {f"replay {name}": part for name, part in core_parts(config.replay_kernel).items()}
-    jobs = replay_jobs(width)
-    count = words_a_clock(learner)
+    layers, networks = sum(map(len, learner.networks.values())), len(learner.networks)
+    coefficients = nn.coefficients(learner.layer_config.optimizer_config)
     return {
         **_shell_parts(config.replay_kernel, BUFFERS, LEARNER_STATUS),
         **replay,
-        "replay core": together([replay["replay core"], jobs]),
+        "replay core": together([replay["replay core"], replay_jobs(width)]),
         "commands": shell.dispatcher(LEARNING, config, products=_products(learner)),
-        **_layers(learner, count),
-        "loss": Loss.estimate(learner),
-        "samples": together(
-            [
-                BatchMemory.estimate(learner, width, count),
-                SampleReader.estimate(learner, scalars_ahead(learner)),
-            ]
-        ),
-        "results": together(
-            [
-                Outputs.estimate(learner, learner.networks[learner.acts][-1], width),
-                TdErrorQueue.estimate(width, learner.batch),
-            ]
-        ),
-        "image": ImageTransfer.estimate(learner, width),
+        **_layers(learner),
+        "loss": together(_loss(learner)),
+        "samples": together(_samples(learner, width)),
+        "results": together([*_outputs(learner, width), *td_errors(width, learner.batch)]),
+        "image": _image_transfer(learner, width),
         # A beat of a report or a list is written; the rest is addresses, counts and two records.
-        "iteration": Estimate(lut=width + 1677, ff=2101),
-        "core": _core(learner, width),
+        "iteration": area("learner.control.iteration", width=width),
+        # Beats are an image's or observations, or come from the host or the replay core.
+        "core": together(
+            [
+                times(networks, coefficients),
+                area("learner.learner_core", width=width, layers=layers),
+            ]
+        ),
     }
 
 
@@ -78,20 +86,19 @@ def _products(learner):
     return 3 + image + products(observation_granules(learner), action_granules(learner))
 
 
-def _layers(learner, count):
-    """Estimates of the units of all layers; ``count`` words of a sample come in a clock."""
-    shared = learner.layer_config
+def _layers(learner):
+    """Estimates of the units of all layers."""
+    shared, count = learner.layer_config, words_a_clock(learner)
     units = {name: [] for name in ("forward", "backward", "parameters", "buffers")}
     for own, slots in zip(placed(learner), slots_of(learner), strict=True):
         join = None if own.position else learner.graph[own.network].join
-        groups, options = len(own.groups), own.backward_options
-        units["forward"].append(_estimate(Forward, shared, own.shape, own.groups))
+        groups = len(own.groups)
+        units["forward"].append(block.forward(shared, own.shape, groups))
         units["backward"].append(
-            _estimate(Backward, shared, own.shape, own.backward_groups, **options)
+            block.backward(shared, own.shape, own.backward_groups, **own.backward_options)
         )
-        parameters = LayerParameters.estimate(shared, own.shape, input_gradient=own.input_gradient)
-        units["parameters"].append(parameters)
-        ring = activation_buffer(
+        units["parameters"].append(layer_parameters(shared, own.shape, own.input_gradient))
+        ring = block.activation_buffer(
             shared,
             own.shape,
             groups=groups,
@@ -104,19 +111,94 @@ def _layers(learner, count):
     return {name: together(each) for name, each in units.items()}
 
 
-@lru_cache(maxsize=4096)
-def _estimate(unit, *arguments, **options):
-    """``unit.estimate``; many kernels of a search have the same layers."""
-    return unit.estimate(*arguments, **options)
+def _width(learner, kind):
+    return Shape.cast(learner.arithmetic.shape(kind)).width
 
 
-def _core(learner, width):
-    """Estimate of what wires the units, and of the coefficients of each network."""
-    coefficients = nn_area.coefficients(learner.layer_config.optimizer_config)
-    layers = sum(map(len, learner.networks.values()))
-    # Beats are an image's or observations, or come from the host or the replay core.
-    wires = Estimate(lut=3 * width + 490 + 65 * layers, ff=155 + 6 * layers)
-    return together([times(len(learner.networks), coefficients), wires])
+def _loss(learner):
+    """The ``Loss``."""
+    algorithm, lanes, wide = algorithm_of(learner), learner.lanes, not learner.arithmetic.saturates
+    number, (slots, _) = _width(learner, "activation"), Loss.slots_of(learner)
+    ahead = Loss.ahead_of(Loss.stage(learner))
+    # Of a sample, its numbers and scalars are kept, then move to place 0.
+    sample = len(algorithm.numbers) * number + scalars_layout(learner).elem_shape.size
+    error = _width(learner, "gradient") + learner.last_network.outputs.bit_length()
+    # The largest of the outputs, if an algorithm looks for it.
+    largest = number if algorithm.discrete else 0
+    kept = dict(number=number, sample=sample, error=error, largest=largest)
+    yield algorithm.loss.estimate(learner.arithmetic)
+    yield times(lanes, area("learner.network.loss.lane", wide=wide, **kept))
+    yield area("learner.network.loss", moved=(lanes - 1) * sample, wide=wide)
+    for width, depth in ((lanes * sample, slots), (8 * ITEM.size, ahead * lanes)):
+        yield stream.queue(width, depth)
+    yield stream.queue(lanes * error, ahead)
+
+
+def batch_memories(learner, width):
+    """The memories of a ``BatchMemory``: both halves, for all lanes."""
+    return times(learner.lanes, Ram.estimate(width, 2 * BatchMemory.row_count(learner, width)))
+
+
+def _samples(learner, width):
+    """The ``BatchMemory`` and the ``SampleReader``."""
+    lanes, count, size = learner.lanes, words_a_clock(learner), 1 + record_granules(learner)
+    number, scalars = _width(learner, "activation"), scalars_layout(learner).size
+    position = (WORDS * size - 1).bit_length()
+    yield batch_memories(learner, width)
+    yield area("arith.float32.reciprocal")
+    yield area(
+        "learner.samples.batch_memory",
+        read=lanes * 32 * count * selector(width // (32 * count)),
+        # A granule's words are checked, its index and its weight compared with the others'.
+        parts=width // GRANULE_WIDTH,
+        products=products(size, observation_granules(learner)),
+    )
+    yield times(lanes * count, arith.quantize(learner.arithmetic, "activation"))
+    yield stream.queue(scalars, max(2, scalars_ahead(learner)))
+    yield stream.queue(position + lanes * count * (number + 1), DEPTH)
+    clipped = lanes * learner.arithmetic.saturates
+    yield area("learner.samples.sample_reader", lanes=lanes, clipped=clipped, scalars=scalars)
+
+
+def _outputs(learner, width):
+    """The ``Outputs``."""
+    shape = learner.networks[learner.acts][-1]
+    depth, number = Outputs.SAMPLES * shape.output_words, _width(learner, "activation")
+    beside = learner.lanes * shape.output_word
+    sizes = (learner.lanes, beside, Outputs.numbers_of(shape.outputs), depth, depth)
+    counters = sum((size - 1).bit_length() for size in sizes) + learner.batch.bit_length() + 9
+    # A number is a lane's, or a zero.
+    chosen = number * selector(max(2, beside))
+    yield Ram.estimate(beside * number, depth, style_of(depth))
+    yield arith.to_float(learner.arithmetic, "activation")
+    yield stream.pack(32, 1, width // 32)
+    yield area("learner.network.outputs", chosen=chosen, counters=counters)
+
+
+def td_errors(width, batch):
+    """Parts of a ``TdErrorQueue`` with these arguments."""
+    items = width // (8 * ITEM.size)
+    beats = -(-batch // items)
+    counters = batch.bit_length() + beats.bit_length()
+    yield stream.pack(8 * ITEM.size, 1, items)
+    yield stream.queue(width, beats)
+    yield area("learner.control.td_error_queue", counters=counters)
+
+
+def _image_transfer(learner, width):
+    """The ``ImageTransfer``."""
+    layers = [section.layer for section in sections(learner, PARAMETER_SETS[:1])]
+    sizes = len({layer.image_word for layer in layers})
+    return area(
+        "learner.parameters.image_transfer",
+        width=width,
+        # A beat is loaded, or moves on by a word of one of three sizes at most.
+        moved=(2 if sizes > 2 else 1) * width,
+        layers=len(layers),
+        sizes=sizes,
+        most=max(layer.numbers for layer in layers).bit_length() - 1,
+        count=len(layers).bit_length(),
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,6 @@
 """Backward pass and weight gradients of a layer: rows and gradients of a block, side by side.
 
-Interval and latencies: ``estimate``.
+Interval and latencies: ``stage``.
 """
 
 from amaranth import *
@@ -9,10 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_flag
 from hw.errors import UsageError
-from hw.estimate import Estimate, times, together
 from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.delta_words import DeltaWords
-from hw.learner.block.estimate import BlockEstimate
 from hw.learner.block.gradients import Gradients
 from hw.learner.block.ports import READ_LATENCY, backward_signature, word_layout
 from hw.learner.block.row import Row
@@ -20,7 +18,6 @@ from hw.learner.block.sweep import Sweep
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 from hw.timing import Stage
 
@@ -140,63 +137,6 @@ class Backward(wiring.Component):
     def finished_latency_of(cls, config, shape):
         """Clocks from the first word of a sample to its last gradient."""
         return shape.blocks + Gradients.latency_of(config, shape)
-
-    @classmethod
-    def estimate(
-        cls,
-        config,
-        shape,
-        groups=1,
-        input_gradient=True,
-        input_activation="linear",
-        period=None,
-        reserved=False,
-        banks=2,
-    ):
-        """``BlockEstimate`` of a unit with these arguments."""
-        deltas = DeltaWords.estimate(
-            config, shape, groups, period=period, reserved=reserved, banks=banks
-        )
-        loop, paths = Gradients.loop_of(config, shape), groups * config.lanes
-        word = Shape.cast(config.arithmetic.shape("activation")).width * paths * shape.input_word
-        finished = cls.finished_latency_of(config, shape)
-        parts = [
-            deltas,
-            Gradients.estimate(config, shape),
-            Sweep.estimate(shape, word, loop),
-            stream_area.delay(word, READ_LATENCY - 1),
-            Estimate(lut=2, ff=finished - (shape.blocks - 1)),
-        ]
-        stage, last = cls.stage(config, shape, input_gradient, input_activation), None
-        multipliers = shape.multipliers * config.lanes
-        if input_gradient:
-            last = stage.latency + shape.blocks - shape.output_words
-            products = shape.output_word + 2 * (input_activation == "tanh")
-            multipliers += paths * shape.input_word * products
-            parts += cls._row_parts(config, shape, paths, input_activation, word)
-        return BlockEstimate(
-            interval=stage.interval,
-            latency=stage.latency,
-            last_latency=last,
-            finished_latency=finished,
-            multipliers=multipliers,
-            **together(parts).resources,
-        )
-
-    @staticmethod
-    def _row_parts(config, shape, paths, activation, word):
-        """Estimates of what gives dx."""
-        arithmetic = config.arithmetic
-        number = Shape.cast(arithmetic.shape("gradient")).width
-        count, index = paths * shape.input_word, (shape.input_words - 1).bit_length()
-        yield times(count, Row.estimate(arithmetic, shape, activation))
-        if ACTIVATIONS[activation].derivative_latency(arithmetic):
-            yield stream_area.delay(word, Row.x_latency_of(arithmetic, shape))
-        for n in range(shape.output_word):
-            yield stream_area.delay(paths * number, n * arithmetic.dot_skew)
-        yield stream_area.delay((shape.output_words - 1).bit_length(), READ_LATENCY)
-        clips = count.bit_length() * arithmetic.saturates
-        yield Estimate(lut=index + clips * count // 2, ff=READ_LATENCY + index + clips)
 
     def elaborate(self, platform):
         m = Module()

@@ -7,12 +7,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith import estimate as arith_area
 from hw.arith.adder_tree import adder_tree
-from hw.estimate import Estimate, times, together
 from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 
 __all__ = ["BiasGradients"]
@@ -59,55 +56,30 @@ class BiasGradients(wiring.Component):
     @classmethod
     def latency_of(cls, config):
         """Clocks from a word to the write of its sums."""
-        return cls._meeting(config) + config.arithmetic.add_latency
+        return cls.meeting_of(config) + config.arithmetic.add_latency
 
     @classmethod
     def spacing_of(cls, config, shape):
         """Clocks from a word to the same word of the next sample, at least."""
         loop = READ_LATENCY + config.arithmetic.add_latency
-        return loop if cls._forwards(config, shape) else loop + 1
+        return loop if cls.forwards(config, shape) else loop + 1
 
     @staticmethod
-    def _forwards(config, shape):
+    def forwards(config, shape):
         """Whether a sum may be read in the clock in which it is written: only if there are so few
         words that no clock lies between."""
         return shape.output_words <= READ_LATENCY + config.arithmetic.add_latency
 
     @staticmethod
-    def _meeting(config):
+    def meeting_of(config):
         """Clocks from a word to the addition of its sum over lanes to the gradient."""
         tree = (config.lanes - 1).bit_length() * config.arithmetic.add_latency
         return max(READ_LATENCY, tree)
 
-    @classmethod
-    def estimate(cls, config, shape):
-        """Resources of a unit with these arguments."""
-        arithmetic, meet, lanes = config.arithmetic, cls._meeting(config), config.lanes
-        number = Shape.cast(arithmetic.shape("gradient")).width
-        levels, total = (lanes - 1).bit_length(), bias_sum_shape(config).width
-        output, forwards = (shape.output_words - 1).bit_length(), cls._forwards(config, shape)
-        # In fixed point the adder's tables choose 0 or the sum so far.
-        chosen = (forwards + (not arithmetic.saturates)) * total
-        bias = (
-            arith_area.adder_tree(arithmetic, number, lanes),
-            stream_area.delay(number + levels, meet - levels * arithmetic.add_latency),
-            arith_area.add(arithmetic, total),
-            stream_area.delay(total, forwards * READ_LATENCY),
-            Estimate(lut=chosen, ff=0),
-        )
-        return together(
-            [
-                times(shape.output_word, *bias),
-                stream_area.delay(output, meet - READ_LATENCY),
-                stream_area.delay(output, READ_LATENCY + arithmetic.add_latency),
-                Estimate(lut=0, ff=meet + cls.latency_of(config)),
-            ]
-        )
-
     def elaborate(self, platform):
         m = Module()
         arithmetic, write = self.config.arithmetic, self.bias_write
-        meet, shape = self._meeting(self.config), bias_sum_shape(self.config)
+        meet, shape = self.meeting_of(self.config), bias_sum_shape(self.config)
         tree = (self.config.lanes - 1).bit_length() * arithmetic.add_latency
         address = delay(m, self.output, meet - READ_LATENCY, name="address")
         fresh = delay(m, self.fresh, meet, name="fresh")
@@ -119,7 +91,7 @@ class BiasGradients(wiring.Component):
             write.address.eq(written),
         ]
         again = self.bias_gradient
-        if self._forwards(self.config, self.shape):
+        if self.forwards(self.config, self.shape):
             hit = Signal()
             m.d.comb += hit.eq(write.enable & (write.address == address))
             hit = delay(m, hit, READ_LATENCY, name="hit")

@@ -7,17 +7,13 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith import estimate as arith_area
 from hw.arith.adder_tree import (
     interleaved_sum,
     interleaved_sum_latency,
 )
 from hw.errors import UsageError
-from hw.estimate import Estimate, together
 from hw.learner.block.config import MEMORY_CLOCKS, column_block
-from hw.nn import estimate as nn_area
 from hw.nn.activation import ACTIVATIONS
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
 
@@ -78,7 +74,7 @@ class Column(wiring.Component):
                 "y": Out(data.StructLayout({"valid": 1, "value": number, "clipped": 1})),
             }
         )
-        self._dot, self._summed = self._sum_latencies(arithmetic, shape)
+        self._dot, self._summed = self.sum_latencies(arithmetic, shape)
         self.bias_latency = self.bias_latency_of(arithmetic, shape)
         self._rounded = self.bias_latency + arithmetic.add_latency + arithmetic.requantize_latency
         self.latency = self.latency_of(arithmetic, shape, activation)
@@ -105,7 +101,7 @@ class Column(wiring.Component):
         return arithmetic.add_latency if registers else loop
 
     @staticmethod
-    def _sum_latencies(arithmetic, shape):
+    def sum_latencies(arithmetic, shape):
         """Clocks from a block's first element to its dot product, and to the sum over words."""
         dot = arithmetic.dot_latency(shape.input_word)
         added = shape.returns and not arithmetic.saturates
@@ -114,7 +110,7 @@ class Column(wiring.Component):
     @classmethod
     def bias_latency_of(cls, arithmetic, shape):
         """``bias_latency`` of a column with these arguments."""
-        _, summed = cls._sum_latencies(arithmetic, shape)
+        _, summed = cls.sum_latencies(arithmetic, shape)
         return summed + interleaved_sum_latency(arithmetic, shape.interleave)
 
     @classmethod
@@ -123,42 +119,6 @@ class Column(wiring.Component):
         rounded = arithmetic.add_latency + arithmetic.requantize_latency
         applied = ACTIVATIONS[activation].latency(arithmetic)
         return cls.bias_latency_of(arithmetic, shape) + rounded + applied
-
-    @classmethod
-    def estimate(cls, arithmetic, shape, activation):
-        """Resources of a column with these arguments."""
-        total = arithmetic.sum_shape("weight", "activation", count=shape.inputs + 1).width
-        dot, summed = cls._sum_latencies(arithmetic, shape)
-        depth, returns = shape.output_words * shape.interleave, shape.returns
-        parts = [
-            arith_area.dot(arithmetic, shape.input_word),
-            arith_area.requantize(arithmetic, total, "weight", "activation", kind="activation"),
-            nn_area.activation(activation, arithmetic),
-            Estimate(lut=0, ff=cls.latency_of(arithmetic, shape, activation)),
-        ]
-        if returns and cls.loop_of(arithmetic, shape) > arithmetic.add_latency:
-            place = (depth - 1).bit_length()
-            parts += [
-                Ram.estimate(total, depth, style_of(depth)),
-                stream_area.delay(place, dot - 1),
-                stream_area.delay(place, 1 + arithmetic.add_latency),
-            ]
-        elif returns:
-            parts.append(stream_area.delay(total, shape.output_words - 1))
-        if arithmetic.saturates:
-            # The lowest bits of a bias are 0; those below the point of rounding have no registers
-            # where nothing is added to them.
-            added = total if returns else total - arithmetic.fraction("activation")
-            kept = total if returns else total + 1 - arithmetic.fraction("weight")
-            parts.append(Estimate(lut=added, ff=kept + dot))
-        else:
-            parts += [
-                arith_area.interleaved_sum(arithmetic, total, shape.interleave, shape.output_words),
-                arith_area.add(arithmetic, total),
-            ]
-            if returns:
-                parts += [arith_area.add(arithmetic, total), Estimate(lut=total, ff=summed)]
-        return together(parts)
 
     def elaborate(self, platform):
         m = Module()

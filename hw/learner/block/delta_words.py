@@ -10,11 +10,9 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
-from hw.estimate import Estimate, together
 from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
 from hw.nn.layouts import vector_layout
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
 
@@ -121,26 +119,6 @@ class DeltaWords(wiring.Component):
         last word of a sample."""
         last = shape.output_words - 1
         return (last, 0) if period is None else divmod(last * (period - 1), period)
-
-    @classmethod
-    def estimate(cls, config, shape, groups=1, *, period=None, reserved=False, banks=2):
-        """Resources of a unit with these arguments."""
-        words, number = shape.output_words, Shape.cast(config.arithmetic.shape("gradient")).width
-        width, output = groups * config.lanes * shape.output_word * number, (words - 1).bit_length()
-        depth, count = banks << output, banks.bit_length()
-        pause = 0 if reserved else cls.pause_of(config, shape).bit_length()
-        _, clocks = cls.early(shape, period)
-        return together(
-            [
-                Ram.estimate(width, depth, style_of(depth)),
-                stream_area.delay(width, READ_LATENCY - 1),
-                BiasGradients.estimate(config, shape),
-                Estimate(
-                    lut=2 * (output + pause) + 4 * count + 6,
-                    ff=output + pause + 4 * count + banks + clocks + 2,
-                ),
-            ]
-        )
 
     def elaborate(self, platform):
         m = Module()

@@ -1,6 +1,6 @@
 """Forward pass of a layer: columns of a block, side by side, and the words of samples in turn.
 
-Interval: ``shape.blocks`` clocks a sample; latencies: ``estimate``.
+Interval: ``shape.blocks`` clocks a sample; latencies: ``stage``.
 """
 
 from amaranth import *
@@ -8,14 +8,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
-from hw.estimate import Estimate, times, together
 from hw.learner.block.column import Column
-from hw.learner.block.estimate import BlockEstimate
 from hw.learner.block.ports import READ_LATENCY, forward_signature, word_layout
 from hw.learner.block.sweep import Sweep
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 from hw.timing import Stage
 
@@ -78,8 +75,8 @@ class Forward(wiring.Component):
         self.config, self.shape, self.weight_sources = config, shape, weight_sources
         self._column = config.arithmetic, shape, shape.activation
         Column.check(config.arithmetic, shape)
-        figures = self.estimate(config, shape, weight_sources)
-        self.latency, self.last_latency = figures.latency, figures.last_latency
+        self.latency = self.stage(config, shape).latency
+        self.last_latency = self.latency + shape.output_words - 1
         number = config.arithmetic.shape("activation")
         paths = len(weight_sources), config.lanes
         self._word = vector_layout(number, *paths, shape.input_word)
@@ -112,36 +109,6 @@ class Forward(wiring.Component):
         """How many samples may have begun, seen from behind the unit, whose last output has not
         come: as many as follow each other without a pause, and one that begins."""
         return cls._last_latency(config, shape) // shape.blocks + 2
-
-    @classmethod
-    def estimate(cls, config, shape, weight_sources):
-        """``BlockEstimate`` of a unit with these arguments."""
-        arithmetic, paths = config.arithmetic, len(weight_sources) * config.lanes
-        stage = cls.stage(config, shape)
-        number = Shape.cast(arithmetic.shape("activation")).width
-        columns, skew = paths * shape.output_word, arithmetic.dot_skew
-        output, apart = (shape.output_words - 1).bit_length(), shape.interleave.bit_length() - 1
-        under_way = (cls.under_way_of(config, shape) - 1).bit_length()
-        clips = columns.bit_length() + paths * shape.output_word.bit_length()
-        parts = [
-            times(columns, Column.estimate(arithmetic, shape, shape.activation)),
-            Sweep.estimate(shape, paths * shape.input_word * number),
-            *(
-                stream_area.delay(paths * number, READ_LATENCY - 1 + k * skew)
-                for k in range(shape.input_word)
-            ),
-            stream_area.delay(3 + apart + output, READ_LATENCY),
-            stream_area.delay(output, Column.bias_latency_of(arithmetic, shape)),
-            Estimate(lut=2 * output + under_way + 4, ff=output + under_way),
-            times(arithmetic.saturates, Estimate(lut=columns + clips // 2, ff=clips)),
-        ]
-        return BlockEstimate(
-            interval=stage.interval,
-            latency=stage.latency,
-            last_latency=stage.latency + shape.output_words - 1,
-            multipliers=paths * shape.multipliers,
-            **together(parts).resources,
-        )
 
     def elaborate(self, platform):
         m = Module()

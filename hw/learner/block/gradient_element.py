@@ -7,9 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith import estimate as arith_area
 from hw.config import check_range
-from hw.estimate import Estimate, times, together
 
 __all__ = ["GradientElement"]
 
@@ -74,17 +72,6 @@ class GradientElement(wiring.Component):
             return arithmetic.begin_latency(lanes), arithmetic.dot_latency(lanes, begins=True)
         latency = arithmetic.dot_latency(lanes)
         return latency, latency + arithmetic.add_latency
-
-    @classmethod
-    def estimate(cls, arithmetic, lanes, batch, cascaded=True):
-        """Resources of an element with these arguments."""
-        if not arithmetic.saturates:
-            # A sum so far is 0 or what it was.
-            fresh = Estimate(lut=Shape.cast(arithmetic.shape("gradient")).width, ff=0)
-            return together([arith_area.dot(arithmetic, lanes, begins=True), fresh])
-        total = arithmetic.gradient_sum_shape(batch).width
-        adder = times(not cascaded, arith_area.add(arithmetic, total))
-        return together([arith_area.dot(arithmetic, lanes, begins=cascaded), adder])
 
     def elaborate(self, platform):
         m = Module()

@@ -7,12 +7,10 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, times, together
 from hw.learner.block.gradient_element import GradientElement
 from hw.learner.block.ports import READ_LATENCY, gradient_latency, gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 
 __all__ = ["Gradients"]
@@ -59,9 +57,9 @@ class Gradients(wiring.Component):
                 shape.output_word,
             ),
         )
-        self._element = self._arguments(config, shape)
+        self._element = self.element_of(config, shape)
         self.loop = self.loop_of(config, shape)
-        self._word_latency, self.latency = self._latencies(config, shape)
+        self._word_latency, self.latency = self.latencies_of(config, shape)
         super().__init__(
             {
                 "valid": In(1),
@@ -76,7 +74,7 @@ class Gradients(wiring.Component):
         )
 
     @staticmethod
-    def _arguments(config, shape):
+    def element_of(config, shape):
         """Arguments of an element: it is ``cascaded`` if that needs no clocks between samples."""
         arithmetic, lanes = config.arithmetic, config.lanes
         word, latency = GradientElement.latencies_of(arithmetic, lanes)
@@ -85,47 +83,22 @@ class Gradients(wiring.Component):
         return arithmetic, lanes, config.batch, cascaded
 
     @classmethod
-    def _latencies(cls, config, shape):
+    def latencies_of(cls, config, shape):
         """Clocks from a block to its gradients so far at the elements, and to their write."""
-        arithmetic, lanes, _, cascaded = cls._arguments(config, shape)
+        arithmetic, lanes, _, cascaded = cls.element_of(config, shape)
         word, latency = GradientElement.latencies_of(arithmetic, lanes, cascaded)
         return READ_LATENCY + word, READ_LATENCY + latency
 
     @classmethod
     def latency_of(cls, config, shape):
         """``latency`` of a unit with these arguments."""
-        return cls._latencies(config, shape)[1]
+        return cls.latencies_of(config, shape)[1]
 
     @classmethod
     def loop_of(cls, config, shape):
         """``loop`` of a unit with these arguments."""
-        word, latency = cls._latencies(config, shape)
+        word, latency = cls.latencies_of(config, shape)
         return gradient_latency(shape) + latency - word + 1
-
-    @classmethod
-    def estimate(cls, config, shape):
-        """Resources of a unit with these arguments."""
-        arithmetic, arguments = config.arithmetic, cls._arguments(config, shape)
-        word, written = cls._latencies(config, shape)
-        read = word - gradient_latency(shape)
-        delta, x = (
-            Shape.cast(arithmetic.shape(kind)).width * count
-            for kind, count in (("gradient", shape.output_word), ("activation", shape.input_word))
-        )
-        address = (shape.blocks - 1).bit_length()
-        return together(
-            [
-                times(shape.multipliers, GradientElement.estimate(*arguments)),
-                *(
-                    stream_area.delay(delta + x, lane * arithmetic.dot_skew)
-                    for lane in range(config.lanes)
-                ),
-                stream_area.delay(address, read),
-                stream_area.delay(address, written - read),
-                stream_area.delay(1, word),
-                Estimate(lut=0, ff=written),
-            ]
-        )
 
     def elaborate(self, platform):
         m = Module()

@@ -7,16 +7,12 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith import estimate as arith_area
 from hw.arith.adder_tree import (
     interleaved_sum,
     interleaved_sum_latency,
 )
-from hw.estimate import Estimate, times, together
 from hw.learner.block.config import row_block
-from hw.nn import estimate as nn_area
 from hw.nn.activation import ACTIVATIONS
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 
 __all__ = ["Row"]
@@ -86,27 +82,6 @@ class Row(wiring.Component):
         """``latency`` of a row with these arguments."""
         derived = ACTIVATIONS[activation].derivative_latency(arithmetic)
         return cls.x_latency_of(arithmetic, shape) + derived
-
-    @classmethod
-    def estimate(cls, arithmetic, shape, activation):
-        """Resources of a row with these arguments."""
-        words, latency = shape.output_words, cls.latency_of(arithmetic, shape, activation)
-        total = arithmetic.sum_shape("weight", "gradient", count=shape.outputs).width
-        number = (words - 1).bit_length()
-        if arithmetic.saturates:
-            summed = times(words > 1, arith_area.add(arithmetic, total))
-        else:
-            summed = arith_area.interleaved_sum(arithmetic, total, words, 1)
-        return together(
-            [
-                arith_area.dot(arithmetic, shape.output_word),
-                summed,
-                arith_area.requantize(arithmetic, total, "weight", "gradient", kind="gradient"),
-                nn_area.derivative(activation, arithmetic),
-                stream_area.delay(number, arithmetic.dot_latency(shape.output_word)),
-                Estimate(lut=number, ff=latency),
-            ]
-        )
 
     def elaborate(self, platform):
         m = Module()

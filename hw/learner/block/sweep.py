@@ -8,7 +8,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.comparison import at_least, below
-from hw.estimate import Estimate
 from hw.learner.block.config import column_block
 
 __all__ = ["Sweep"]
@@ -72,16 +71,6 @@ class Sweep(wiring.Component):
     def interval_of(shape, spacing=0):
         """``interval`` of a sweep with these arguments."""
         return max(shape.blocks, spacing)
-
-    @classmethod
-    def estimate(cls, shape, width, spacing=0):
-        """Resources of a sweep with words of ``width`` bits."""
-        wait = (cls.interval_of(shape, spacing) - shape.blocks).bit_length()
-        counts = shape.output_words, shape.input_words, shape.blocks
-        bits = sum((count - 1).bit_length() for count in counts) + wait
-        # Where the enable of the word is the inverse of a single bit, yosys gives tables for it.
-        enabled = width if shape.output_words == 2 and not wait else 0
-        return Estimate(lut=bits + enabled, ff=bits + width)
 
     def elaborate(self, platform):
         m = Module()

@@ -7,9 +7,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, together
 from hw.replay.records import ITEM
-from hw.stream import estimate as stream_area
 from hw.stream.pack import Pack
 from hw.stream.queue import Queue
 
@@ -56,20 +54,6 @@ class TdErrorQueue(wiring.Component):
                 "drop": In(1),
                 "empty": Out(1),
             }
-        )
-
-    @staticmethod
-    def estimate(data_width, batch):
-        """Resources of a queue with these arguments."""
-        parts = data_width // (8 * ITEM.size)
-        beats = -(-batch // parts)
-        counters = batch.bit_length() + beats.bit_length()
-        return together(
-            [
-                stream_area.pack(8 * ITEM.size, 1, parts),
-                stream_area.queue(data_width, beats),
-                Estimate(lut=3 * counters, ff=counters),
-            ]
         )
 
     def elaborate(self, platform):

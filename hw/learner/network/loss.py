@@ -9,17 +9,14 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, times, together
 from hw.learner.algorithms.registry import algorithm_of
 from hw.learner.block.forward import Forward
 from hw.learner.block.ports import word_layout
 from hw.learner.layouts import scalars_layout
-from hw.learner.network.estimate import LossEstimate
 from hw.learner.network.loss_errors import LossErrors
 from hw.nn.layouts import vector_layout
 from hw.nn.td_loss import is_finite
 from hw.replay.records import ITEM
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 from hw.timing import Stage
@@ -121,9 +118,10 @@ class Loss(wiring.Component):
         self.backward_groups = network.backward_groups
         lanes, arithmetic = config.lanes, config.arithmetic
         self._pipeline = self._algorithm.loss(arithmetic)
-        figures = self.estimate(config)
-        self.interval, self.latency = figures.interval, figures.latency
-        self.td_latency, self._ahead, self.slots = figures.td_latency, figures.ahead, figures.slots
+        stage = self.stage(config)
+        self.interval, self.latency = stage.interval, stage.latency
+        self.td_latency, self._ahead = self.td_latency_of(config), self.ahead_of(stage)
+        self.slots, _ = self.slots_of(config)
         gradient = arithmetic.shape("gradient")
         words, together = self.shape.output_words, self.shape.output_word
         super().__init__(
@@ -152,7 +150,7 @@ class Loss(wiring.Component):
         )
 
     @staticmethod
-    def _slots_of(config):
+    def slots_of(config):
         """``(slots, clocks)``: samples whose outputs may wait, and those until one is chosen."""
         slots = _WAITING + max(16, Forward.under_way_of(config.layer_config, config.last_shape))
         return slots, 2 + Queue.latency_of(slots)
@@ -162,56 +160,19 @@ class Loss(wiring.Component):
         """The ``Stage`` of super-samples, from the last output word to the first word of errors."""
         _, gradient = algorithm_of(config).loss.latencies_of(config.arithmetic)
         # Chosen; then the pipeline, the register of all lanes, and the queue.
-        latency = cls._slots_of(config)[1] + (config.lanes - 1) + gradient + 2
+        latency = cls.slots_of(config)[1] + (config.lanes - 1) + gradient + 2
         return Stage(latency, max(config.lanes, config.last_shape.output_words))
 
     @classmethod
     def td_latency_of(cls, config):
         """Clocks from the last output word of a super-sample to its first TD error."""
         td, _ = algorithm_of(config).loss.latencies_of(config.arithmetic)
-        ahead = cls._ahead(cls.stage(config))
-        return cls._slots_of(config)[1] + td + Queue.latency_of(ahead * config.lanes)
+        ahead = cls.ahead_of(cls.stage(config))
+        return cls.slots_of(config)[1] + td + Queue.latency_of(ahead * config.lanes)
 
     @staticmethod
-    def _ahead(stage):
+    def ahead_of(stage):
         return -(-stage.latency // stage.interval) + 2
-
-    @classmethod
-    def estimate(cls, config):
-        """``LossEstimate`` of a LearnerConfig: its clocks and its resources."""
-        stage, (slots, _) = cls.stage(config), cls._slots_of(config)
-        ahead = cls._ahead(stage)
-        return LossEstimate(
-            interval=stage.interval,
-            latency=stage.latency,
-            td_latency=cls.td_latency_of(config),
-            ahead=ahead,
-            slots=slots,
-            **cls._resources(config, ahead, slots).resources,
-        )
-
-    @staticmethod
-    def _resources(config, ahead, slots):
-        algorithm, arithmetic, lanes = algorithm_of(config), config.arithmetic, config.lanes
-        number, gradient = (
-            Shape.cast(arithmetic.shape(kind)).width for kind in ("activation", "gradient")
-        )
-        # Of a sample, its numbers and scalars are kept, then move to place 0.
-        sample = len(algorithm.numbers) * number + scalars_layout(config).elem_shape.size
-        error = gradient + config.last_network.outputs.bit_length()
-        # The largest of the outputs, if an algorithm looks for it.
-        largest = number if algorithm.discrete else 0
-        wide, diverged = (0, 0) if arithmetic.saturates else (32, 33)
-        lane = Estimate(lut=5 * number + wide // 2, ff=2 * sample + error + largest)
-        queues = ((lanes * sample, slots), (ITEM.size * 8, ahead * lanes), (lanes * error, ahead))
-        return together(
-            [
-                algorithm.loss.estimate(arithmetic),
-                times(lanes, lane),
-                *(stream_area.queue(width, depth) for width, depth in queues),
-                Estimate(lut=85 + (lanes - 1) * sample, ff=24 + diverged + wide),
-            ]
-        )
 
     def elaborate(self, platform):
         m = Module()

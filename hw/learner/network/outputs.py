@@ -7,12 +7,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith import estimate as arith_area
 from hw.comparison import below
-from hw.estimate import Estimate, selector, together
 from hw.learner.block.ports import word_layout
 from hw.learner.records import WORDS
-from hw.stream import estimate as stream_area
 from hw.stream.pack import Pack
 from hw.stream.ram import Ram, style_of
 
@@ -99,25 +96,6 @@ class Outputs(wiring.Component):
         """``latency`` of an ``Outputs`` of a layer with so many ``outputs``, in clocks."""
         walk = cls.numbers_of(outputs) * config.lanes
         return 1 + walk + config.arithmetic.to_float_latency + Pack.LATENCY
-
-    @classmethod
-    def estimate(cls, config, shape, data_width):
-        """Resources of ``Outputs`` with these parameters."""
-        arithmetic, lanes, depth = config.arithmetic, config.lanes, cls.SAMPLES * shape.output_words
-        number = Shape.cast(arithmetic.shape("activation")).width
-        beside = lanes * shape.output_word
-        sizes = (lanes, beside, cls.numbers_of(shape.outputs), depth, depth)
-        counters = sum((size - 1).bit_length() for size in sizes) + config.batch.bit_length() + 9
-        # A number is a lane's, or a zero.
-        logic = Estimate(lut=number * selector(max(2, beside)) + 2 * counters, ff=counters)
-        return together(
-            [
-                Ram.estimate(beside * number, depth, style_of(depth)),
-                arith_area.to_float(arithmetic, "activation"),
-                stream_area.pack(32, 1, data_width // 32),
-                logic,
-            ]
-        )
 
     def elaborate(self, platform):
         m = Module()

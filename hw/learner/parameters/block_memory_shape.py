@@ -5,9 +5,7 @@ from itertools import groupby
 
 from amaranth.hdl import Shape
 
-from hw.estimate import Estimate, together
 from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_latency
-from hw.stream.ram import Ram, style_of
 
 __all__ = ["BlockMemoryShape"]
 
@@ -106,22 +104,3 @@ class BlockMemoryShape:
             return by(number), number // self.image_word
 
         return [list(group) for _, group in groupby(sorted(range(self.numbers), key=key), key)]
-
-    @property
-    def estimate(self):
-        """Resources of a ``BlockMemory`` of this shape."""
-        weight, sums = self.weight.width, self.sums.width
-        groups = [(group, weight) for group in 2 * self.weight_rams + self.dual * self.dual_rams]
-        groups += [(group, sums) for group in self.gradient_rams]
-        memories = [
-            Ram.estimate(len(group) * width, self.depth, style_of(self.depth))
-            for group, width in groups
-        ]
-        address = (self.depth - 1).bit_length()
-        late = self.gradient_latency == READ_LATENCY
-        hidden = self.parts * (1 + late)
-        skewed = self.skew * (self.rows - 1 + self.dual * (self.columns - 1))
-        words = self.numbers * ((2 + self.dual) * weight + late * sums)
-        rows = self.rows if self.skew else 1
-        control = Estimate(lut=(rows + 1) * address + hidden, ff=words + skewed * address + hidden)
-        return together([*memories, control])

@@ -7,7 +7,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 
@@ -69,18 +68,6 @@ class ImageTransfer(wiring.Component):
                 "layer_busy": In(count),
                 **members,
             }
-        )
-
-    @staticmethod
-    def estimate(config, data_width):
-        """Resources of a transfer with these arguments."""
-        layers = [section.layer for section in sections(config, PARAMETER_SETS[:1])]
-        sizes, most = len({layer.image_word for layer in layers}), max(s.numbers for s in layers)
-        # A beat is loaded, or moves on by a word of one of three sizes at most.
-        moved = 2 if sizes > 2 else 1
-        return Estimate(
-            lut=moved * data_width + 40 * len(layers) + 20 * (sizes - 1),
-            ff=data_width + 2 * (most.bit_length() - 1) + 2 * len(layers).bit_length() + 10,
         )
 
     def elaborate(self, platform):

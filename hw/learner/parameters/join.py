@@ -10,23 +10,16 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, selector
 from hw.learner.block.ports import READ_LATENCY
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.nn.layouts import vector_layout
 
-__all__ = ["JOINED", "READ_CLOCKS", "Join", "joined_tables"]
+__all__ = ["JOINED", "READ_CLOCKS", "Join"]
 
 #: The parameter sets whose memories have several parts in a word.
 JOINED = ("online", "target")
 #: Clocks from the place of a part to its numbers at the optimizers.
 READ_CLOCKS = READ_LATENCY + 1
-
-
-def joined_tables(count):
-    """Lookup tables of a bit that is the OR of ``count`` bits. The mapper spends more of them on
-    many bits, for a shorter path."""
-    return -(-max(count - 1, 0) // 5) if count <= 11 else -(-count // 3)
 
 
 class Join(wiring.Component):
@@ -77,24 +70,6 @@ class Join(wiring.Component):
                 "gradient": Out(vector_layout(self._sums, shape.part)),
             }
         )
-
-    @staticmethod
-    def estimate(config, shape):
-        """Resources of a unit with these arguments."""
-        weight = Shape.cast(config.arithmetic.shape("weight")).width
-        blocks = BlockMemoryShape.of_blocks(config, shape, dual=False)
-        # Of a bias' gradient, the low bits are zeros, and the high bits its sign.
-        sums, bias = blocks.sums.width, config.arithmetic.times_one(Const(0, blocks.sums))
-        lut = ff = 0
-        for lane in range(shape.part):
-            parts = len(range(lane, shape.multipliers, shape.part))
-            biases = len(range(lane, shape.output_word, shape.part))
-            lut += len(JOINED) * weight * joined_tables(parts + biases)
-            if blocks.gradient_latency == 1 and parts:
-                lut, ff, parts = lut + sums * selector(parts), ff + sums, 1
-            low = len(bias) - sums
-            lut += low * joined_tables(parts) + (sums - low) * joined_tables(parts + biases)
-        return Estimate(lut=lut, ff=ff + shape.part * (len(JOINED) * weight + sums))
 
     def elaborate(self, platform):
         m = Module()

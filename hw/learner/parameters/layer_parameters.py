@@ -10,7 +10,6 @@ from hw.learner.block.ports import READ_LATENCY, backward_signature, forward_sig
 from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.learner.parameters.block_memory import BlockMemory
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
-from hw.learner.parameters.estimate import ParametersEstimate, resources
 from hw.learner.parameters.join import JOINED, READ_CLOCKS, Join
 from hw.learner.parameters.moments import Moments
 from hw.learner.parameters.update import Update
@@ -27,7 +26,7 @@ class LayerParameters(wiring.Component):
 
     An update visits them part by part in the order of ``Walk``, a part a clock, each number by an
     optimizer of its own. Load and store visit them image word by image word, one a clock.
-    ``estimate`` gives the clocks. Source: CF'22 3.2 (WU).
+    Source: CF'22 3.2 (WU).
 
     Parameters
     ----------
@@ -85,17 +84,6 @@ class LayerParameters(wiring.Component):
         """The clocks for which ``busy`` is high in an update."""
         latency = optimizer_of(config.arithmetic).timing(config.optimizer_config).latency
         return shape.parts + READ_CLOCKS + latency + 1
-
-    @classmethod
-    @lru_cache(maxsize=4096)
-    def estimate(cls, config, shape, *, input_gradient=True):
-        """``ParametersEstimate``: the clocks for which ``busy`` is high, and resources."""
-        return ParametersEstimate(
-            update=cls.update_clocks(config, shape),
-            load=shape.image_words + 1,
-            store=shape.image_words + READ_CLOCKS + 2,
-            **resources(config, shape, input_gradient).resources,
-        )
 
     def attach(self, m, forward, backward):
         """Connects these memories to ``Forward`` and ``Backward`` of the same layer. ``m`` is the

@@ -7,7 +7,6 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, times
 from hw.learner.config import stored_sets
 from hw.nn.layouts import vector_layout
 from hw.stream.ram import Ram, style_of
@@ -54,14 +53,6 @@ class Moments(wiring.Component):
                 "write": In(data.StructLayout(write)),
             }
         )
-
-    @staticmethod
-    def estimate(config, shape):
-        """Resources of a unit with these arguments."""
-        width, depth = shape.image_word * _MOMENT.width, shape.parts
-        memory = Ram.estimate(width, depth, style_of(depth))
-        count = len(set(MOMENTS) & set(stored_sets(config))) * shape.part // shape.image_word
-        return times(count, memory, Estimate(lut=0, ff=width))
 
     def elaborate(self, platform):
         m = Module()

@@ -4,11 +4,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate, times, together
 from hw.learner.config import stored_sets
-from hw.learner.parameters.join import joined_tables
 from hw.learner.parameters.moments import MOMENTS
-from hw.nn import estimate as nn_area
 from hw.nn.layouts import vector_layout
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
@@ -87,19 +84,6 @@ class Update(wiring.Component):
                 "saturations": Out(range(shape.part + 1)),
             }
         )
-
-    @classmethod
-    def estimate(cls, config, shape):
-        """Resources of a unit with these arguments."""
-        layout = part_layout(config, shape)
-        written = Shape.cast(layout).width
-        image = len(layout.members) * shape.part // shape.image_word
-        counts = 2 * shape.part if config.arithmetic.saturates else 0
-        own = Estimate(
-            lut=written + 32 * shape.image_word * joined_tables(image) + counts,
-            ff=written + (shape.part.bit_length() if counts else 0),
-        )
-        return together([times(shape.part, nn_area.optimizer(config.optimizer_config)), own])
 
     def elaborate(self, platform):
         m = Module()

@@ -7,8 +7,6 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
-
 __all__ = ["Walk", "place_layout", "padding"]
 
 
@@ -103,17 +101,6 @@ class Walk(wiring.Component):
                 "word": Out(range(shape.part // shape.image_word)),
             }
         )
-
-    @staticmethod
-    def estimate(shape):
-        """Resources of a walk over a layer."""
-        sizes = (
-            *(max(shape.blocks, shape.output_words), shape.input_words, shape.output_words),
-            *(max(shape.weight_parts, shape.bias_parts), shape.parts),
-            shape.part // shape.image_word,
-        )
-        bits = 2 + sum((size - 1).bit_length() for size in sizes)
-        return Estimate(lut=bits + 5, ff=bits)
 
     def elaborate(self, platform):
         m = Module()

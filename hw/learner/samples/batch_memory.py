@@ -8,10 +8,8 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.area import area
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.comparison import above, at_least
-from hw.estimate import Estimate, products, selector, times, together
 from hw.learner.records import observation_granules, record_granules
 from hw.learner.samples.wrong_words import has_wrong_word
 from hw.replay.config import GRANULE_WIDTH
@@ -82,7 +80,7 @@ class BatchMemory(wiring.Component):
         self.config, self.data_width, self.count = config, data_width, count
         self.size = 1 + record_granules(config)
         self._parts = data_width // GRANULE_WIDTH
-        self._rows = self._row_count(config, data_width)
+        self._rows = self.row_count(config, data_width)
         self.depth = self.depth_of(config, data_width)
         self.latency = self.latency_of(data_width)
         super().__init__(
@@ -110,35 +108,14 @@ class BatchMemory(wiring.Component):
         return 3 + (data_width // GRANULE_WIDTH).bit_length() - 1 + Float32Reciprocal.LATENCY
 
     @staticmethod
-    def _row_count(config, data_width):
+    def row_count(config, data_width):
         granules = (1 + record_granules(config)) * config.batch
         return -(-granules * GRANULE_WIDTH // data_width)
 
     @classmethod
     def depth_of(cls, config, data_width):
         """``depth`` of a BatchMemory with these parameters: 32-bit words of one half."""
-        return cls._row_count(config, data_width) * data_width // 32
-
-    @classmethod
-    def memories(cls, config, data_width):
-        """``Estimate`` of the memories of a BatchMemory with these parameters: both halves, for all
-        lanes."""
-        ram = Ram.estimate(data_width, 2 * cls._row_count(config, data_width))
-        return times(config.lanes, ram)
-
-    @classmethod
-    def estimate(cls, config, data_width, count):
-        """Resources of a BatchMemory with these parameters."""
-        parts, size = data_width // GRANULE_WIDTH, 1 + record_granules(config)
-        read = 32 * count * selector(data_width // (32 * count))
-        # A granule's words are checked, its index and its weight compared with the others'.
-        logic = Estimate(
-            lut=config.lanes * read + 170 * parts + 42,
-            ff=105 * parts + 194,
-            dsp=products(size, observation_granules(config)),
-        )
-        memories = cls.memories(config, data_width)
-        return together([memories, area("arith.float32.reciprocal"), logic])
+        return cls.row_count(config, data_width) * data_width // 32
 
     def elaborate(self, platform):
         m = Module()

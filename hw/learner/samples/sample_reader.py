@@ -10,19 +10,16 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith import estimate as arith_area
 from hw.arith.quantize import Quantize
-from hw.estimate import Estimate, times, together
 from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
 from hw.nn.layouts import feed_layout, vector_layout
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
 __all__ = ["ReaderClocks", "SampleReader", "words_a_clock"]
 
-_DEPTH = 16  # reads between the memory and the buffers
+DEPTH = 16  # reads between the memory and the buffers
 # Of them, those that may still be on their way when the walk stops: in the memory, in the
 # conversion to fixed point, and in the two clocks until the queue's level tells.
 _IN_FLIGHT = 1 + Quantize.LATENCY + 2
@@ -101,7 +98,7 @@ class SampleReader(wiring.Component):
         How many numbers of experiences were clipped to activations in this clock.
     """
 
-    AHEAD = _DEPTH - _IN_FLIGHT
+    AHEAD = DEPTH - _IN_FLIGHT
 
     def __init__(self, config, depth, scalars_ahead):
         self.config, self.depth, self.scalars_ahead = config, depth, scalars_ahead
@@ -146,24 +143,6 @@ class SampleReader(wiring.Component):
         """Clocks from a read until its numbers are in the feeds of the networks, if none waits. The
         first read of a sample is in the clock after ``begun``."""
         return 2 + config.arithmetic.quantize_latency
-
-    @classmethod
-    def estimate(cls, config, scalars_ahead):
-        """Resources of a reader with these arguments."""
-        arithmetic, lanes, count = config.arithmetic, config.lanes, words_a_clock(config)
-        number = Shape.cast(arithmetic.shape("activation")).width
-        position = (WORDS * (1 + record_granules(config)) - 1).bit_length()
-        scalars = scalars_layout(config).size
-        a_lane = 21 + 57 * arithmetic.saturates
-        logic = Estimate(lut=40 + a_lane * lanes, ff=scalars + 20 + 11 * lanes)
-        return together(
-            [
-                times(lanes * count, arith_area.quantize(arithmetic, "activation")),
-                stream_area.queue(scalars, max(2, scalars_ahead)),
-                stream_area.queue(position + lanes * count * (number + 1), _DEPTH),
-                logic,
-            ]
-        )
 
     def elaborate(self, platform):
         m = Module()
@@ -248,7 +227,7 @@ class SampleReader(wiring.Component):
         number = data.StructLayout({**number, "saturated": lanes})
         numbers = data.ArrayLayout(number, self.count)
         layout = data.StructLayout({"position": range(size), "numbers": numbers})
-        m.submodules.words = queue = Queue(layout, _DEPTH)
+        m.submodules.words = queue = Queue(layout, DEPTH)
         latency = config.arithmetic.quantize_latency
         for lane, words in enumerate(self.words):
             for k, number in enumerate(queue.i.p.numbers):

@@ -8,6 +8,7 @@ from learner.numbers import activations, numbers
 from marks import long_but
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.block import estimate
 from hw.learner.block.backward import Backward
 from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.config import BlockShape
@@ -160,7 +161,9 @@ def test_backward(simulate, tmp_path, case):
     )
     unit, period = Backward(config, shape, **arguments), CASES[case][-1]
     word, clocks = DeltaWords.early(shape, period or None)
-    estimate = Backward.estimate(config, shape, **arguments)
+    stage = Backward.stage(
+        config, shape, *(arguments[name] for name in ("input_gradient", "input_activation"))
+    )
     sums, bias_sums = arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
     simulate(
         unit,
@@ -182,12 +185,17 @@ def test_backward(simulate, tmp_path, case):
         garbage=f"{(1 << sums.width * shape.multipliers) // 3:x}",
         bias_garbage=f"{(1 << bias_sums.width * shape.output_word) // 3:x}",
         ahead=word * (period or 1) + clocks + 1,
-        **{
-            name: getattr(estimate, name)
-            for name in ("interval", "latency", "last_latency", "finished_latency")
-        },
+        interval=stage.interval,
+        latency=stage.latency,
+        last_latency=last_latency(stage, shape),
+        finished_latency=Backward.finished_latency_of(config, shape),
         spacing=BiasGradients.spacing_of(config, shape),
     )
+
+
+def last_latency(stage, shape):
+    """Clocks from a sample's first word to its last word of dx; None if there is none."""
+    return stage.latency and stage.latency + shape.blocks - shape.output_words
 
 
 @pytest.mark.parametrize(
@@ -206,14 +214,16 @@ def test_clocks(config, sizes, activation, interval, latency, last, finished):
     """Worked out by hand."""
     config = LayerConfig(**dict(arithmetic=Arithmetic(kind="fixed"), lanes=2) | config)
     shape = BlockShape(**sizes)
-    figures = Backward.estimate(config, shape, input_activation=activation)
-    assert figures.interval == interval
-    assert (figures.latency, figures.last_latency) == (latency, last)
-    assert figures.finished_latency == finished
-    assert figures.multipliers == 2 * 2 * shape.multipliers
-    figures = Backward.estimate(config, shape, input_gradient=False)
-    assert (figures.latency, figures.last_latency) == (None, None)
-    assert (figures.finished_latency, figures.multipliers) == (finished, 2 * shape.multipliers)
+    stage = Backward.stage(config, shape, input_activation=activation)
+    assert (stage.interval, stage.latency) == (interval, latency)
+    assert last_latency(stage, shape) == last
+    assert Backward.finished_latency_of(config, shape) == finished
+    assert Backward.stage(config, shape, input_gradient=False).latency is None
+    blocks = 1 if config.arithmetic.saturates else 2  # of a product
+    both = estimate.backward(config, shape, input_activation=activation)
+    assert both.dsp == 2 * 2 * shape.multipliers * blocks
+    one = estimate.backward(config, shape, input_gradient=False)
+    assert one.dsp == 2 * shape.multipliers * blocks
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from later import later
 from mapped_unit import mapped_unit
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.block import estimate
 from hw.learner.block.backward import Backward
 from hw.learner.block.column import Column
 from hw.learner.block.config import BlockShape
@@ -79,7 +80,7 @@ def test_backward_area(name):
     config = LayerConfig(arithmetic=arithmetic, lanes=2)
     arguments, options = (config, BlockShape(**sizes)), dict(input_activation="relu") | options
     unit = Backward(*arguments, **options)
-    close(unit, Backward.estimate(*arguments, **options), f"block_backward_{name}")
+    close(unit, estimate.backward(*arguments, **options), f"block_backward_{name}")
 
 
 @pytest.mark.parametrize("name", [later(name) for name in FORWARDS])
@@ -87,4 +88,4 @@ def test_forward_area(name):
     arithmetic, sizes = FORWARDS[name]
     config = LayerConfig(arithmetic=arithmetic, lanes=2)
     arguments = config, BlockShape(**sizes), ("online", "target")
-    close(Forward(*arguments), Forward.estimate(*arguments), f"block_forward_{name}")
+    close(Forward(*arguments), estimate.forward(*arguments[:2], 2), f"block_forward_{name}")

@@ -7,6 +7,7 @@ from later import later
 from learner.numbers import NARROW, numbers
 
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.block import estimate
 from hw.learner.block.column import Column
 from hw.learner.block.config import BlockShape
 from hw.learner.block.forward import Forward
@@ -179,15 +180,16 @@ def test_estimate():
     """Worked by hand for the hidden layer of a DQN: 16 input words, 8 output words."""
     shape = BlockShape(inputs=64, outputs=64, input_word=4, output_word=8, activation="relu")
     double = ("online", "target", "online")
-    figures = Forward.estimate(LayerConfig(), shape, double)
-    assert (figures.interval, figures.multipliers) == (128, 3 * 32)
+    unit = Forward(LayerConfig(), shape, double)
+    assert unit.stage(LayerConfig(), shape).interval == 128
+    assert estimate.forward(LayerConfig(), shape, 3).dsp == 3 * 32 * 2
     # Fifteen words, the read, product, tree, sum over words, bias, relu.
     latency = 15 * 8 + 2 + FLOAT.multiply_latency + 4 * FLOAT.add_latency + 1
-    assert (figures.latency, figures.last_latency) == (latency, latency + 7)
-    fixed = Forward.estimate(LayerConfig(arithmetic=FIXED, lanes=2), shape, double)
+    assert (unit.latency, unit.last_latency) == (latency, latency + 7)
+    fixed = LayerConfig(arithmetic=FIXED, lanes=2)
     # Operands and product, four numbers along the cascade, the sum, two of rounding, relu.
-    assert fixed.latency == 15 * 8 + 2 + 2 + 4 + 1 + 2 + 1
-    assert fixed.dsp == 2 * 3 * 32
+    assert Forward.stage(fixed, shape).latency == 15 * 8 + 2 + 2 + 4 + 1 + 2 + 1
+    assert estimate.forward(fixed, shape, 3).dsp == 2 * 3 * 32
 
 
 @pytest.mark.parametrize(

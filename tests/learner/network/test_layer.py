@@ -1,7 +1,6 @@
 """hw.learner.network.layer: forward, backward and updates of one layer, through its own ports."""
 
 import json
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from hw.learner.block.config import BlockShape
 from hw.learner.block.layer_config import LayerConfig
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.network.layer import Layer
+from hw.learner.parameters.join import READ_CLOCKS
 from hw.learner.parameters.layer_parameters import LayerParameters
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
@@ -230,5 +230,9 @@ def test_batches(simulate, tmp_path, case, samples):
         source="feed" if batches.options.get("feed") else "chain",
         outputs=layer.output_words,
         clocks=20 * (layer.blocks + layer.inputs * 3 + layer.outputs + 50),
-        estimate=asdict(LayerParameters.estimate(config, layer, input_gradient=dx)),
+        estimate=dict(
+            update=LayerParameters.update_clocks(config, layer),
+            load=layer.image_words + 1,
+            store=layer.image_words + READ_CLOCKS + 2,
+        ),
     )

@@ -6,6 +6,7 @@ from mapped_unit import mapped_unit
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.config import BlockShape
 from hw.learner.block.layer_config import LayerConfig
+from hw.learner.parameters import estimate
 from hw.learner.parameters.block_memory import BlockMemory
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.learner.parameters.join import Join
@@ -20,19 +21,19 @@ DEEP = BlockShape(inputs=64, outputs=64, input_word=8, output_word=4, part=4)
 
 def memory(shape):
     shape = BlockMemoryShape.of_blocks(CONFIG, shape, dual=True)
-    return BlockMemory(shape), shape.estimate
+    return BlockMemory(shape), estimate.block_memory(shape)
 
 
 #: name -> unit, estimate
 UNITS = {
     "shallow": lambda: memory(SHALLOW),
     "deep": lambda: memory(DEEP),
-    "moments": lambda: (Moments(CONFIG, SHALLOW), Moments.estimate(CONFIG, SHALLOW)),
-    "join": lambda: (Join(CONFIG, SHALLOW), Join.estimate(CONFIG, SHALLOW)),
-    "join_deep": lambda: (Join(CONFIG, DEEP), Join.estimate(CONFIG, DEEP)),
+    "moments": lambda: (Moments(CONFIG, SHALLOW), estimate.moments(CONFIG, SHALLOW)),
+    "join": lambda: (Join(CONFIG, SHALLOW), estimate.join(CONFIG, SHALLOW)),
+    "join_deep": lambda: (Join(CONFIG, DEEP), estimate.join(CONFIG, DEEP)),
     "parameters": lambda: (
         LayerParameters(CONFIG, SHALLOW),
-        LayerParameters.estimate(CONFIG, SHALLOW),
+        estimate.layer_parameters(CONFIG, SHALLOW),
     ),
 }
 
