@@ -1,4 +1,4 @@
-"""Ray, started once for these tests, on loopback."""
+"""Ray, on loopback, started once for each of these files."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from host.actors.remote import RayTransport
 from host.actors.session import Actors, ray_here
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")  # a package without an __init__.py would last to the end
 def ray():
     """The module, initialized as a run of its own does it. Runs of other tests may start it too,
     before and after."""

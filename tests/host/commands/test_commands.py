@@ -1,8 +1,6 @@
 """Every `rlfabric ...` line that is shown anywhere runs: with few steps, small sizes, on twins."""
 
 import re
-import sys
-from contextlib import nullcontext
 
 import gymnasium
 import pytest
@@ -10,7 +8,6 @@ from extensions import shown, visible
 from marks import long_but
 
 import host.commands.composed as composed
-from host.actors import session
 from tests.host.command_lines import COMMANDS, lines, parsed, words_of
 from tests.host.machine_files import write_machine
 
@@ -121,8 +118,6 @@ def test_an_unknown_option_does_not_parse():
 @pytest.mark.parametrize("line", runs())
 def test_runs(run, here, line, monkeypatch):
     words = words_of(line)
-    if "--actors" in words and getattr(sys.modules.get("ray"), "is_initialized", bool)():
-        monkeypatch.setattr(session, "ray_here", lambda *_: nullcontext())  # that of other tests
     if words[0] == "train":
         if "--resume" in words:
             ran(run, small([word for word in words if word != "--resume"]))
