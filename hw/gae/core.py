@@ -14,6 +14,7 @@ from amaranth.lib.wiring import connect
 from hw.gae.array.estimator import Estimator
 from hw.gae.array.pe import coefficient_ports
 from hw.gae.commands import COMMANDS, Opcode
+from hw.gae.intake.first_error import lowest
 from hw.gae.intake.intake import Intake
 from hw.gae.output import Output
 from hw.gae.records import GAE_STATUS, Error, Kind, Phase
@@ -187,7 +188,5 @@ class GaeCore(CommandCore):
         """The state that rules read. The first unfinished row is found a clock later."""
         state = run.state
         m.d.comb += [state.phase.eq(phase), state.fill.eq(fill)]
-        m.d.sync += state.unfinished.eq(open_rows.any())
-        for row in reversed(range(self.config.gae.rows)):
-            with m.If(open_rows[row]):
-                m.d.sync += state.unfinished_row.eq(row)
+        unfinished, row = lowest(open_rows)
+        m.d.sync += [state.unfinished.eq(unfinished), state.unfinished_row.eq(row)]

@@ -147,8 +147,7 @@ class LearnerCore(CommandCore):
         actions)."""
         count, batch = (self.field(name, run.raw) for name in ("count", "batch"))
         m.d.comb += [
-            learner.acting.eq(acting),
-            learner.batch.eq(Mux(acting, count, batch)),
+            learner.batch.eq(Mux(learner.acting, count, batch)),
             learner.image_i.payload.eq(run.words.p.data),
             learner.image_i.valid.eq(run.words.valid & ~acting),
             run.words.ready.eq(Mux(acting, learner.records.ready, learner.image_i.ready)),
@@ -210,7 +209,9 @@ class LearnerCore(CommandCore):
             m.d.comb += [
                 acts.eq(run.start & run.selected.act),
                 modes.learning.eq(fsm.ongoing("LEARN")),
-                modes.acting.eq(acts | fsm.ongoing("OBSERVE") | fsm.ongoing("ACT")),
+                # The first beat comes after the start: ports do not wait for ``start``.
+                modes.acting.eq(fsm.ongoing("OBSERVE") | fsm.ongoing("ACT")),
+                learner.acting.eq(acts | modes.acting),
                 modes.moving.eq(modes.acting | fsm.ongoing("LOAD") | fsm.ongoing("STORE")),
             ]
             with m.State("IDLE"):

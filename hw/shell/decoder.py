@@ -1,7 +1,14 @@
 """Command tables in hardware: which command it is, what it moves, and whether it breaks a rule.
 
 The outputs are valid ``LATENCY`` clocks after ``raw`` and ``state``, for as long as these are
-steady.
+steady::
+
+    clock 1          the opcode, fields and padding are compared; the first stage; the room
+                     after each offset
+    clocks 2, ...    later stages
+    clock LATENCY    rules, sizes of footprints against their room; per command, the first
+                     check that fails
+    afterwards       without a register: whether any fails, and the first of all
 """
 
 from functools import reduce
@@ -63,6 +70,8 @@ class Decoder(wiring.Component):
         The values of the table's stages, by name.
     beats : Out
         Beats of each footprint, by name; 0 in a command without it.
+    refused : Out(1)
+        1 if a check fails: ``error != 0``, without the choice of the first.
     error, detail : Out(32)
         Error code of the first check that fails, and its detail: a byte of the command (FIELD),
         what the rule's ``detail`` says, or else 0. Both are 0 if the command is not refused.
@@ -95,6 +104,7 @@ class Decoder(wiring.Component):
                 "beats": Out(
                     data.StructLayout(dict.fromkeys(table.footprints, MAX_BEATS.bit_length()))
                 ),
+                "refused": Out(1),
                 "error": Out(32),
                 "detail": Out(32),
             }
@@ -164,18 +174,21 @@ class Decoder(wiring.Component):
         m.d.comb += words.eq(
             Cat(self.raw.word_select(k, 32).any() for k in range(COMMAND_BYTES // 4))
         )
+        broken = [self._broken(m, command, common, words, s) for command in self.table.values()]
+        # At most one command is selected; error and detail of all others are 0.
+        refusals = [tuple(reduce(or_, values) for values in zip(*broken, strict=True))]
+        none = ~Value.cast(self.selected).any()
         late = self._footprints(m, common, s)
-        early = [(~Value.cast(self.selected).any(), ShellError.OPCODE, 0)]
-        for each, command in self.table.items():
-            chosen = getattr(self.selected, each.name.lower())
-            early += [
-                (chosen & wrong, *why) for wrong, *why in self._refusals(command, common, words, s)
-            ]
-        error, detail = Signal(32), Signal(32)
-        wrong, why = Signal.like(error, reset_less=True), Signal.like(detail, reset_less=True)
-        self._first(m, early, error, detail)
-        m.d.sync += [wrong.eq(error), why.eq(detail)]
-        self._first(m, [(wrong != 0, wrong, why), *late], self.error, self.detail)
+        for wrong, *why in [(none, ShellError.OPCODE, 0), *late]:
+            s2_wrong = Signal(reset_less=True)
+            m.d.sync += s2_wrong.eq(wrong)
+            refusals.append((s2_wrong, *why))
+        refused, error, detail = _first(m, refusals)
+        m.d.comb += [
+            self.refused.eq(refused),
+            self.error.eq(Mux(refused, error, ShellError.NONE)),
+            self.detail.eq(Mux(refused, detail, 0)),
+        ]
         return m
 
     @staticmethod
@@ -187,23 +200,31 @@ class Decoder(wiring.Component):
             C(0),
         )
 
-    @staticmethod
-    def _first(m, conditions, error, detail):
-        """Error and detail of the first condition that holds."""
-        for condition, code, position in reversed(conditions):
-            with m.If(condition):
-                m.d.comb += [error.eq(code), detail.eq(position)]
-
-    def _refusals(self, command, common, words, s):
-        """``(condition, error, detail)`` of fields, padding and rules."""
-        yield from command.outside(data.View(command.shape, self.raw), self.config)
+    def _broken(self, m, command, common, words, s):
+        """``(wrong, error, detail)`` of a command's fields, padding and rules, ``LATENCY`` clocks
+        after ``raw``; all 0 for another command. Fields and padding, which wait for no stage, are
+        compared in the first clock, and the first error is found in the last."""
+        name = command.opcode.name.lower()
+        refusals = list(command.outside(data.View(command.shape, self.raw), self.config))
         if command.used < COMMAND_BYTES:
             behind = Cat(words[command.used // 4 :]).any()
-            yield behind, ShellError.FIELD, command.used
-        yield from command.broken(self._whole(command, common), s)
+            refusals.append((behind, ShellError.FIELD, command.used))
+        s1_wrong = Signal(len(refusals), name=f"s1_{name}_wrong", reset_less=True)
+        m.d.sync += s1_wrong.eq(Cat(wrong for wrong, *_ in refusals))
+        fields = _first(m, [(s1_wrong[k], *why) for k, (_, *why) in enumerate(refusals)])
+        rules = _first(m, list(command.broken(self._whole(command, common), s)))
+        wrong, *why = _first(m, [fields, rules])
+        s2_wrong = Signal(name=f"s2_{name}_wrong", reset_less=True)
+        m.d.sync += s2_wrong.eq(wrong & getattr(self.selected, name))
+        found = [s2_wrong]
+        for own, value in zip(("error", "detail"), why, strict=True):
+            s2_value = Signal.like(value, name=f"s2_{name}_{own}", reset_less=True)
+            m.d.sync += s2_value.eq(value)
+            found.append(Mux(s2_wrong, s2_value, 0))
+        return found
 
     def _footprints(self, m, common, s):
-        """Beats of each footprint, registered; and the conditions that refuse it."""
+        """Beats of each footprint, registered; and the conditions that refuse them."""
         late = []
         for name, (buffer, offset) in self.table.footprints.items():
             declared, beat_bytes = self.buffers[buffer]
@@ -212,23 +233,44 @@ class Decoder(wiring.Component):
                 for footprint in command.footprints:
                     if footprint.name == name:
                         c = self._whole(command, common)
-                        beats = (footprint.bytes(c, s) + (beat_bytes - 1)) >> exact_log2(beat_bytes)
-                        sizes.append((opcode, Value.cast(beats)))
+                        sizes.append((opcode, Value.cast(footprint.bytes(c, s))))
                         users.append((opcode, footprint))
-            wide = Signal(
-                max(len(size) for _, size in sizes), name=f"{name}_beats", reset_less=True
-            )
-            m.d.sync += wide.eq(self._one_of(self.selected, sizes))
-            m.d.comb += getattr(self.beats, name).eq(wide)
+            # In bytes: of at most one command.
+            size = Signal(max(len(size) for _, size in sizes), name=f"{name}_size")
+            m.d.comb += size.eq(self._one_of(self.selected, sizes))
+            shift = exact_log2(beat_bytes)
+            beats = (size + (beat_bytes - 1)) >> shift
+            s2_beats = Signal(MAX_BEATS.bit_length(), name=f"s2_{name}_beats", reset_less=True)
+            m.d.sync += s2_beats.eq(beats)
+            m.d.comb += getattr(self.beats, name).eq(s2_beats)
             begin = C(0)
             if offset:
                 begin = self.table.field(offset, self.raw)
             used = self._one_of(self.selected, [(opcode, C(1)) for opcode, _ in users])
-            # What lies behind ``begin``, in beats; it waits for no stage.
+            # The room after ``begin``, in beats; it waits for no stage.
             behind = (getattr(self, declared.size_name) << exact_log2(declared.unit)) - begin
-            room = Signal.like(behind >> exact_log2(beat_bytes), name=f"{name}_room")
-            m.d.sync += room.eq(behind >> exact_log2(beat_bytes))
-            if offset and len(wide) > MAX_BEATS.bit_length():
-                late.append((used & (wide > MAX_BEATS), ShellError.COUNT, 0))
-            late.append((used & (misaligned(begin) | (wide > room)), users[0][1].error, 0))
+            room = Signal.like(behind >> shift, name=f"{name}_room", reset_less=True)
+            m.d.sync += room.eq(behind >> shift)
+            if offset and len(beats) > MAX_BEATS.bit_length():
+                late.append((beats > MAX_BEATS, ShellError.COUNT, 0))
+            beyond = size > Cat(C(0, shift), room).as_signed()  # whole beats fit
+            late.append((used & (misaligned(begin) | beyond), users[0][1].error, 0))
         return late
+
+
+def _first(m, conditions):
+    """``(any, error, detail)`` of ``conditions``, triples of the same kind: whether any holds, and
+    error and detail of the first that does; if none does, these two may be anything. A tree: the
+    depth of a chain of ``If`` grows with its length."""
+    if not conditions:
+        return C(0), C(0), C(0)
+    found = Signal()
+    if len(conditions) == 1:
+        ((wrong, error, detail),) = conditions
+        m.d.comb += found.eq(wrong)
+        return found, Value.cast(error), Value.cast(detail)
+    half = (len(conditions) + 1) // 2
+    lower, error, detail = _first(m, conditions[:half])
+    upper, other, position = _first(m, conditions[half:])
+    m.d.comb += found.eq(lower | upper)
+    return found, Mux(lower, error, other), Mux(lower, detail, position)

@@ -153,7 +153,7 @@ class Dispatcher(wiring.Component):
                 ]
                 with m.If(timer == 0):
                     m.next = "OUTCOME"
-                    with m.If(decoder.error == ShellError.NONE):
+                    with m.If(~decoder.refused):
                         m.d.comb += self.start.eq(1)
                         m.next = "RUN"
             with m.State("RUN"):

@@ -81,6 +81,8 @@ def dispatcher(table, config, *, products):
         # Of a command's fields, limits are compared, or bits are 0.
         limits=sum(bool(low) + (high is not None) for low, high in checked if high != 0),
         zeros=sum(high == 0 for _, high in checked),
+        # Commands that end in zeros.
+        padded=sum(each.used < COMMAND_BYTES for each in commands),
         rules=sum(len(each.rules) for each in commands),
         # Places are computed and compared.
         users=sum(len(each.footprints) for each in commands),

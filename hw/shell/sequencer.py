@@ -93,7 +93,6 @@ class Sequencer(wiring.Component):
         left, address, cycles = Signal(32), Signal(64), Signal(64)
         m.d.sync += cycles.eq(cycles + 1)
         with m.FSM() as fsm:
-            m.d.comb += self.running.eq(fsm.ongoing("RUN"))
             self._begin(m, header, left, address, cycles)
             self._fetch(m, left, address, queue)
             self._run(m, header, queue)
@@ -208,8 +207,10 @@ class Sequencer(wiring.Component):
             with m.Elif(~queue.o.valid):
                 m.next = "FETCH"
             with m.Else():
+                m.d.sync += self.running.eq(1)
                 m.next = "RUN"
         with m.State("RUN"):
+            # ``running`` is 1 here and nowhere else: a register, since all ports wait for it.
             # The command at the head of the queue is the core's; no other is fetched meanwhile.
             m.d.comb += self.outcome.ready.eq(1)
             with m.If(self.outcome.valid):
@@ -221,6 +222,7 @@ class Sequencer(wiring.Component):
                     ]
                 with m.Else():
                     m.d.sync += header.executed.eq(header.executed + 1)
+                m.d.sync += self.running.eq(0)
                 m.next = "NEXT"
         with m.State("DRAIN"):
             # Commands behind the one that failed are dropped.

@@ -43,35 +43,35 @@ CF22 = dict(capacity=1 << 20, batch=512, double=False)
 #: Kernels, and LUT, FF, RAMB36, URAM, DSP that yosys mapped. No number of the estimate was made
 #: from them: it has the units as they were mapped alone.
 MAPPED = {
-    "dqn, fixed": (mapped("dqn", "fixed", (4, 2, 16), (1, 4, 1)), (52881, 37472, 45.5, 0, 94)),
+    "dqn, fixed": (mapped("dqn", "fixed", (4, 2, 16), (1, 4, 1)), (52703, 37562, 45.5, 0, 94)),
     "dqn, fixed, CF'22": (
         mapped("dqn", "fixed", (4, 2, 64), (2, 32, 8), **CF22),
-        (99457, 78255, 92.5, 187, 501),
+        (99264, 78329, 92.5, 187, 501),
     ),
     "dqn, fixed, two hidden layers": (
         mapped("dqn", "fixed", (4, 2, 64, 64), (2, 32, 8), **CF22),
-        (99652, 81391, 156.5, 187, 495),
+        (99432, 81457, 156.5, 187, 495),
     ),
     "dqn, fixed, two lanes, sgd": (
         mapped("dqn", "fixed", (5, 3, 32, 24), (2, 16, 4), "sgd", double=False),
-        (67228, 55576, 51, 0, 258),
+        (67082, 55663, 51, 0, 258),
     ),
     "ddpg, fixed, CF'22": (
         mapped("ddpg", "fixed", (8, 2, 64), (2, 32, 8), words=((2, 16, 1), (2, 16, 2)), **CF22),
-        (159216, 158909, 133.5, 187, 1329),
+        (159033, 158981, 133.5, 187, 1329),
     ),
-    "dqn, float32": (mapped("dqn", "float32", (4, 2, 16), (1, 4, 1)), (75386, 66462, 45.5, 0, 162)),
+    "dqn, float32": (mapped("dqn", "float32", (4, 2, 16), (1, 4, 1)), (75208, 66552, 45.5, 0, 162)),
     "dqn, fixed, one SLR": (
         mapped("dqn", "fixed", (4, 2, 64, 64), (2, 128, 16), words=(2, 8, 16, 2), **CF22),
-        (144825, 146359, 106.5, 187, 1634),
+        (144629, 146425, 106.5, 187, 1634),
     ),
     "dqn, float32, CF'22": (
         mapped("dqn", "float32", (4, 2, 64), (2, 32, 8), words=(4, 8, 2), **CF22),
-        (265870, 292284, 103, 187, 1103),
+        (265677, 292358, 103, 187, 1103),
     ),
     "dqn, float32, two hidden layers": (
         mapped("dqn", "float32", (4, 2, 64, 64), (2, 32, 8), words=(1, 4, 8, 1), **CF22),
-        (296471, 328005, 172.5, 187, 1081),
+        (296275, 328071, 172.5, 187, 1081),
     ),
 }
 
@@ -91,7 +91,7 @@ def test_as_yosys_mapped_it(name):
 #: Of the kernel "dqn, fixed, two hidden layers", the lookup tables and registers of each unit of
 #: the learner.
 UNITS = {
-    "commands": (1756, 1433),
+    "commands": (1711, 1548),
     "forward": (7002, 11121),
     "backward": (4348, 6508),
     "parameters": (19578, 24456),
@@ -109,7 +109,7 @@ def test_units_as_yosys_mapped_them():
     found = parts(MAPPED["dqn, fixed, two hidden layers"][0])
     for unit, (lut, ff) in UNITS.items():
         assert found[unit].lut == pytest.approx(lut, rel=0.05), unit
-        assert found[unit].ff == pytest.approx(ff, rel=0.1 if unit == "commands" else 0.02), unit
+        assert found[unit].ff == pytest.approx(ff, rel=0.02), unit
 
 
 def test_counts_by_hand():

@@ -72,7 +72,7 @@ class Cases:
         """One case; returns error, detail, and what else the table says of it."""
         declared = {name: buffer for name, (buffer, _) in self.buffers.items()}
         command, c, error, detail = self.check(raw, state, sizes)
-        outputs = dict(error=error, detail=detail, selected=0, beats=0)
+        outputs = dict(refused=error != 0, error=error, detail=detail, selected=0, beats=0)
         if command is not None:
             outputs["selected"] = 1 << list(self.table).index(command.opcode)
             del outputs["beats"]

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.gae.records import Error
 
-__all__ = ["FirstError"]
+__all__ = ["FirstError", "lowest"]
 
 
 class FirstError(wiring.Component):
@@ -66,7 +66,7 @@ class FirstError(wiring.Component):
         s1_first = Signal(32, reset_less=True)
         s2_detail = Signal(32, reset_less=True)
         settled = Signal()  # a later slot has begun since
-        any_wrong, place = _lowest(s1_wrong)
+        any_wrong, place = lowest(s1_wrong)
         m.d.sync += [
             s1_step.eq(self.step),
             s1_new.eq(self.new_slot),
@@ -90,11 +90,11 @@ class FirstError(wiring.Component):
         return m
 
 
-def _lowest(bits):
+def lowest(bits):
     """``(any, index)``: whether a bit of ``bits`` is 1, and the index of the lowest. A tree: the
     depth of a chain of ``If`` grows with its length."""
     if len(bits) == 1:
         return bits[0], C(0, 0)
     half = 1 << (len(bits) - 1).bit_length() - 1
-    (lower, own), (upper, other) = _lowest(bits[:half]), _lowest(bits[half:])
+    (lower, own), (upper, other) = lowest(bits[:half]), lowest(bits[half:])
     return lower | upper, Cat(Mux(lower, own, other), ~lower)
