@@ -12,6 +12,7 @@ from paces import CROSSED, PACES, Gaps
 from shell.port_memory import ReadMemory, word_at
 from streams import get_all, put_all
 
+from hw.replay.commands import MAX_GRANULES
 from hw.replay.config import ReplayConfig
 from hw.replay.gather import Gather
 from hw.replay.tree.operations import response_layout
@@ -147,6 +148,16 @@ async def batches(dut, paces):
     for size in sizes:
         await bench.gather(*size)
     await bench.silent()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def the_last_of_the_largest(dut):
+    """The experience in the last place, of the largest size."""
+    bench = Bench(dut)
+    await bench.begin()
+    last = CONFIG.capacity - 1, 1, 0
+    bench.leaves = lambda count: [last] * count
+    await bench.gather(1, MAX_GRANULES)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

@@ -55,7 +55,20 @@ def random_script(config, seed):
             script.pull(fill)
             # Once in a while the counters go on.
             script.clear() if rng.random() < 0.8 else script.rewind(0)
+    if config.code_width < 32:
+        _ends(script, config)
     return script
+
+
+def _ends(script, config):
+    """Results that are exactly the largest and the lowest, and one beyond."""
+    one, limit = np.ones((1, config.rows), np.int64), config.result_limit
+    for result in (limit, limit + 1, -limit, -limit - 1):
+        script.clear()
+        script.push(one * TERMINAL, one * 0, one * 0)
+        mean = result << config.result_shift
+        script.estimate(dict(gamma=0, decay=0, decay_power=0, reward_mean=mean))
+        script.pull(1)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,18 @@ def test_shapes_cover_the_leaves(capacity, fanout):
     assert config.table_rows * config.table_lanes >= capacity
 
 
+@pytest.mark.parametrize("fanout", [2, 4, 8, 16, 32, 64])
+def test_answers_have_places(fanout):
+    """For an operation a clock: one for each clock of the latency, and for the one in which an
+    answer leaves. Of every depth of a tree."""
+    for bits in range(1, 25):
+        config = ReplayConfig(
+            capacity=1 << bits, fanout=fanout, priority_width=16, priority_fraction=8
+        )
+        places = ReplayManager(config).queue_depth
+        assert places > ReplayManager.latency_of(config), config.to_json()
+
+
 # -- the RTL against the twin, stalls on both sides
 
 
