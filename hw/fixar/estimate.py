@@ -27,7 +27,7 @@ from hw.replay.commands import BUFFERS
 from hw.replay.estimate import core_parts
 from hw.shell import estimate as shell
 from hw.stream import estimate as stream_area
-from hw.stream.ram import memory_blocks, memory_tables, style_of
+from hw.stream.ram import Ram, style_of
 from hw.suggest import suggest as changes_that_fit
 
 __all__ = ["estimate", "parts", "suggest"]
@@ -71,7 +71,7 @@ def parts(config):
     ]
     acted = observation_granules(learner), action_granules(learner)
     parameters = Parameters.estimate(learner, ultra)
-    joint = sum(each * getattr(parameters, name) for name, each in _PARAMETERS_JOINT.items())
+    joint = sum(int(each * getattr(parameters, name)) for name, each in _PARAMETERS_JOINT.items())
     return {
         "arrays": times(cores, PeArray.estimate(side, learner.port_words)),
         "accumulators": times(cores, Accumulators.estimate(side, depth=layouts.index.stop)),
@@ -112,14 +112,8 @@ def parts(config):
 
 def _q_values(learner):
     """Memories of the Q values of a core's samples, now and next."""
-    width, depth = 2 * CELL_WIDTH, learner.samples
-    style = style_of(depth)
-    tables = memory_tables(width, depth, style)
-    return Estimate(
-        lut=2 * tables,
-        ff=2 * width if tables else 0,
-        bram36=2 * memory_blocks(width, depth, style),
-    )
+    depth = learner.samples
+    return times(2, Ram.estimate(2 * CELL_WIDTH, depth, style_of(depth)))
 
 
 def _addresses(learner):

@@ -85,10 +85,10 @@ def test_boards_without_larger_blocks_count_others():
     config = replace(LARGE, replay=replace(LARGE.replay, capacity=1 << 16, ultra_ram=False))
     found, deep = estimate(config), parts(LARGE)
     assert found.uram == 0
-    # Words of 512 bits: 15 blocks of 36 are the least for 16 890 of them, 4 for 256 bits of 11 520.
+    # Words of 512 bits: 29 halves of 18 are the least for 16 890 of them; 4 for 256 bits of 11 520.
     assert found.bram36 > 4 * deep["parameters"].uram + 4 * deep["cells"].uram
-    # Four sets of 17 x 15 blocks, and the tables of 16 optimizers.
-    assert parts(config)["parameters"].bram36 == 4 * 255 + 16
+    # Four sets of 17 x 29 halves, and the tables of 16 optimizers.
+    assert parts(config)["parameters"].bram36 == 4 * 246.5 + 16
 
 
 @pytest.mark.long

@@ -45,10 +45,12 @@ WITHIN["ddpg"] = WITHIN["dqn"]
 
 #: Designs, for the config of their whole program, and random configs by their numbers.
 CASES = [f"{name}{seed}" for name in DESIGNS for seed in ("", *(f" {k}" for k in range(20)))]
+CASES.append("fixar 119")
 
 
-#: The random ``fixar`` has so many samples that all its memories are blocks.
-QUICK = ["replay", "gae", "ddpg", "a3c", "fixar 18"]
+#: The first random ``fixar`` has so many samples that all its memories are blocks, the other has
+#: weights of which a half of a block is enough for the last bits.
+QUICK = ["replay", "gae", "ddpg", "a3c", "fixar 18", "fixar 119"]
 
 
 @pytest.fixture(scope="module", params=long_but(QUICK, CASES))

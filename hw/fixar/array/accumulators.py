@@ -13,7 +13,7 @@ from hw.estimate import Estimate
 from hw.fixar.array.column import SUM_WIDTH, sums_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
-from hw.stream.ram import Ram, memory_blocks, memory_tables, style_of
+from hw.stream.ram import Ram, style_of
 
 __all__ = ["BEGIN_WIDTH", "Accumulators", "ColumnAccumulator", "Mode", "accumulator_control"]
 
@@ -190,16 +190,15 @@ class Accumulators(wiring.Component):
     def estimate(cls, side, *, depth, width=53):
         """Clocks, memory blocks, and the logic that yosys maps beside them."""
         bits, style = 2 * width * side, style_of(depth)
-        tables = memory_tables(bits, depth, style)
-        word = bits if tables else 0  # a block has this register inside
+        psum = Ram.estimate(bits, depth, style)
         return Estimate(
             latency=cls.LATENCY,
             interval=cls.INTERVAL,
             # A bit of psum is an adder and what chooses its operands; then the first adder.
-            lut=side * (4 * width + 98) + tables,
-            ff=side * (3 * width + 151) + word,
+            lut=side * (4 * width + 98) + psum.lut,
+            ff=side * (3 * width + 151) + psum.ff,
             dsp=0,
-            bram36=memory_blocks(bits, depth, style),
+            bram36=psum.bram36,
         )
 
     def elaborate(self, platform):

@@ -82,11 +82,13 @@ class Memories(wiring.Component):
 
     @property
     def blocks(self):
-        """``{style: memory blocks}``."""
+        """``{style: memory blocks}``, of block RAM by halves."""
         width, blocks = word_width(self.config), {"ultra": 0, "block": 0, "distributed": 0}
         for name in self.sets:
             (banks, words), style = self.shape(name), self.style(name)
-            blocks[style] += banks * memory_blocks(width, words, style)
+            found = Ram.estimate(width, words, style)
+            count = memory_blocks(width, words, style) if style == "ultra" else found.bram36
+            blocks[style] += banks * count
         return blocks
 
     def elaborate(self, platform):

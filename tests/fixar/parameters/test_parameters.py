@@ -92,15 +92,15 @@ def test_area(optimizer):
 def test_paper_size():
     """HalfCheetah's networks, two cores of 16 x 16: within what is left for their parameters."""
     estimate = Parameters.estimate(learner(16, hidden=(400, 300), batch=512))
-    assert (estimate.dsp, estimate.uram, estimate.bram36) == (16 * 11 + 6, 120, 16 + 255)
+    assert (estimate.dsp, estimate.uram, estimate.bram36) == (16 * 11 + 6, 120, 16 + 246.5)
     assert estimate.lut < 40_000
 
 
 def test_memory_blocks():
     """Of HalfCheetah's networks 16 890 words, 512 bits: five blocks deep and eight wide, a set; of
-    block RAM, 17 of 1024 words by 15 of 36 bits."""
+    block RAM, 17 halves of 1024 words by 29 of 18 bits."""
     config = learner(16, hidden=(400, 300))
-    assert Memories(config).blocks == {"ultra": 120, "block": 255, "distributed": 0}
+    assert Memories(config).blocks == {"ultra": 120, "block": 246.5, "distributed": 0}
     assert Memories(learner(16, hidden=(400, 300), optimizer="sgd")).blocks["ultra"] == 80
-    assert Memories(config, False).blocks == {"ultra": 0, "block": 4 * 255, "distributed": 0}
+    assert Memories(config, False).blocks == {"ultra": 0, "block": 4 * 246.5, "distributed": 0}
     assert Memories(learner(4)).blocks == {"ultra": 0, "block": 8, "distributed": 0}
