@@ -35,7 +35,6 @@ class Binary32(Arithmetic):
     dot_skew = 0
     #: Product, difference, product.
     derived_by_tanh_latency = 2 * multiply_latency + add_latency
-    tanh_dsp = Tanh.DSP
     #: -0, for +0 would lose a -0.
     zero, minus_one, saturates = 1 << (WIDTH - 1), 0xBF80_0000, False
 

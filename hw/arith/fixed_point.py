@@ -43,7 +43,6 @@ class FixedPoint(Arithmetic):
     dot_skew = 1
     #: As in binary32, and rounded.
     derived_by_tanh_latency = 2 * multiply_latency + add_latency + 1
-    tanh_dsp = TanhFixed.DSP
     zero, saturates = 0, True
     #: Fraction bits, at most, of x in its square and of what that leaves of one: an operand of a
     #: DSP block, less its sign and the bit of a one.

@@ -62,8 +62,8 @@ class Arithmetic(ConfigBase):
     weights_of(words) : the words of a parameter image back as float32.
 
     ``zero`` leaves every number as it is when added; ``minus_one`` is -1 as a gradient.
-    ``saturates`` is whether numbers are clipped, which units then count. ``tanh_dsp`` are the DSP
-    blocks of tanh; ``hw.arith.estimate`` has the other resources of an operation.
+    ``saturates`` is whether numbers are clipped, which units then count.
+    ``hw.arith.estimate`` has the resources of an operation.
     """
 
     kind: str = "float32"

@@ -1,55 +1,31 @@
 """Resources of the whole kernel ``fixar``, and smaller configs to try if it does not fit.
 
 Multipliers and memory blocks are counted as the units have them, not synthesized. Lookup tables and
-registers are as yosys maps them to UltraScale+: large units have estimates of their own, the others
-are counted by lanes. Clocks are in ``hw.fixar.pass_clocks``.
+registers are as yosys maps them to UltraScale+. Clocks are in ``hw.fixar.pass_clocks``.
 """
 
 from dataclasses import replace
 
-from hw.arith.float32.multiply import Float32Multiply
-from hw.arith.float32.reciprocal import Float32Reciprocal
+from hw.area import area
 from hw.estimate import Estimate, products, times, together
-from hw.fixar.aap.cells import CellMemory
-from hw.fixar.array.accumulators import Accumulators
-from hw.fixar.array.array import PeArray
 from hw.fixar.array.column import OPERAND_WIDTH
 from hw.fixar.commands import FIXAR, FIXAR_STATUS
-from hw.fixar.config import CELL_WIDTH
+from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
 from hw.fixar.layouts import Layouts
-from hw.fixar.numbers.tanh_slope import TanhSlope
-from hw.fixar.numbers.tanh_tail import TanhTail
-from hw.fixar.parameters.parameters import Parameters
+from hw.fixar.parameters.gradient_sum import GradientSum
+from hw.fixar.parameters.memories import Memories
+from hw.fixar.parameters.tile_loader import transposed_blocks
 from hw.learner.estimate import batch_memories, td_errors
 from hw.learner.records import action_granules, observation_granules, record_granules
-from hw.nn.td_loss import TdLoss
+from hw.nn import estimate as nn
 from hw.replay.commands import BUFFERS
 from hw.replay.estimate import core_parts
 from hw.shell import estimate as shell
-from hw.stream import estimate as stream_area
-from hw.stream.ram import Ram, style_of
+from hw.stream import estimate as stream
+from hw.stream.ram import Ram, memory_blocks, memory_joint, style_of
 from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["estimate", "parts", "suggest"]
-
-#: Lookup tables and registers of a lane of a core without array, accumulators and transposer, and
-#: of the rest of a core.
-_CORE_LANE, _CORE = dict(lut=980, ff=968), dict(lut=2186, ff=2008)
-#: Of a lane of each further word of weights that a core gets in a clock.
-_CORE_WORD = dict(lut=OPERAND_WIDTH, ff=OPERAND_WIDTH)
-#: Of what cores share: a lane's of biases, a core's, and the sums of each of its lanes; a bit's of
-#: beats; intake, TD errors, ACT, ranges, the walk.
-_SHARED_LANE, _SHARED_CORE, _LANE_SUMS = dict(lut=182, ff=194), dict(ff=290), dict(ff=107)
-_SHARED_BIT, _SHARED = dict(lut=10, ff=4), dict(lut=11_521, ff=8115)
-#: Registers of the parameters' images, of each bit of a beat.
-_IMAGE_BIT = dict(ff=2)
-#: Of the kernel beside replay memory, commands and shell: a bit's of beats; and the rest, less the
-#: registers of the replay memory that are within its DSP blocks.
-_KERNEL_BIT, _KERNEL = dict(lut=11, ff=4), dict(lut=2700, ff=1330)
-#: Lookup tables that join a block of a deep memory of parameters to the others.
-_PARAMETERS_JOINT = dict(uram=35, bram36=22)
-#: DSP blocks of reading commands.
-_COMMANDS_DSP = 4
+__all__ = ["accumulators", "estimate", "parameters", "parts", "pe_array", "suggest"]
 
 
 def parts(config):
@@ -60,74 +36,115 @@ def parts(config):
     """
     learner, width = config.learner, config.engine.data_width
     cores, side, layouts = learner.cores, learner.side, Layouts(learner)
-    ultra = config.replay.ultra_ram
-    cells = [
-        CellMemory.estimate(lanes, depth, ultra)
-        for lanes, depth in (
-            (side, layouts.x_depth),
-            (side, layouts.e_depth),
-            (layouts.action_lanes, layouts.action_depth),
-        )
+    memories = [
+        (side, layouts.x_depth),
+        (side, layouts.e_depth),
+        (layouts.action_lanes, layouts.action_depth),
     ]
-    acted = observation_granules(learner), action_granules(learner)
-    parameters = Parameters.estimate(learner, ultra)
-    joint = sum(int(each * getattr(parameters, name)) for name, each in _PARAMETERS_JOINT.items())
+    cells = [_cell_memory(*sizes, config.replay.ultra_ram) for sizes in memories]
+    # Of the Q values of a core's samples, now and next.
+    q_values = 2 * [Ram.estimate(2 * CELL_WIDTH, layouts.samples, style_of(layouts.samples))]
+    around = together([batch_memories(learner, width), *td_errors(width, learner.batch)])
+    # Words of samples and their places in cells, of which a core each.
+    sizes = [1 + record_granules(learner), observation_granules(learner)]
+    shared = area(
+        "fixar.fixar_learner",
+        lanes=side,
+        cores=cores,
+        sums=cores * side,
+        width=width,
+        products=products(*sizes, *cores * [learner.samples]),
+    )
+    acted = products(observation_granules(learner), action_granules(learner))
     return {
-        "arrays": times(cores, PeArray.estimate(side, learner.port_words)),
-        "accumulators": times(cores, Accumulators.estimate(side, depth=layouts.index.stop)),
-        "cells": times(cores, *cells, _q_values(learner)),
+        "arrays": times(cores, pe_array(side, learner.port_words)),
+        "accumulators": times(cores, accumulators(side, layouts.index.stop)),
+        "cells": times(cores, *cells, *q_values),
         "cores": times(
             cores,
-            stream_area.transpose(CELL_WIDTH, side),
-            _each((side, _CORE_LANE), (1, _CORE), (side * (learner.port_words - 1), _CORE_WORD)),
-            Estimate(dsp=TanhTail.DSP + TanhSlope.DSP, bram36=TanhTail.BLOCKS),
+            stream.transpose(CELL_WIDTH, side),
+            area("fixar.aap.aap_core", lanes=side, words=side * (learner.port_words - 1)),
         ),
-        "parameters": together([parameters, _each((width, _IMAGE_BIT)), Estimate(lut=joint)]),
-        "shared": replace(
-            _each(
-                (side, _SHARED_LANE),
-                (cores, _SHARED_CORE),
-                (cores * side, _LANE_SUMS),
-                (width, _SHARED_BIT),
-                (1, _SHARED),
-            ),
-            bram36=batch_memories(learner, width).bram36
-            + together(td_errors(width, learner.batch)).bram36,
-            # TD errors; of the largest weight; ACT's noise.
-            dsp=TdLoss.estimate(learner.arithmetic).dsp
-            + Float32Reciprocal.DSP
-            + Float32Multiply.DSP
-            + _addresses(learner),
-        ),
+        "parameters": parameters(learner, width, config.replay.ultra_ram),
+        "shared": replace(shared, bram36=around.bram36),
         "kernel": together(
             [
                 *core_parts(config.replay_kernel).values(),
-                shell.dispatcher(FIXAR, config, products=_COMMANDS_DSP + 2 * products(*acted)),
+                shell.dispatcher(FIXAR, config, products=4 + 2 * acted),
                 *shell.parts(config, BUFFERS, FIXAR_STATUS).values(),
-                _each((width, _KERNEL_BIT), (1, _KERNEL)),
+                # Without the registers of the replay memory that are within its DSP blocks.
+                area("fixar.fixar_core", width=width),
             ]
         ),
     }
 
 
-def _q_values(learner):
-    """Memories of the Q values of a core's samples, now and next."""
-    depth = learner.samples
-    return times(2, Ram.estimate(2 * CELL_WIDTH, depth, style_of(depth)))
-
-
-def _addresses(learner):
-    """DSP blocks of products with a number that is not a power of two: granules of a batch, and the
-    place of a word of cells in each core."""
-    sizes = [1 + record_granules(learner), observation_granules(learner)]
-    sizes += [learner.samples] * learner.cores
-    return products(*sizes)
-
-
-def _each(*terms):
-    """The Estimate of ``count`` units with these resources each."""
+def pe_array(side, band=1):
+    """A ``PeArray`` with these arguments."""
     return together(
-        [Estimate(**{name: count * each for name, each in per.items()}) for count, per in terms]
+        [
+            # The vendor's tools can put following operands into a register of a DSP block.
+            times(side, area("fixar.array.column", side=side)),
+            # Words that wait for three clocks or more do so in shift registers.
+            area("fixar.array.pe_array", side=side, waiting=max(0, side - 3)),
+            # Bands on their way down.
+            times(side // band - 1, stream.delay(OPERAND_WIDTH * side * band, band - 1)),
+        ]
+    )
+
+
+def accumulators(side, depth, width=53):
+    """An ``Accumulators`` with these arguments."""
+    # A bit of psum is an adder and what chooses its operands; then the first adder.
+    column = area("fixar.array.column_accumulator", width=width)
+    return together([times(side, column), Ram.estimate(2 * width * side, depth, style_of(depth))])
+
+
+def _cell_memory(side, depth, ultra_ram):
+    """A ``CellMemory`` with these arguments, without the tables of a small one."""
+    width, style = side * CODE_WIDTH, style_of(depth, ultra_ram)
+    own = area("fixar.aap.cell_memory", width=width, joint=memory_joint(width, depth, style))
+    return together([own, times(2, _blocks(width, depth, style))])
+
+
+def _blocks(width, depth, style):
+    """The memory blocks of a ``Ram``; of UltraRAM without folding, which only yosys does."""
+    if style == "ultra":
+        return Estimate(uram=memory_blocks(width, depth, style))
+    return Estimate(bram36=Ram.estimate(width, depth, style).bram36)
+
+
+def parameters(config, data_width, ultra_ram=True):
+    """The ``Parameters``, with images of beats of ``data_width`` bits."""
+    side, words, kind = config.side, config.port_words, config.optimizer_config
+    memories, sums = Memories(config, ultra_ram), side * (config.cores - 1)
+    blocks = together(
+        times(banks, _blocks(CELL_WIDTH * side, depth, memories.style(name)))
+        for name in memories.sets
+        for banks, depth in [memories.shape(name)]
+    )
+    return together(
+        [
+            blocks,
+            # What joins the blocks of a deep memory.
+            area("fixar.parameters.memories", ultra=blocks.uram, halves=int(2 * blocks.bram36)),
+            # Of a port of several words, one is chosen in each lane.
+            area(
+                "fixar.parameters.tile_loader",
+                chosen=side * (words > 1),
+                words=side * (words - 1),
+            ),
+            stream.transpose(*transposed_blocks(config)),
+            area(
+                f"fixar.parameters.weight_update.{config.optimizer}",
+                lanes=side,
+                added=sums,
+                sums=sums * GradientSum(config, 128).width,
+            ),
+            times(side, nn.optimizer(kind)),
+            nn.coefficients(kind),
+            area("fixar.parameters.image", width=data_width),
+        ]
     )
 
 

@@ -5,18 +5,16 @@ from mapped_unit import mapped_unit
 
 from hw.fixar.array.accumulators import Accumulators
 from hw.fixar.array.array import PeArray
+from hw.fixar.estimate import accumulators, pe_array
 from hw.stream.estimate import transpose
 from hw.stream.transpose import Transpose
 
 #: name -> unit, estimate
 UNITS = {
-    "array_4": lambda: (PeArray(4), PeArray.estimate(4)),
-    "array_16": lambda: (PeArray(16), PeArray.estimate(16)),
-    "foot_4": lambda: (
-        Accumulators(4, depth=512, width=60),
-        Accumulators.estimate(4, depth=512, width=60),
-    ),
-    "accumulators_16": lambda: (Accumulators(16, depth=512), Accumulators.estimate(16, depth=512)),
+    "array_4": lambda: (PeArray(4), pe_array(4)),
+    "array_16": lambda: (PeArray(16), pe_array(16)),
+    "foot_4": lambda: (Accumulators(4, depth=512, width=60), accumulators(4, 512, width=60)),
+    "accumulators_16": lambda: (Accumulators(16, depth=512), accumulators(16, depth=512)),
     "transpose_4": lambda: (Transpose(32, 4), transpose(32, 4)),
     "transpose_16": lambda: (Transpose(27, 16), transpose(27, 16)),
 }
@@ -35,6 +33,6 @@ def test_area(name):
 
 def test_a_pe_is_small():
     """Two DSP blocks, and with its accumulator a tenth of the paper's 422 lookup tables."""
-    array, sums = PeArray.estimate(16), Accumulators.estimate(16, depth=512)
+    array, sums = pe_array(16), accumulators(16, depth=512)
     assert array.dsp + sums.dsp == 2 * 16 * 16
     assert array.lut + sums.lut <= 42 * 16 * 16

@@ -35,7 +35,7 @@ WITHIN = {
     "gae": "Intake Estimator Quantize",
     "dqn": "JobReplayCore ReplayManager Interpolate Quantize Float32Multiply Float32Add",
     "fixar": "JobReplayCore ReplayManager Interpolate Quantize Float32Multiply Float32Add "
-    "Float32Reciprocal Ram Queue Pack FixedOptimizer FixedCoefficients TanhFixed BatchMemory "
+    "Float32Reciprocal Ram Queue Pack TanhFixed BatchMemory "
     "TdLoss ToFloat BatchSum TdErrorQueue Iteration Upsizer Downsizer ReadyRegister",
     "a3c": "Rms Float32Multiply Float32Add Interpolate Ram Queue Load Store "
     "OutputRows LineBuffer Upsizer Downsizer",

@@ -4,11 +4,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.layouts import cells_layout
 from hw.stream.delay import delay
-from hw.stream.ram import Ram, memory_blocks, memory_joint, style_of
+from hw.stream.ram import Ram, style_of
 
 __all__ = ["CellMemory"]
 
@@ -50,17 +49,6 @@ class CellMemory(wiring.Component):
                 "write": In(word),
             }
         )
-
-    @classmethod
-    def estimate(cls, side, depth, ultra_ram=True):
-        """Memory blocks, and the logic at their outputs."""
-        style, width = style_of(depth, ultra_ram), side * CODE_WIDTH
-        kinds = {
-            "ultra": {"uram": 2 * memory_blocks(width, depth, style)},
-            "block": {"bram36": 2 * Ram.estimate(width, depth, style).bram36},
-        }
-        cells = dict(lut=2 * memory_joint(width, depth, style), ff=2 * width)
-        return Estimate(latency=cls.LATENCY, interval=1, **cells, **kinds.get(style, {}))
 
     def elaborate(self, platform):
         m = Module()

@@ -9,7 +9,6 @@ from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
-from hw.estimate import Estimate
 from hw.fixar.array.column import SUM_WIDTH, sums_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
@@ -158,7 +157,6 @@ class Accumulators(wiring.Component):
         The complete sums, after each ``last``.
     """
 
-    INTERVAL = 1
     LATENCY = 3
     BEGIN_DELAY = 2
     #: Clocks from the read of a psum until the sum that replaces it can be read.
@@ -184,21 +182,6 @@ class Accumulators(wiring.Component):
                     )
                 ),
             }
-        )
-
-    @classmethod
-    def estimate(cls, side, *, depth, width=53):
-        """Clocks, memory blocks, and the logic that yosys maps beside them."""
-        bits, style = 2 * width * side, style_of(depth)
-        psum = Ram.estimate(bits, depth, style)
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=cls.INTERVAL,
-            # A bit of psum is an adder and what chooses its operands; then the first adder.
-            lut=side * (4 * width + 98) + psum.lut,
-            ff=side * (3 * width + 151) + psum.ff,
-            dsp=0,
-            bram36=psum.bram36,
         )
 
     def elaborate(self, platform):

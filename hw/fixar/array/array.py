@@ -9,10 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
 from hw.errors import UsageError
-from hw.estimate import Estimate
 from hw.fixar.array.column import OPERAND_WIDTH, Column, stream_pair, sums_layout
 from hw.shared import SharedModule
-from hw.stream import estimate as stream_area
 from hw.stream.delay import delay
 
 __all__ = ["PeArray", "load_layout"]
@@ -69,8 +67,6 @@ class PeArray(wiring.Component):
         The two sums of each column, ``latency`` clocks after their word in ``stream``.
     """
 
-    INTERVAL = 1
-
     def __init__(self, side, band=1):
         check_range("side", side, 1, 16)
         if band not in range(1, side + 1) or side % band:
@@ -111,22 +107,6 @@ class PeArray(wiring.Component):
     def again_of(band):
         """Clocks from a swap to the first band of the tile after the next."""
         return max(1, band - 1)
-
-    @classmethod
-    def estimate(cls, side, band=1):
-        """Clocks, DSP blocks, and the logic that yosys maps beside them."""
-        column, words = Column.estimate(side), stream_pair().size
-        # Bands on their way down.
-        lag = stream_area.delay(OPERAND_WIDTH * side * band, band - 1)
-        steps = side // band - 1
-        return Estimate(
-            latency=cls.latency_of(side),
-            interval=cls.INTERVAL,
-            # Words that wait for three clocks or more do so in shift registers, one a bit.
-            lut=side * column.lut + words * max(0, side - 3) + 2 * side + steps * lag.lut,
-            ff=side * column.ff + 3 * words + 2 * side + steps * lag.ff,
-            dsp=side * column.dsp,
-        )
 
     def elaborate(self, platform):
         m = Module()

@@ -7,8 +7,6 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
-
 __all__ = ["OPERAND_WIDTH", "STREAM_WIDTH", "SUM_WIDTH", "Column", "stream_pair", "sums_layout"]
 
 #: A DSP48E2 multiplies 27 x 18 bits, signed; a code of 16 bits has a sign or none, so 17 are used.
@@ -60,7 +58,6 @@ class Column(wiring.Component):
         The two sums over all rows.
     """
 
-    INTERVAL = 1
     #: Registers of a block: operands, product, sum.
     REGISTERS = 3
 
@@ -79,18 +76,6 @@ class Column(wiring.Component):
     @classmethod
     def latency_of(cls, side):
         return cls.REGISTERS + side - 1
-
-    @classmethod
-    def estimate(cls, side):
-        """Clocks and DSP blocks. Flip-flops are those of the following operands; the vendor's tools
-        can put them into the first of a block's two registers, yosys cannot."""
-        return Estimate(
-            latency=cls.latency_of(side),
-            interval=cls.INTERVAL,
-            lut=0,
-            ff=2 * OPERAND_WIDTH * side,
-            dsp=2 * side,
-        )
 
     def elaborate(self, platform):
         m = Module()

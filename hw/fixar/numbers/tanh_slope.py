@@ -25,7 +25,6 @@ class TanhSlope(wiring.Component):
         The products, in the format of errors.
     """
 
-    DSP = 4
     LATENCY = DualPrecision.derived_by_tanh_latency
 
     def __init__(self, arithmetic):

@@ -37,8 +37,6 @@ class TanhTail(wiring.Component):
         Both samples of a lane. Lane k comes ``LATENCY + k`` clocks after its word.
     """
 
-    #: DSP blocks, and the block of the table of each sample's tanh.
-    DSP, BLOCKS = 2 * DualPrecision.tanh_dsp, 2
     LATENCY = LaneByLane.LATENCY + DualPrecision.tanh_latency
 
     def __init__(self, config):

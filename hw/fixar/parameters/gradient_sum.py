@@ -39,8 +39,6 @@ class GradientSum(wiring.Component):
         With ``gradient``: a bit for each number that was clipped.
     """
 
-    INTERVAL = 1
-
     def __init__(self, config, sum_width):
         self.config, self.sum_width = config, sum_width
         formats = config.arithmetic

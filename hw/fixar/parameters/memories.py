@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hw.fixar.parameters.layouts import word_width
 from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.stream.delay import delay
-from hw.stream.ram import Ram, memory_blocks, style_of
+from hw.stream.ram import Ram, style_of
 
 __all__ = ["READ_LATENCY", "WEIGHTS", "Memories"]
 
@@ -79,17 +79,6 @@ class Memories(wiring.Component):
         """``(banks, words of each)`` of the set ``name``."""
         banks = self.config.port_words if name in WEIGHTS else 1
         return banks, self.config.weight_words // banks
-
-    @property
-    def blocks(self):
-        """``{style: memory blocks}``, of block RAM by halves."""
-        width, blocks = word_width(self.config), {"ultra": 0, "block": 0, "distributed": 0}
-        for name in self.sets:
-            (banks, words), style = self.shape(name), self.style(name)
-            found = Ram.estimate(width, words, style)
-            count = memory_blocks(width, words, style) if style == "ultra" else found.bram36
-            blocks[style] += banks * count
-        return blocks
 
     def elaborate(self, platform):
         m = Module()

@@ -4,32 +4,16 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.estimate import Estimate
 from hw.fixar.layouts import rows_layout
-from hw.fixar.parameters.gradient_sum import GradientSum
 from hw.fixar.parameters.image import Image
 from hw.fixar.parameters.layouts import bias_layout, sums_layout, tile_request_layout
 from hw.fixar.parameters.memories import WEIGHTS, Memories
-from hw.fixar.parameters.tile_loader import TileLoader, transposed_blocks
+from hw.fixar.parameters.tile_loader import TileLoader
 from hw.fixar.parameters.weight_update import WeightUpdate
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.records import HYPERPARAMETERS
-from hw.nn import estimate as nn_area
-from hw.stream import estimate as stream_area
 
 __all__ = ["Parameters"]
-
-#: Lookup tables of a lane, beside its optimizer and the sum over the cores, and for each set.
-_LANE, _SET = 392, 33
-#: Registers of a lane's optimizer, some of which are in its DSP blocks; of the rest of a lane, of
-#: one more core's sums, for each set, and of no lane.
-_OPTIMIZER_FF = {"sgd": 764, "rmsprop": 960, "adam": 1356}
-_LANE_FF, _SUM_FF, _SET_FF, _FF = 189, 90, 32, 390
-#: Of a port of several words: lookup tables of a lane that choose one of them, and those and the
-#: registers of a lane of each word but the first.
-_PORT_LUT, _WORD_LUT, _WORD_FF = 91, 59, 91
-#: Of the coefficients lookup tables, registers and products.
-_COEFFICIENTS = {"sgd": (900, 500, 1), "rmsprop": (1200, 750, 2), "adam": (1450, 1000, 3)}
 
 
 class Parameters(wiring.Component):
@@ -90,34 +74,6 @@ class Parameters(wiring.Component):
                 "image_i": In(beats),
                 "image_o": Out(beats),
             }
-        )
-
-    @classmethod
-    def estimate(cls, config, ultra_ram=True):
-        """Clocks from a sum to its last write, and resources, without the logic that joins the
-        blocks of a deep memory, which have wires of their own for it."""
-        memories, optimizer = (
-            Memories(config, ultra_ram),
-            nn_area.optimizer(config.optimizer_config),
-        )
-        width = GradientSum(config, 128).width
-        lane = optimizer.lut + (config.cores - 1) * width + _LANE + _SET * len(memories.sets)
-        blocks = memories.blocks
-        lane_ff = _OPTIMIZER_FF[config.optimizer] + _LANE_FF
-        lane_ff += (config.cores - 1) * _SUM_FF + _SET_FF * len(memories.sets)
-        lut, ff, products = _COEFFICIENTS[config.optimizer]
-        transpose = stream_area.transpose(*transposed_blocks(config))
-        if config.port_words > 1:
-            lut += config.side * (_PORT_LUT + (config.port_words - 1) * _WORD_LUT)
-            ff += config.side * (config.port_words - 1) * _WORD_FF
-        return Estimate(
-            latency=WeightUpdate.latency_of(config),
-            interval=WeightUpdate.INTERVAL,
-            lut=config.side * lane + transpose.lut + lut,
-            ff=config.side * lane_ff + transpose.ff + ff + _FF,
-            bram36=config.side * optimizer.bram36 + blocks["block"],
-            uram=blocks["ultra"],
-            dsp=config.side * optimizer.dsp + 2 * products,
         )
 
     def elaborate(self, platform):

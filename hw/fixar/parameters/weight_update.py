@@ -69,8 +69,6 @@ class WeightUpdate(wiring.Component):
         How many numbers were clipped; each is reported once.
     """
 
-    INTERVAL = 1
-
     def __init__(self, config, sum_width):
         self.config, self.sum_width = config, sum_width
         address, word = Out(range(config.weight_words)), word_width(config)

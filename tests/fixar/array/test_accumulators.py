@@ -7,6 +7,7 @@ import pytest
 from clocks import Clocks
 
 from hw.fixar.array.accumulators import Accumulators, Mode
+from hw.fixar.estimate import accumulators
 
 FULL, PAIR, SUM = Mode.FULL, Mode.PAIR, Mode.SUM
 #: Limits of c0 and c1, and of begin.
@@ -174,6 +175,15 @@ def test_rejects(values, message):
         Accumulators(**values)
 
 
-def test_estimate():
-    found = Accumulators.estimate(16, depth=512)
-    assert (found.latency, found.interval, found.dsp, found.bram36) == (3, 1, 0, 24)
+def test_blocks():
+    """Words of 1696 bits: 48 halves of 36 bits are 512 of them, 95 of 18 bits are 1024."""
+    found = accumulators(16, depth=512)
+    assert (found.dsp, found.bram36) == (0, 24)
+    assert accumulators(16, depth=1024).bram36 == 47.5
+
+
+def test_a_shallow_memory_is_of_lookup_tables():
+    """Eight hold 7 bits of 64 words; its word is in registers."""
+    shallow, deep = accumulators(4, depth=64), accumulators(4, depth=512)
+    assert (shallow.bram36, shallow.ff - deep.ff) == (0, 424)
+    assert shallow.lut - deep.lut == -(-424 // 7) * 8

@@ -5,6 +5,7 @@ import pytest
 from clocks import Clocks
 
 from hw.fixar.array.array import PeArray
+from hw.fixar.estimate import pe_array
 from hw.verilog import to_verilog
 
 OPERANDS = (-(1 << 26), (1 << 26) - 1)
@@ -205,7 +206,6 @@ def test_rejects_bands():
 
 def test_estimate():
     """A column is written out once."""
-    found = PeArray.estimate(16)
-    assert (found.latency, found.interval, found.dsp) == (18, 1, 512)
+    assert (PeArray.latency_of(16), pe_array(16).dsp) == (18, 512)
     text = to_verilog(PeArray(16), name="array")
     assert text.count("module rlfabric_column") == 1 and text.count(" column_") == 16

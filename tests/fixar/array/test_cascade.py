@@ -3,6 +3,7 @@
 import pytest
 
 from boards.area import netlist
+from hw.area import area
 from hw.fixar.array.column import Column
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
@@ -20,7 +21,7 @@ def test_two_blocks_a_pe_and_nothing_else():
         family="xcup_dsp",
     )
     blocks = [cell for cell in cells if cell["type"] == "DSP48E2"]
-    estimate = Column.estimate(side)
+    estimate = area("fixar.array.column", side=side)
     assert len(blocks) == estimate.dsp == 2 * side
     cascaded = [cell for cell in blocks if set(cell["connections"]["PCIN"]) - set("01x")]
     assert len(cascaded) == 2 * (side - 1)

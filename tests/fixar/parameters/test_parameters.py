@@ -10,7 +10,7 @@ from fixar.parameters.phases import SUM_WIDTH, Phase
 from fixar.parameters.tiles import Tiles
 
 from boards.area import synthesize
-from hw.fixar.parameters.memories import Memories
+from hw.fixar.estimate import parameters
 from hw.fixar.parameters.parameters import Parameters
 from hw.learner.config import PARAMETER_SETS
 from hw.verilog import to_verilog
@@ -78,7 +78,7 @@ def test_parameters(simulate, tmp_path, side, data_width, options, gaps):
 def test_area(optimizer):
     """What yosys maps, within a tenth: it changes from version to version."""
     config = learner(4, optimizer=optimizer, hidden=(64,), cores=3)
-    estimate, name = Parameters.estimate(config), f"parameters_{optimizer}"
+    estimate, name = parameters(config, 128), f"parameters_{optimizer}"
     verilog = to_verilog(Parameters(config, SUM_WIDTH, 128), name=name)
     found = synthesize(
         verilog, name, work=BUILD_DIRECTORY / "area", family="xcup_dsp", flatten=False
@@ -90,17 +90,24 @@ def test_area(optimizer):
 
 
 def test_paper_size():
-    """HalfCheetah's networks, two cores of 16 x 16: within what is left for their parameters."""
-    estimate = Parameters.estimate(learner(16, hidden=(400, 300), batch=512))
+    """HalfCheetah's networks, two cores of 16 x 16: within what is left for their parameters,
+    a quarter of whose lookup tables join the blocks of memories."""
+    estimate = parameters(learner(16, hidden=(400, 300), batch=512), 512)
     assert (estimate.dsp, estimate.uram, estimate.bram36) == (16 * 11 + 6, 120, 16 + 246.5)
-    assert estimate.lut < 40_000
+    assert estimate.lut < 50_000
 
 
 def test_memory_blocks():
     """Of HalfCheetah's networks 16 890 words, 512 bits: five blocks deep and eight wide, a set; of
     block RAM, 17 halves of 1024 words by 29 of 18 bits."""
     config = learner(16, hidden=(400, 300))
-    assert Memories(config).blocks == {"ultra": 120, "block": 246.5, "distributed": 0}
-    assert Memories(learner(16, hidden=(400, 300), optimizer="sgd")).blocks["ultra"] == 80
-    assert Memories(config, False).blocks == {"ultra": 0, "block": 4 * 246.5, "distributed": 0}
-    assert Memories(learner(4)).blocks == {"ultra": 0, "block": 8, "distributed": 0}
+    assert blocks(config) == (120, 16 + 246.5)
+    assert blocks(learner(16, hidden=(400, 300), optimizer="sgd")) == (80, 246.5)
+    assert blocks(config, ultra_ram=False) == (0, 16 + 4 * 246.5)
+    assert blocks(learner(4)) == (0, 4 + 8)
+
+
+def blocks(config, **options):
+    """Blocks of UltraRAM and of block RAM, with one for each optimizer's table."""
+    found = parameters(config, 512, **options)
+    return found.uram, found.bram36
