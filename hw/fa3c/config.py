@@ -22,7 +22,7 @@ SLOTS = 32
 LINE_ROWS = 32
 
 #: Agents that have a rollout, and local copies of theta, at most.
-MOST_AGENTS, MOST_SNAPSHOTS = 256, 32
+MOST_AGENTS, MOST_SNAPSHOTS = 256, 64
 
 #: Roles of a compute unit: it executes inferences, trainings, or both.
 ROLES = ("infer", "train", "any")

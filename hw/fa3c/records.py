@@ -100,7 +100,13 @@ A3C_STATUS = Layout(
     "State of the kernel after a launch, and clocks of its last ROUND.",
     (
         Field("loaded", "u32", "images whose LOAD has succeeded: bit 0: theta, bit 1: squares"),
-        Field("synced", "u32", "a bit for each snapshot: its SYNC has succeeded"),
+        Field(
+            "overflow",
+            "u32",
+            "bit 0: theta, bit 1: squares: since the LOAD of the image a TRAIN has made one of its "
+            "numbers infinite or a NaN",
+        ),
+        Field("synced", "u64", "a bit for each snapshot: its SYNC has succeeded"),
         Field("rounds", "u64", "ROUNDs that succeeded since reset"),
         Field("tasks", "u64", "tasks of these ROUNDs"),
         Field("round_cycles", "u32", "clocks from its start to its end"),
@@ -112,12 +118,6 @@ A3C_STATUS = Layout(
             "u32",
             "clocks from its start to the end of the last task of each of the first four units",
             UNIT_CLOCKS,
-        ),
-        Field(
-            "overflow",
-            "u32",
-            "bit 0: theta, bit 1: squares: since the LOAD of the image a TRAIN has made one of its "
-            "numbers infinite or a NaN",
         ),
     ),
     size=64,

@@ -39,10 +39,11 @@ NARROW = small_config(
     drain_words=1,
     engine=EngineConfig(data_width=128, depth=64, burst_beats=32, bursts=4),
 )
-#: More units than the status has clocks of.
+#: More units than the status has clocks of, more snapshots than a word has bits.
 FIVE = small_config(
     lanes=1,
     units=("infer", "train", "any", "any", "train"),
+    snapshots=34,
     rms_units=1,
     drain_words=1,
     engine=SMALL.engine,

@@ -3,6 +3,7 @@
 from amaranth.lib import data, enum
 
 from hw.arith.float32.format import WIDTH
+from hw.fa3c.config import MOST_SNAPSHOTS
 from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS
 
 __all__ = ["RMS_COMMAND", "RmsKind"]
@@ -25,7 +26,7 @@ RMS_COMMAND = data.StructLayout(
         "unit": 3,
         "layer": 3,
         **dict.fromkeys(RMS_COEFFICIENTS.members, WIDTH),
-        "snapshot": 5,
+        "snapshot": range(MOST_SNAPSHOTS),
         "squares": 1,
     }
 )

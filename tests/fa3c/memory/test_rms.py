@@ -86,7 +86,7 @@ def test_twin_says_what_is_not_finite():
 def test_commands(simulate, tmp_path, kind):
     """Every kind, a layer again at once, units in turn; and no row is read too early."""
     # 2 groups of 2 rows, 1 of 33; 80 rows of theta; as many snapshots as can be.
-    given = settings(1, 17, 3) | dict(rms_units=4, snapshots=32)
+    given = settings(1, 17, 3) | dict(rms_units=4, snapshots=64)
     program = Program(Fa3cConfig(**given), 1)
     program.update(2, 0)
     program.update(0, 0)
@@ -95,7 +95,7 @@ def test_commands(simulate, tmp_path, kind):
     program.load("theta")
     program.load("squares")
     program.store("theta")
-    program.sync(31)
+    program.sync(63)
     program.update(0, 0)
     program.store("squares")
     # Each row of a layer is read twice, of theta and squares.

@@ -15,7 +15,7 @@ CONFIGS = {
     "roles": dict(),
     "one": dict(units=("any",), batch=1, steps=1, agents=1, snapshots=1, tasks=1, hidden=()),
     # Lists in block RAM; numbers of agents and snapshots that fill their fields.
-    "many": dict(units=("any",) * 4, batch=8, steps=16, agents=256, snapshots=32, tasks=100),
+    "many": dict(units=("any",) * 4, batch=8, steps=16, agents=256, snapshots=64, tasks=100),
 }
 SIZES = 1 << 15, 1 << 13
 

@@ -19,7 +19,7 @@ from sim.model.fa3c.tasks import TaskCheck
 
 INFER, TRAIN, SYNC = (kind.value for kind in Task)
 ONE = dict(units=("any",), batch=1, steps=1, agents=1, snapshots=1, tasks=1)
-ALL = dict(units=("train", *["any"] * 7), batch=8, steps=32, agents=256, snapshots=32, tasks=256)
+ALL = dict(units=("train", *["any"] * 7), batch=8, steps=32, agents=256, snapshots=64, tasks=256)
 CONFIGS = {
     "smallest": ONE,
     "largest": ALL,
@@ -36,7 +36,8 @@ def numbers_of(config):
     """Numbers at which the rules may change: those of the config, one less and one more."""
     own = (config.batch, config.steps, config.agents, config.snapshots, len(config.units), 0)
     near = {number + by for number in own for by in (-1, 0, 1)} - {-1}
-    return sorted(near | {1 << 31, *(number + (1 << bit) for number in own for bit in (5, 8, 31))})
+    bits = (5, 6, 8, 31)
+    return sorted(near | {1 << 31, *(number + (1 << bit) for number in own for bit in bits)})
 
 
 def bases(config, kind):

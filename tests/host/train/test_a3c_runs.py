@@ -33,7 +33,8 @@ BAD = [
     (dict(env_count=9), r"env_count must be a multiple of 2 \(populations\), not 9"),
     (dict(env_count=172), "env_count must be an integer in 2..170 with 2 populations, not 172"),
     (dict(env_count=129, populations=1), "env_count must be .* 1..128 with 1 populations, not 129"),
-    (dict(env_count=64, group=2), "group must make at most 31 groups .*, not 32"),
+    (dict(env_count=128, group=2), "group must make at most 63 groups .*, not 64"),
+    (dict(env_count=64, group=1), "group must make at most 63 groups .*, not 64"),
     (dict(device="cuda", learner="card"), "device must be cpu with learner card, not 'cuda'"),
     (dict(algo="ppo"), "algo must be one of a3c, not 'ppo'"),
     (dict(learner="gpu"), "learner must be .*, not 'gpu'"),
@@ -50,8 +51,8 @@ def test_config_rejects(values, message):
 def test_what_is_as_large_as_can_be():
     largest = RoundsConfig(env_count=128, populations=1, group=8)
     assert (largest.population, largest.groups, largest.group_size) == (128, 16, 8)
-    config = RoundsConfig(env_count=60, group=2)
-    assert config.groups == 15
+    config = RoundsConfig(env_count=62, group=1)
+    assert config.groups == 31
     assert RoundsConfig.from_json(config.to_json()) == config
     with pytest.raises(ValueError, match="^steps_per_launch must be a field of RoundsConfig"):
         RoundsConfig.from_dict({"steps_per_launch": 2})
