@@ -246,6 +246,9 @@ class RoundsConfig(RunConfig):
             raise UsageError(f"learner must be card with sharing ga3c, not {self.learner!r}")
         if self.sharing == "paac":
             self._check_merged()
+        if self.group is not None:
+            why = " (agents of a population)"
+            check_range("group", self.group, 1, self.population, why)
         if self.snapshots * self.populations >= MOST_SNAPSHOTS:
             raise UsageError(
                 f"group must make at most {MOST_SNAPSHOTS - 1} groups in all populations, with a "

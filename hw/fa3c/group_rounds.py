@@ -1,8 +1,9 @@
 """The rounds of kernel ``a3c`` for groups of one size: which agents infer and which train.
 
 Agents of a group share a snapshot and take their steps together; each is then trained by itself,
-which is one of the interleavings that A3C allows. Groups are shifted in time, so that in every
-round one group trains while others infer.
+which is one of the interleavings that A3C allows. A cohort is one group or more that begin in the
+same round. Cohorts are shifted in time, so that in every round one cohort trains while the others
+infer.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from hw.config import check_range
 from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
 
-__all__ = ["GroupRounds", "Inference", "RoundPlan", "Training"]
+__all__ = ["GroupRounds", "Inference", "RoundPlan", "Training", "cohort_size"]
+__all__ += ["most_joined"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,16 +64,37 @@ class RoundPlan:
     renewed: tuple = ()
 
 
+def most_joined(config: Fa3cConfig) -> int:
+    """Groups of a cohort, at most: two for each unit that trains."""
+    return 2 * len(config.units_for("train"))
+
+
+def cohort_size(config: Fa3cConfig, size: int) -> int:
+    """Groups of a cohort if the size of the groups is given and not searched: as many groups of
+    ``size`` as train at a time, but at least one. Clocks do not count, so that the results of a
+    run do not depend on them."""
+    return max(1, len(config.units_for("train")) // size)
+
+
 class GroupRounds:
     """Which tasks each round has. The plan repeats after ``period`` rounds; in a period every agent
     at work is inferred ``config.steps + 1`` times, the last time for the bootstrap, and trained
     once.
 
     In the round of a group's first inference the group's snapshot is made before all other tasks,
-    and its inferences come last, since they wait for the snapshot. After the bootstrap the group
-    trains in each round as many agents as units can train. Group g is about ``period / groups``
-    rounds behind group g - 1. The groups that infer in a round are given to the units in turn; the
-    groups that remain where their number is not a multiple of the units' are split among all units.
+    and its inferences come last, since they wait for the snapshot. ``joined`` neighbouring groups
+    are a cohort: they take their steps in the same rounds. After the bootstrap a cohort trains in
+    each round as many agents as units can train, group after group. Cohort c is about
+    ``period / cohorts`` rounds behind cohort c - 1:
+
+        training_rounds = ceil(agents of the largest cohort / trainers)
+        period = max(steps + 1 + training_rounds, cohorts * training_rounds)
+        cohort c begins in round floor(c * period / cohorts)
+
+    A trainer has no work in a round if the cohort has fewer agents left than there are trainers, so
+    groups smaller than that are joined. The groups that infer in a round are given to the units in
+    turn; the groups that remain where their number is not a multiple of the units' are split among
+    all units.
 
     If fewer agents than there are work at a time, they take turns: a group that begins takes the
     agents that have rested longest.
@@ -82,9 +105,11 @@ class GroupRounds:
     agents : int
         All agents, at most ``config.agents``.
     size : int
-        Agents of a group, at most ``config.batch``.
+        Agents of a group, at most ``config.batch`` and ``agents``.
     active : int or None
         Agents that work at a time, at most ``agents``, which is None.
+    joined : int
+        Groups of a cohort, at most twice the units that train. The last cohort may have fewer.
 
     Attributes
     ----------
@@ -93,6 +118,8 @@ class GroupRounds:
         fewer.
     groups : list of tuples of int
         Agents of each group in its first period. The snapshot of group g has number g.
+    cohorts : list of ranges
+        Groups of each cohort.
     period : int
         Rounds until the schedule repeats.
     snapshots : int
@@ -105,28 +132,38 @@ class GroupRounds:
     WHY = "one a group"
 
     def __init__(
-        self, config: Fa3cConfig, agents: int, size: int, active: int | None = None
+        self,
+        config: Fa3cConfig,
+        agents: int,
+        size: int,
+        active: int | None = None,
+        joined: int = 1,
     ) -> None:
         active = agents if active is None else active
         check_range("active", active, 1, agents, " (agents)")
         check_range("group", size, 1, config.batch)
+        check_range("group", size, 1, agents, " (agents)")
         self.trainers, self.inferrers = (config.units_for(work) for work in ("train", "infer"))
+        check_range("joined", joined, 1, most_joined(config), " (twice the units that train)")
         self.agents, self.active, self.size = agents, active, size
         self.groups = [
             tuple(range(begin, min(begin + size, active))) for begin in range(0, active, size)
         ]
-        self.snapshots = self.snapshots_of(len(self.groups))
+        count = len(self.groups)
+        self.cohorts = [range(g, min(g + joined, count)) for g in range(0, count, joined)]
+        self.snapshots = self.snapshots_of(count)
         if self.snapshots > config.snapshots:
             raise UsageError(
                 f"snapshots must be at least {self.snapshots}, {self.WHY}, not {config.snapshots!r}"
             )
         self.steps = config.steps
-        self.training_rounds = -(-min(size, active) // len(self.trainers))
+        largest = min(size * joined, active)
+        self.training_rounds = -(-largest // len(self.trainers))
         self.period = max(
-            config.steps + 1 + self.training_rounds, len(self.groups) * self.training_rounds
+            config.steps + 1 + self.training_rounds, len(self.cohorts) * self.training_rounds
         )
         free = self.period - self.training_rounds
-        #: Rounds of a group's period in which it infers, step after step.
+        #: Rounds of a cohort's period in which it infers, step after step.
         self.inference_rounds = [k * free // (config.steps + 1) for k in range(config.steps + 1)]
 
     @staticmethod
@@ -144,29 +181,25 @@ class GroupRounds:
         return tuple((turn * self.active + agent) % self.agents for agent in self.groups[group])
 
     def plan(self, number: int) -> RoundPlan:
-        """The ``RoundPlan`` of round ``number``, from 0 on. Group 0 begins in round 0; each later
-        group has no tasks before the first round of its own."""
+        """The ``RoundPlan`` of round ``number``, from 0 on. Cohort 0 begins in round 0; each later
+        cohort has no tasks before the first round of its own."""
         syncs, trainings, inferring = [], [], []
-        for group in range(len(self.groups)):
-            begin = group * self.period // len(self.groups)
+        for place, groups in enumerate(self.cohorts):
+            begin = place * self.period // len(self.cohorts)
             if number < begin:
                 continue
             turn, own = divmod(number - begin, self.period)
             if own in self.inference_rounds:
                 step = self.inference_rounds.index(own)
-                inferring.append((step == 0, group, None if step == self.steps else step, turn))
+                inferring += [
+                    (step == 0, group, None if step == self.steps else step, turn)
+                    for group in groups
+                ]
                 if step == 0:
-                    syncs.append(group)
+                    syncs += groups
             part = own - (self.period - self.training_rounds)
             if part >= 0:
-                first = part * len(self.trainers)
-                chosen = self.members(group, turn)[first : first + len(self.trainers)]
-                trainings += [
-                    Training(
-                        unit=unit, group=group, agents=(agent,), rollout=agent, samples=self.steps
-                    )
-                    for unit, agent in zip(self.trainers, chosen, strict=False)
-                ]
+                trainings += self._trainings(groups, turn, part)
         return RoundPlan(
             syncs=tuple(syncs),
             trainings=tuple(trainings),
@@ -177,6 +210,15 @@ class GroupRounds:
     def plans(self) -> Iterator[RoundPlan]:
         """The plans of all rounds, from the first on, without end."""
         return map(self.plan, numbers())
+
+    def _trainings(self, groups, turn, part):
+        """Training round ``part``, from 0 on, of a cohort: its next agents, one a trainer."""
+        everyone = [(group, agent) for group in groups for agent in self.members(group, turn)]
+        first = part * len(self.trainers)
+        for unit, (group, agent) in zip(self.trainers, everyone[first:], strict=False):
+            yield Training(
+                unit=unit, group=group, agents=(agent,), rollout=agent, samples=self.steps
+            )
 
     def _inferences(self, inferring):
         """Gives whole groups to units in turn. Groups that are left over are split among all units

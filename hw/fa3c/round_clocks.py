@@ -47,13 +47,14 @@ class Work(NamedTuple):
     kind : Task
     unit : its compute unit
     count : agents of an INFER, steps of a TRAIN
-    waits : it is an INFER whose snapshot is made in the same round
+    waits : number, from 1 on, of the SYNC among those of the round that makes the snapshot of an
+        INFER; 0: none does
     """
 
     kind: Task
     unit: int = 0
     count: int = 0
-    waits: bool = False
+    waits: int = 0
 
 
 def period_clocks(config, schedule):
@@ -77,10 +78,11 @@ def clocks_of_launch(config, works):
 
 def works_of(plan):
     """The tasks of a RoundPlan as ``Work``, for ``round_clocks``."""
+    made = {snapshot: number for number, snapshot in enumerate(plan.syncs, 1)}
     works = [Work(Task.SYNC)] * len(plan.syncs)
     works += [Work(Task.TRAIN, task.unit, task.samples) for task in plan.trainings]
     works += [
-        Work(Task.INFER, task.unit, len(task.agents), plan.snapshots[task.group] in plan.syncs)
+        Work(Task.INFER, task.unit, len(task.agents), made.get(plan.snapshots[task.group], 0))
         for task in plan.inferences
     ]
     return works + [Work(Task.SYNC)] * len(plan.renewed)
@@ -112,7 +114,7 @@ def _round(config, tasks):
         spans[unit].append((clock, clock + clocks))
         return spans[unit][-1]
 
-    trained, synced, rows = {}, {}, 0
+    trained, synced, rows = {}, [], 0
     # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
     # commands in order.
     training = len({work.unit for work in tasks if work.kind == Task.TRAIN})
@@ -123,18 +125,19 @@ def _round(config, tasks):
             rows += own.rows
     for layer, position in _updates(config, tasks):
         if layer is None:
-            synced[position] = run("RMSProp", begin, _sync_clocks(config), _NEXT)[1]
+            synced.append(run("RMSProp", begin, _sync_clocks(config), _NEXT)[1])
         else:
             # Rows of the gradient that come late delay all that follow.
             (start, task), alone = trained[position], update_clocks(config, layer)
             run("RMSProp", start + _behind(task, layer, alone), alone.done, _NEXT)
-    # Units load observations at the same time, except those that wait.
-    inferring = [{w.unit for w in tasks if w.kind == Task.INFER and w.waits == x} for x in (0, 1)]
-    for position, work in enumerate(tasks):
+    # Units load observations at the same time, if they wait for the same SYNC or for none.
+    inferring = defaultdict(set)
+    for work in tasks:
         if work.kind == Task.INFER:
-            ready = begin
-            if work.waits:  # for the SYNCs that stand before it
-                ready = max([begin, *(end for at, end in synced.items() if at < position)])
+            inferring[work.waits].add(work.unit)
+    for work in tasks:
+        if work.kind == Task.INFER:
+            ready = synced[work.waits - 1] if work.waits else begin
             own = task_clocks(config, work, len(inferring[work.waits]))
             run(f"unit {work.unit}", ready, own.end)
             rows += own.rows

@@ -6,11 +6,12 @@ from functools import lru_cache
 
 from hw.config import check_range
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.group_rounds import GroupRounds
-from hw.fa3c.round_clocks import clocks_of_launch, period_works, round_units
+from hw.fa3c.group_rounds import GroupRounds, cohort_size, most_joined
+from hw.fa3c.records import Task
+from hw.fa3c.round_clocks import Work, clocks_of_launch, period_works, round_units, task_clocks
 from hw.timing import picture
 
-__all__ = ["Schedule", "fastest", "schedule"]
+__all__ = ["Schedule", "fastest", "schedule", "sizes_of"]
 
 
 #: Agents that work at a time, at most, unless the size of groups is given: as many as eight groups
@@ -21,10 +22,11 @@ _MOST = 64
 class Schedule(GroupRounds):
     """The rounds of ``agents`` agents on a kernel: a ``GroupRounds``.
 
-    If ``group`` is None, the size of the groups and the number of agents that work at a time are
-    those with the most inferences a second, by ``period_clocks``: no other size is faster, and
-    further agents never make a kernel slower. Where each would take longer if all worked, some
-    rest, in turn; more than 64 never work at a time. If ``group`` is given, all agents work.
+    If ``group`` is None, the size of the groups, the groups of a cohort and the number of agents
+    that work at a time are those with the most inferences a second, by ``period_clocks``: no others
+    are faster, and further agents never make a kernel slower. Where each would take longer if all
+    worked, some rest, in turn; more than 64 never work at a time. If ``group`` is given, all agents
+    work, in cohorts of ``cohort_size``.
 
     Parameters
     ----------
@@ -32,7 +34,8 @@ class Schedule(GroupRounds):
     agents : int, optional
         At most ``config.agents``, which is the default.
     group : int or None
-        Agents of a group, at most ``config.batch``. None: as many as take the fewest clocks.
+        Agents of a group, at most ``config.batch`` and ``agents``. None: as many as take the fewest
+        clocks.
 
     ValueError if a number is out of these limits, or if there are more groups than snapshots.
     """
@@ -42,34 +45,64 @@ class Schedule(GroupRounds):
     ) -> None:
         agents = config.agents if agents is None else agents
         check_range("agents", agents, 1, config.agents, " (config.agents)")
-        active = None
-        if group is None:
-            group, active = fastest(config, agents)
-        super().__init__(config, agents, group, active)
+        super().__init__(config, agents, **sizes_of(config, agents, group))
 
 
-def fastest(config: Fa3cConfig, agents: int, kind: type = GroupRounds) -> tuple[int, int]:
-    """``(size, active)`` of the rounds with the fewest clocks for an agent, of those that have at
-    most ``config.tasks`` tasks, if there is one. Of equal ones, those in which most agents work,
-    then those with the smallest groups. ``kind`` is GroupRounds or a class like it."""
-    key = replace(config, agents=256, tasks=256)
-    found = [
-        (tasks > config.tasks, clocks, -active, size)
-        for active in range(1, min(agents, _MOST) + 1)
-        for size in range(1, min(config.batch, active) + 1)
-        for clocks, tasks in _measured(kind, key, active, size)
-    ]
-    *_, active, size = min(found)
-    return size, -active
+def sizes_of(
+    config: Fa3cConfig, agents: int, group: int | None, kind: type = GroupRounds
+) -> dict[str, int | None]:
+    """``{"size": ..., "active": ..., "joined": ...}`` of rounds of ``agents`` agents in groups of
+    ``group``; None: of the ``fastest``."""
+    if group is None:
+        return dict(zip(("size", "active", "joined"), fastest(config, agents, kind), strict=True))
+    check_range("group", group, 1, config.batch)
+    return {"size": group, "active": None, "joined": cohort_size(config, group)}
 
 
-@lru_cache(maxsize=4096)
-def _measured(kind, config, active, size):
+def fastest(config: Fa3cConfig, agents: int, kind: type = GroupRounds) -> tuple[int, int, int]:
+    """``(size, active, joined)`` of the rounds with the fewest clocks for an agent, of those that
+    have at most ``config.tasks`` tasks, if there is one. Of equal ones, those in which most agents
+    work, then those with the smallest groups, then those with the fewest groups in a cohort.
+    ``kind`` is GroupRounds or a class like it."""
+    key, best = replace(config, agents=256, tasks=256), None
+    for active in range(min(agents, _MOST), 0, -1):
+        for size in range(1, min(config.batch, active) + 1):
+            for joined in range(1, min(most_joined(config), -(-active // size)) + 1):
+                if best and best < (False, _least(key, active, size, joined)):
+                    continue
+                for clocks, tasks in _measured(kind, key, active, size, joined):
+                    found = tasks > config.tasks, clocks, -active, size, joined
+                    best = min(found, best or found)
+    *_, active, size, joined = best
+    return size, -active, joined
+
+
+def _least(config, active, size, joined):
+    """Clocks for an agent, at least: no round trains two cohorts, and none is shorter than a
+    training; units share their tasks at best equally."""
+    cohorts, rest = divmod(active, size * joined)
+    trainers, inferrers = (len(config.units_for(work)) for work in ("train", "infer"))
+    rounds = cohorts * -(-size * joined // trainers) + -(-rest // trainers)
+    training = task_clocks(config, Work(Task.TRAIN, 0, config.steps)).end
+    inferences = (config.steps + 1) * min(
+        Fraction(task_clocks(config, Work(Task.INFER, 0, count)).end, count)
+        for count in range(1, size + 1)
+    )
+    return max(
+        Fraction(rounds * training, active),
+        inferences / inferrers,
+        (training + inferences) / len(config.units),
+    )
+
+
+@lru_cache(maxsize=1 << 15)
+def _measured(kind, config, active, size, joined):
     """A list with the clocks for an agent and the tasks of a round, at most, of the ``kind`` of
-    rounds for groups of ``size``; no element if there are too few snapshots."""
+    rounds for cohorts of ``joined`` groups of ``size``; no element if there are too few
+    snapshots."""
     if kind.snapshots_of(-(-active // size)) > config.snapshots:
         return []
-    works = period_works(config, kind(config, active, size))
+    works = period_works(config, kind(config, active, size, None, joined))
     clocks = sum(clocks_of_launch(config, each) for each in works)
     return [(Fraction(clocks, active), max(map(len, works)))]
 

@@ -9,7 +9,7 @@ from hw.config import check_range
 from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.group_rounds import GroupRounds, Inference, RoundPlan, Training
-from hw.fa3c.schedule import Schedule, fastest
+from hw.fa3c.schedule import Schedule, sizes_of
 
 __all__ = ["SHARINGS", "GlobalRounds", "MergedRounds", "RoundSchedule", "schedule_of"]
 
@@ -164,7 +164,4 @@ def schedule_of(
         if group is not None:
             raise UsageError(f"group must be None with sharing paac, not {group!r}")
         return MergedRounds(config, agents)
-    active = None
-    if group is None:
-        group, active = fastest(config, agents, GlobalRounds)
-    return GlobalRounds(config, agents, group, active)
+    return GlobalRounds(config, agents, **sizes_of(config, agents, group, GlobalRounds))

@@ -25,7 +25,7 @@ MEASURED = [
     ([Work(Task.INFER, 0, 1)], 79_326),
     ([TRAIN], 341_329),
     ([TRAIN, SYNC, Work(Task.INFER, 0, 4)], 384_635),
-    ([SYNC, Work(Task.INFER, 0, 4, waits=True), TRAIN], 341_353),
+    ([SYNC, Work(Task.INFER, 0, 4, waits=1), TRAIN], 341_353),
 ]
 
 
@@ -33,7 +33,7 @@ INFERS = [Work(Task.INFER, 0, count) for count in (0, 1, 2, 3)]
 
 
 def waiting(count):
-    return Work(Task.INFER, 0, count, waits=True)
+    return Work(Task.INFER, 0, count, waits=1)
 
 
 #: Rounds of small kernels on card sim with the memory that is assumed for them. A row is four beats
@@ -50,6 +50,8 @@ MINATAR = Fa3cConfig(
 OTHERS = [
     (SMALL, [INFERS[2], INFERS[1]], 6904),
     (SMALL, [SYNC, INFERS[1], waiting(2)], 6914),
+    (SMALL, [SYNC, SYNC, waiting(1), Work(Task.INFER, 0, 1, waits=2)], 6673),
+    (SMALL, [SYNC, SYNC, INFERS[1], waiting(1), Work(Task.INFER, 0, 1, waits=2)], 7857),
     (SMALL, [Work(Task.TRAIN, 0, 3), INFERS[2]], 8071),
     (SMALL, [Work(Task.TRAIN, 0, 3), Work(Task.TRAIN, 1, 3), INFERS[1]], 10_848),
     (NARROW, [SYNC, INFERS[1], INFERS[1], waiting(1)], 4550),
@@ -123,7 +125,7 @@ def test_what_no_task_depends_on():
 def test_what_waits():
     """An INFER begins after its SYNC, an update after the one before; units work side by side."""
     alone = round_clocks(CONFIG, [Work(Task.INFER, 0, 4)])
-    waiting = round_clocks(CONFIG, [SYNC, Work(Task.INFER, 0, 4, waits=True)])
+    waiting = round_clocks(CONFIG, [SYNC, Work(Task.INFER, 0, 4, waits=1)])
     assert waiting > alone + CONFIG.theta_rows
     both = round_clocks(CONFIG, [TRAIN, Work(Task.TRAIN, 3, 5), Work(Task.INFER, 2, 4)])
     assert round_clocks(CONFIG, [TRAIN]) < both < round_clocks(CONFIG, [TRAIN]) + 3000
@@ -131,16 +133,27 @@ def test_what_waits():
     assert twice > 1.99 * round_clocks(CONFIG, [TRAIN])
 
 
-def test_an_infer_waits_for_the_syncs_before_it_alone():
-    for behind in ([SYNC], []):
-        found = round_clocks(CONFIG, [waiting(1), *behind])
-        assert found == round_clocks(CONFIG, [INFERS[1], *behind])
+def test_an_infer_waits_for_its_own_sync_only():
+    """Not for one before it, nor for one after it."""
     assert round_clocks(CONFIG, [SYNC, waiting(1)]) > round_clocks(CONFIG, [SYNC, INFERS[1]])
+    for number in (1, 2):
+        tasks = [SYNC, SYNC, Work(Task.INFER, 0, 1, waits=number), SYNC]
+        units = round_units(CONFIG, tasks)
+        (begin, _), (_, synced) = units["unit 0"][0], units["RMSProp"][number - 1]
+        assert begin == synced
+
+
+def test_units_that_wait_for_different_syncs_load_one_after_the_other():
+    tasks = [SYNC, SYNC, *(Work(Task.INFER, unit, 4, waits=unit + 1) for unit in (0, 1))]
+    alone = task_clocks(CONFIG, Work(Task.INFER, 0, 4)).end
+    for unit in (0, 1):
+        [(begin, end)] = round_units(CONFIG, tasks)[f"unit {unit}"]
+        assert end - begin == alone
 
 
 def test_units_of_a_round():
     """A compute unit has a span for each task, RMSProp for each update of a layer and each SYNC."""
-    tasks = [SYNC, TRAIN, TRAIN, Work(Task.INFER, 0, 4), Work(Task.INFER, 1, 2, waits=True)]
+    tasks = [SYNC, TRAIN, TRAIN, Work(Task.INFER, 0, 4), Work(Task.INFER, 1, 2, waits=1)]
     units = round_units(CONFIG, tasks)
     assert {name: len(spans) for name, spans in units.items()} == {
         "unit 0": 1, "unit 1": 3, "RMSProp": 1 + 2 * len(CONFIG.layers),
@@ -164,7 +177,7 @@ def test_the_schedule_of_the_default():
 
 def test_who_loads_at_the_same_time():
     """Units whose INFERs begin together share the host's beats; one that waits loads later."""
-    infer, waits = Work(Task.INFER, 0, 4), Work(Task.INFER, 1, 4, waits=True)
+    infer, waits = Work(Task.INFER, 0, 4), Work(Task.INFER, 1, 4, waits=1)
     alone, shared = (task_clocks(CONFIG, infer, sharing).end for sharing in (1, 2))
     assert alone < shared
     for works, wanted in (

@@ -1,5 +1,5 @@
 """hw.fa3c.schedule, group_rounds: what a period of rounds contains, which tasks wait for which, and
-which size of groups is chosen."""
+which sizes of groups and cohorts are chosen."""
 
 from collections import Counter
 from dataclasses import replace
@@ -8,9 +8,10 @@ from itertools import islice
 import pytest
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.group_rounds import GroupRounds, Inference, Training
-from hw.fa3c.round_clocks import period_clocks
-from hw.fa3c.schedule import Schedule
+from hw.fa3c.group_rounds import GroupRounds, Inference, Training, cohort_size, most_joined
+from hw.fa3c.round_clocks import period_clocks, period_works
+from hw.fa3c.schedule import Schedule, fastest
+from hw.fa3c.sharing import GlobalRounds
 
 CONFIG = Fa3cConfig(agents=32, snapshots=8)
 
@@ -31,13 +32,16 @@ def test_period(agents, units):
 
 def check(config, schedule):
     """``schedule`` does what the docstring of ``test_period`` says, in whatever order agents work;
-    an agent at work has no other group, and all of them are trained as often, up to once."""
+    an agent at work has no other group, and all of them are trained as often, up to once. No unit
+    trains twice in a round, and no agent trains in the round of its group's SYNC."""
     units, agents = config.units, schedule.agents
     turns = 2 * -(-agents // schedule.active) + 1
     done, synced, works, started = Counter(), set(), {}, Counter()
     for number, plan in enumerate(islice(schedule.plans(), turns * schedule.period)):
         busy = Counter()
         synced |= set(plan.syncs)
+        assert len({task.unit for task in plan.trainings}) == len(plan.trainings)
+        assert not {task.group for task in plan.trainings} & set(plan.syncs)
         for task in (*plan.trainings, *plan.inferences):
             members = task.agents if isinstance(task, Inference) else task.agents
             role = "infer" if isinstance(task, Inference) else "train"
@@ -76,6 +80,119 @@ def test_agents_that_rest(agents, size, active):
     assert schedule.clocks_of_all(1) == -(-agents // active)
 
 
+def schedules(pairs):
+    """Every schedule of 1 to 32 agents in groups of 1 to 8 on ``pairs`` pairs of units."""
+    config = replace(CONFIG, units=("infer", "train") * pairs, batch=8, snapshots=32, tasks=256)
+    for agents in range(1, 33):
+        for size in range(1, min(8, agents) + 1):
+            for joined in range(1, most_joined(config) + 1):
+                yield config, GroupRounds(config, agents, size, None, joined)
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 3, 4])
+def test_cohorts(pairs):
+    """Of every fiftieth schedule: see ``check`` and ``check_cohorts``."""
+    for config, schedule in islice(schedules(pairs), 7 * pairs, None, 50):
+        check(config, schedule)
+        check_cohorts(schedule)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pairs", [1, 2, 3, 4])
+def test_all_cohorts(pairs):
+    count = 0
+    for config, schedule in schedules(pairs):
+        check(config, schedule)
+        check_cohorts(schedule)
+        count += 1
+    assert count == 228 * 2 * pairs  # 4 560 together
+
+
+def check_cohorts(schedule):
+    """Groups of a cohort sync, infer and train in the same rounds, no two cohorts train in a round,
+    and each trains as many agents as there are trainers, except in its last round."""
+    cohort_of = {group: cohort for cohort in schedule.cohorts for group in cohort}
+    assert list(cohort_of) == list(range(len(schedule.groups)))
+    trained = dict.fromkeys(schedule.cohorts, 0)
+    for plan in period(schedule):
+        stepped = {}
+        for task in plan.inferences:
+            stepped.setdefault((cohort_of[task.group], task.step), set()).add(task.group)
+        assert all(groups == set(cohort) for (cohort, _), groups in stepped.items())
+        assert {cohort_of[group] for group in plan.syncs} == {
+            cohort for cohort, step in stepped if step == 0
+        }
+        if not plan.trainings:
+            continue
+        [cohort] = {cohort_of[task.group] for task in plan.trainings}
+        everyone = sum(len(schedule.groups[group]) for group in cohort)
+        left = everyone - trained[cohort] % everyone
+        assert len(plan.trainings) == min(left, len(schedule.trainers))
+        trained[cohort] += len(plan.trainings)
+    for cohort, count in trained.items():
+        assert count == sum(len(schedule.groups[group]) for group in cohort)
+
+
+def test_a_theta_of_its_own_each():
+    """16 agents, groups of one, two trainers: both train in every round, two agents sync, and no
+    inferrer has more than six."""
+    config = replace(CONFIG, snapshots=16)
+    schedule = Schedule(config, 16, 1)
+    assert (schedule.period, len(schedule.groups), len(schedule.cohorts)) == (8, 16, 8)
+    for plan in period(schedule):
+        assert [task.unit for task in plan.trainings] == [1, 3]
+        assert len(plan.syncs) == 2
+        assert Counter(task.unit for task in plan.inferences) == {0: 6, 2: 6}
+        assert [task.group for task in plan.inferences[-2:]] == list(plan.syncs)
+
+
+@pytest.mark.parametrize(
+    "units, size, joined",
+    [
+        (("infer", "train"), 1, 1),
+        (("infer", "train") * 2, 1, 2),
+        (("infer", "train") * 2, 2, 1),
+        (("infer", "train") * 2, 3, 1),
+        (("any",) * 4, 1, 4),
+        (("any",) * 4, 2, 2),
+        (("any", "infer", "any", "train"), 2, 1),
+    ],
+)
+def test_cohorts_where_the_size_of_groups_is_given(units, size, joined):
+    config = replace(CONFIG, units=units, snapshots=32, lanes=1)
+    assert cohort_size(config, size) == joined
+    schedule = Schedule(config, 12, size)
+    assert {len(cohort) for cohort in schedule.cohorts} == {joined}
+    assert Schedule(replace(config, lanes=4), 12, size).cohorts == schedule.cohorts
+
+
+@pytest.mark.parametrize("kind", [GroupRounds, GlobalRounds])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(units=("any",) * 2, tasks=9),
+        dict(units=("infer", "train", "train"), snapshots=2, lanes=8),
+        dict(units=("any", "infer"), batch=3),
+    ],
+)
+def test_the_fastest_is_that_of_a_full_search(kind, changes):
+    """Though it does not look at schedules that cannot be faster."""
+    config = replace(CONFIG, **changes)
+    for agents in (1, 5, 8):
+        found = []
+        for active in range(1, agents + 1):
+            for size in range(1, min(config.batch, active) + 1):
+                if kind.snapshots_of(-(-active // size)) > config.snapshots:
+                    continue
+                for joined in range(1, most_joined(config) + 1):
+                    rounds = kind(config, active, size, None, joined)
+                    most = max(map(len, period_works(config, rounds)))
+                    clocks = 1 / rate(config, rounds)
+                    found.append((most > config.tasks, clocks, -active, size, joined))
+        *_, active, size, joined = min(found)
+        assert fastest(config, agents, kind) == (size, -active, joined)
+
+
 def rate(config, schedule):
     """Agents trained in a clock."""
     return schedule.active / sum(period_clocks(config, schedule))
@@ -94,6 +211,7 @@ def test_no_size_and_no_fewer_agents_are_faster(units):
             fixed = Schedule(config, agents, size)
             assert (fixed.active, fixed.size) == (agents, size)
             assert rate(config, fixed) <= chosen
+            assert rate(config, GroupRounds(config, agents, size)) <= chosen
 
 
 @pytest.mark.parametrize(
@@ -109,6 +227,23 @@ def test_no_size_and_no_fewer_agents_are_faster(units):
 def test_inferences_a_second(changes, agents, ips):
     config = replace(CONFIG, **changes)
     assert rate(config, Schedule(config, agents)) * config.steps * 180e6 >= ips
+
+
+@pytest.mark.parametrize(
+    "changes, group, ips",
+    [
+        (dict(), 1, 3769),
+        (dict(), 2, 5141),
+        (dict(), 4, 5258),
+        (dict(units=("infer", "train") * 2 + ("infer",), local_masters=4), 1, 5257),
+        (dict(units=("any",) * 4, local_masters=4), 1, 4363),
+    ],
+)
+def test_inferences_a_second_of_groups_of_a_size(changes, group, ips):
+    """With one group a cohort, groups of one make 2 636 on two pairs and 1 547 on four units."""
+    config = replace(CONFIG, snapshots=16, **changes)
+    found = rate(config, Schedule(config, 16, group)) * config.steps * 180e6
+    assert round(found) == pytest.approx(ips, abs=1)
 
 
 def test_rounds_fit_the_list_of_tasks():
@@ -152,7 +287,9 @@ def test_sixteen():
         (dict(agents=33), "agents must be an integer in 1..32"),
         (dict(agents=8, group=0), "group must be an integer in 1..4, not 0"),
         (dict(agents=8, group=5), "group must be an integer in 1..4, not 5"),
+        (dict(agents=3, group=4), r"group must be an integer in 1..3 \(agents\), not 4"),
         (dict(agents=32, group=2), "snapshots must be at least 16, one a group, not 8"),
+        (dict(agents=32, group=1), "snapshots must be at least 32, one a group, not 8"),
     ],
 )
 def test_errors(changes, message):
@@ -163,3 +300,10 @@ def test_errors(changes, message):
 def test_no_more_work_than_there_are():
     with pytest.raises(ValueError, match=r"active must be an integer in 1..8 \(agents\), not 9"):
         GroupRounds(CONFIG, 8, 4, 9)
+
+
+@pytest.mark.parametrize("joined", [0, 5])
+def test_no_more_cohorts_than_are_searched(joined):
+    message = rf"joined must be an integer in 1..4 \(twice the units that train\), not {joined}"
+    with pytest.raises(ValueError, match=message):
+        GroupRounds(CONFIG, 8, 2, None, joined)

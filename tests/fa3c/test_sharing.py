@@ -26,7 +26,7 @@ from sim.model.fa3c.layer import LayerTwin
 
 VECTORS = network(
     height=1, width=1, channels=5, convolutions=(), hidden=(17,), binary32=True, lanes=1,
-    steps=6, agents=6, snapshots=3, batch=2, tasks=16, units=("infer", "train", "any"),
+    steps=6, agents=6, snapshots=6, batch=2, tasks=16, units=("infer", "train", "any"),
 )  # fmt: skip
 
 
@@ -134,7 +134,9 @@ def run(kernel, config, schedule, sharing, periods):
     "sharing, agents, group",
     [
         ("a3c", 5, 2),
+        ("a3c", 5, 1),
         ("ga3c", 5, 2),
+        ("ga3c", 5, 1),
         ("ga3c", 6, None),
         ("paac", 3, None),
         ("paac", 6, None),
@@ -149,7 +151,9 @@ def test_updates_on_model(sharing, agents, group):
     assert trained >= (2 if sharing == "paac" else agents)
 
 
-@pytest.mark.parametrize("sharing, agents, group", [("ga3c", 4, 2), ("paac", 3, None)])
+@pytest.mark.parametrize(
+    "sharing, agents, group", [("a3c", 3, 1), ("ga3c", 4, 2), ("paac", 3, None)]
+)
 def test_updates_on_sim(sharing, agents, group):
     """Each round takes the clocks that are worked out, to a percent."""
     schedule = schedule_of(SMALL, agents, group, sharing)

@@ -16,11 +16,13 @@ from tests.host.round_parts import Numbered, value_of
 
 MODES = list(AutoresetMode)
 #: units, agents and group of a population, populations, steps: groups that are split over units,
-#: a last one that is smaller, rounds in which a group does nothing, one that is a whole population
+#: a last one that is smaller, rounds in which a group does nothing, one that is a whole population,
+#: cohorts of two groups of one agent and one of one
 CASES = {
     "split": (("any", "any"), 5, 2, 2, 3),
     "gaps": (("infer", "train"), 9, 2, 3, 2),
-    "whole": (("infer", "any"), 3, 4, 1, 4),
+    "whole": (("infer", "any"), 3, 3, 1, 4),
+    "cohorts": (("any", "any", "infer"), 5, 1, 2, 3),
     "one step": (("any",), 4, 2, 2, 1),
 }
 

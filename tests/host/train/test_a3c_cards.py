@@ -43,6 +43,11 @@ CASES = {
         dict(lanes=1, units=("any",), engine=ENGINE, parameter_rows=64),
         200,
     ),
+    "own theta": (
+        dict(env_count=6, group=1, agent=dict(hidden=[8], batch_size=2)),
+        dict(lanes=1, units=("train", "any"), engine=ENGINE, parameter_rows=64),
+        200,
+    ),
     "planes": (
         dict(env=PLANES, env_count=8, group=2, agent=dict(hidden=[128], batch_size=5)),
         dict(lanes=2, units=("infer", "train"), rms_units=4, parameter_rows=1024),

@@ -33,6 +33,7 @@ BAD = [
     (dict(env_count=9), r"env_count must be a multiple of 2 \(populations\), not 9"),
     (dict(env_count=172), "env_count must be an integer in 2..170 with 2 populations, not 172"),
     (dict(env_count=129, populations=1), "env_count must be .* 1..128 with 1 populations, not 129"),
+    (dict(env_count=8, group=5), r"group must be .* 1..4 \(agents of a population\), not 5"),
     (dict(env_count=128, group=2), "group must make at most 63 groups .*, not 64"),
     (dict(env_count=64, group=1), "group must make at most 63 groups .*, not 64"),
     (dict(device="cuda", learner="card"), "device must be cpu with learner card, not 'cuda'"),

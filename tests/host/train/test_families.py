@@ -28,7 +28,7 @@ def values_of(config, spec):
         # Agents: one population more, for values besides; a snapshot more, for evaluations.
         (dict(env_count=18, group=2), [2, 2, 2, 2, 1] * 2, (2, 27, 11, 32)),
         (dict(env_count=60, group=2), [2] * 30, (2, 90, 31, 3 * 15 + 8)),
-        (dict(env_count=5, populations=1, group=8), [5], (8, 10, 2, 32)),
+        (dict(env_count=5, populations=1, group=5), [5], (5, 10, 2, 32)),
         (dict(env_count=24, populations=3, group=4), [4] * 6, (4, 32, 7, 32)),
     ],
 )
