@@ -16,18 +16,19 @@ from hw.fa3c.sharing import schedule_of
 __all__ = ["measure_different"]
 
 
-def measure_different(folder, agents, sharing="a3c"):
+def measure_different(folder, agents, sharing="a3c", group=None):
     """``Measured`` of a period of rounds once all groups have begun. Rounds whose tasks are alike
     take the same clocks and move as many bytes, whatever their numbers are; so each different one
     runs once, and counts as often as the period has it.
 
-    ``folder`` is the kernel's, ``agents`` the number of agents, ``sharing`` how they share theta.
+    ``folder`` is the kernel's, ``agents`` the number of agents, ``sharing`` how they share theta,
+    ``group`` the agents of a group, None: as many as take the fewest clocks.
     """
     rng, clocks, moved = np.random.default_rng(0), {}, {}
     with open_card("sim") as card:
         network = ActorCritic(card.load(folder / "kernel.json"), timeout_s=LIMIT_S)
         config = network.config
-        schedule = schedule_of(config, agents, sharing=sharing)
+        schedule = schedule_of(config, agents, group, sharing)
         period = islice(schedule.plans(), schedule.period, 2 * schedule.period)
         wanted = Counter(_kind(plan) for plan in period if works_of(plan))
         network.load(random_parameters(config, rng))
