@@ -115,6 +115,28 @@ def _from_pixels(
     )
 
 
+#: 300 000 steps: six runs within an hour of one core
+_OWN_THETA = dict(
+    fields={"steps": 300_000},
+    kinds=(
+        replace(
+            _IN_ROUNDS,
+            name="own",
+            title="own theta",
+            what="groups of one agent: each has a snapshot of theta of its own, as in FA3C",
+            fields={"group": 1},
+        ),
+        replace(
+            _IN_ROUNDS,
+            name="shared",
+            title="four share",
+            what="groups of four agents, the default: they share a snapshot of theta",
+            fields={"group": 4},
+            counts=False,
+        ),
+    ),
+)
+
 #: for the first of FA3C's 100 million steps: the step size falls as over all of them
 _PAPERS_RATE = {"learning_rate_steps": 100_000_000}
 
@@ -258,6 +280,14 @@ CLAIMS = (
         4.6,
         "more than ten times what random actions return, and as good as torch",
         **_AS_TORCH,
+    ),
+    _from_pixels(
+        "MinAtar/Breakout-v1",
+        2.1,
+        "more than five times what random actions return, where each agent has a theta of its own",
+        name="own-theta-MinAtar-Breakout-v1",
+        seeds=3,
+        **_OWN_THETA,
     ),
     _from_pixels(
         "MinAtar/Asterix-v1",
