@@ -151,6 +151,13 @@ def test_units_that_wait_for_different_syncs_load_one_after_the_other():
         assert end - begin == alone
 
 
+def test_a_second_training_of_a_unit_is_updated_after_the_first():
+    """Whole theta by one, then by the other: no layer of the first waits for the second."""
+    units, layers = round_units(CONFIG, [TRAIN, TRAIN]), len(CONFIG.layers)
+    updates, second = units["RMSProp"], units[f"unit {TRAIN.unit}"][1]
+    assert len(updates) == 2 * layers and updates[layers - 1][1] < second[1] <= updates[-1][1]
+
+
 def test_units_of_a_round():
     """A compute unit has a span for each task, RMSProp for each update of a layer and each SYNC."""
     tasks = [SYNC, TRAIN, TRAIN, Work(Task.INFER, 0, 4), Work(Task.INFER, 1, 2, waits=1)]

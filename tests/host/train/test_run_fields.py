@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from host.algorithms.dqn import DQN
 from host.algorithms.registry import ALGORITHMS
 from host.collect.spec import Spec
 from host.commands.meanings import meanings
+from host.runtime.slots import check_fit, place
 from host.settings import leaves, override
 from host.train.preset import preset
 from hw.config import value_of, with_values
@@ -93,6 +95,17 @@ def test_every_field_of_both_is_in_the_table(design):
     of_kernel = {name.rpartition(".")[2]: name for name, *_ in leaves(legal_config(design, 0))}
     wanted = {of_kernel[name] for name in of_run & of_kernel.keys()}
     assert wanted and wanted <= {each.kernel for each in table(design)}
+
+
+@pytest.mark.parametrize("steps", [2, 3, 128])
+def test_a_rollout_whose_every_step_ends_an_episode_fits(steps):
+    """A bootstrap value has a slot of its own behind each of its steps."""
+    kernel = kernel_of("gae", run_of("gae", {"steps_per_launch": steps}))
+    ends = np.ones((steps, 1), bool)
+    kinds = place(~ends, ends)[0].kinds
+    check_fit(kinds, kernel.gae.depth)
+    with pytest.raises(UsageError):  # and no slot is spare
+        check_fit(kinds, kernel.gae.depth - 2)
 
 
 def largest(design, name, made):
