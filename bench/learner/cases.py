@@ -57,6 +57,7 @@ class Case:
     shares : {batch: clocks of an iteration over those of a step, at most}, likewise.
     iterations : of a launch.
     acts : whether ACT is measured too.
+    units : whether its rows name its update units, as another case has the same words.
     """
 
     learner: LearnerConfig
@@ -65,6 +66,13 @@ class Case:
     shares: dict = field(default_factory=dict)
     iterations: int = 16
     acts: bool = False
+    units: bool = False
+
+    def name(self, batch):
+        """The case of a row about ``batch`` samples."""
+        name = name_of(self.learner, batch)
+        units = f" and {self.learner.update_units} update units, DP="
+        return name.replace(", DP=", units) if self.units else name
 
 
 def net_of(learner):

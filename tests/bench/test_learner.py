@@ -88,14 +88,14 @@ def test_no_bar_no_row(monkeypatch):
 
 
 def test_every_case_has_a_name_of_its_own():
-    names = [cases.name_of(case.learner, batch) for case in CASES for batch in case.batches]
+    names = [case.name(batch) for case in CASES for batch in case.batches]
     assert len(names) == len(set(names))
     assert {*cases.BATCHES} >= {batch for case in CASES for batch in (*case.bars, *case.shares)}
     names = [case_of(learner) for learner in LEARNERS]
     assert len(names) == len(set(names)) == 12
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: cases.name_of(case.learner, 64))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name(64))
 def test_a_step_by_formula_is_below_its_bar(case):
     """Measured rows show the same: the formula is exact (tests/bench/test_tables.py)."""
     assert case.bars or case.learner.multipliers == 100

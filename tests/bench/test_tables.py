@@ -8,7 +8,7 @@ import pytest
 
 from bench import markdown, pages, results, tables
 from bench.learner import cf22
-from bench.learner.cases import cases, name_of
+from bench.learner.cases import cases
 from hw.learner.step_clocks import step_clocks
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ def test_every_row_of_the_learner_says_what_its_kernel_has():
     assert "| multipliers | gradient step | at most | CF'22, these | CF'22, its PEs |" in heads
     own = "| 4-64-2 | 4-8-2 | 2 | fixed | 64 | 64, 32 | 432 | 490 | 312 | 312 |"
     assert own in "\n".join(lines)
-    known = {name_of(case.learner, batch): case for case in cases() for batch in case.batches}
+    known = {case.name(batch): case for case in cases() for batch in case.batches}
     for line in lines:
         net, words, lanes, kind, batch, own, step, bar, these, its, *_ = line[2:].split(" | ")
         case = known.pop(f"{net}, words {words}, DP={lanes}, {kind}, B={batch}")
