@@ -1,8 +1,8 @@
 """The tables of README and of docs/results, printed from the rows that ``docs/results`` keeps.
 
 A table is a function of a bench's ``Results`` that returns its lines, the heads first, as lists of
-cells. A cell is a text, a number of a row, or None where there is nothing. ``papers`` and
-``fixar_platforms`` take the ``Results`` of several benches.
+cells. A cell is a text, a number of a row, or None where there is nothing. ``papers``,
+``operating_points`` and ``fixar_platforms`` take the ``Results`` of several benches.
 """
 
 from functools import partial
@@ -10,7 +10,7 @@ from functools import partial
 from bench.fixar_table_2 import fixar_platforms
 from bench.learner_tables import learner_area, learner_steps
 from bench.markdown import line
-from bench.papers import papers
+from bench.papers import operating_points, papers
 from bench.results import FOLDER, Results
 
 __all__ = ["TABLES", "lines"]
@@ -270,7 +270,9 @@ TABLES = {
         "fixar": (fixar_iterations, fixar_timestep, fixar_host, fixar_area),
     }.items()
     for function in functions
-} | {function.__name__: (None, function) for function in (papers, fixar_platforms)}
+} | {
+    function.__name__: (None, function) for function in (papers, operating_points, fixar_platforms)
+}
 
 
 def lines(name, folder=FOLDER):

@@ -8,6 +8,7 @@ from hw.learner.config import LearnerConfig
 __all__ = [
     "BATCHES",
     "CARTPOLE",
+    "MORE_UNITS",
     "ONE_LAYER",
     "ONE_SLR",
     "TWO_NETWORKS",
@@ -24,6 +25,8 @@ BATCHES = (32, 64, 128, 256, 512)
 CARTPOLE = dict(observation=4, action=2, hidden=(64, 64), multipliers=32, batch=512, double=False)
 #: CF'22's: one hidden layer, and its units of 32 and 16 multipliers.
 ONE_LAYER = CARTPOLE | dict(hidden=(64,), words=(4, 8, 2))
+#: An update unit for each PE of the widest unit, as in CF'22's formula.
+MORE_UNITS = ONE_LAYER | dict(update_units=32)
 #: CF'22's for LunarLander with continuous actions: a critic and an actor.
 TWO_NETWORKS = ONE_LAYER | dict(algorithm="ddpg", observation=8, words=((2, 16, 1), (2, 16, 2)))
 #: Its words in binary32, where adders are what is large: they fit a U200 below CF'22's Table 2.
@@ -103,6 +106,7 @@ def cases():
     result = [
         _case(ONE_LAYER, "fixed", 2, bars={64: 490, 512: 2300}, shares=_SHORT),
         _case(ONE_LAYER, "float32", 2, bars={64: 620, 512: 2420}),
+        _case(MORE_UNITS, "fixed", 2, (64, 512), bars={64: 420}, units=True),
         _case(wider, "fixed", 1, (64, 512), bars={64: 490}),
         _case(lander, "fixed", 2, (64, 512), bars={64: 830}),
         _case(TWO_NETWORKS, "fixed", 2, (64, 512), bars={64: 1080}),

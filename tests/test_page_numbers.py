@@ -1,0 +1,123 @@
+"""Numbers in prose are in rows, in formulas of today or in the ledger, which says where from."""
+
+import pytest
+from page_numbers import in_rows, ledger, numbers, pages, prose, unknown
+
+from bench import pages as printed
+from bench.fixar.cycles import config_of
+from host.compose.card_clocks import kernel_config, plan_clocks
+from host.compose.plans import plan_of
+from host.compose.task import Task
+from host.train.preset import preset
+from hw.fixar.pass_clocks import iteration_cycles
+from hw.fixar.precision import Precision
+
+TEXTS = pages()
+
+
+def launch_of_dqn():
+    task = Task(preset("dqn", "card", env="CartPole-v1"), False, {})
+    plan = plan_of(task, "card", "card")
+    return plan_clocks(task, plan, kernel_config(task, plan, "u200"), 1, 1)
+
+
+def iteration_of(cores):
+    return iteration_cycles(config_of("HalfCheetah", cores=cores), 64, Precision())
+
+
+#: (page, number) -> what the number is, worked out now.
+FORMULAS = {
+    ("docs/composer.md", "5591"): launch_of_dqn,
+    ("docs/explorer.md", "88083"): lambda: iteration_of(4),
+    ("docs/explorer.md", "216"): lambda: iteration_of(4) - iteration_of(7),
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return in_rows()
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_number_is_known(page, rows):
+    """In a row, or in the ledger. A number that has changed is in neither."""
+    known = ledger().get(page, {})
+    worked = {number for name, number in FORMULAS if name == page}
+    found = unknown(TEXTS[page], rows, known.keys() | worked)
+    assert not found, f"{page}: numbers that no row has, and tests/reference/page_numbers.json not"
+
+
+def test_the_ledger_has_what_stands_there(rows):
+    """No entry for a page or a number that is gone, none without a reason."""
+    for page, known in ledger().items():
+        there = numbers(TEXTS[page])
+        assert not known.keys() - there, f"{page} has no such numbers any more"
+        assert all(len(reason.split()) >= 2 for reason in known.values()), page
+
+
+@pytest.mark.parametrize("page, number", FORMULAS)
+def test_numbers_of_formulas_are_todays(page, number):
+    assert number in numbers(TEXTS[page])
+    assert FORMULAS[page, number]() == float(number)
+
+
+@pytest.mark.parametrize("page", sorted({*TEXTS} - {"docs/glossary.md", "docs/security.md"}))
+def test_a_planted_number_is_found(page, rows):
+    """Its last number, one larger in the first digit: no row has it, nor has the ledger."""
+    known = ledger().get(page, {}) | {number: "" for name, number in FORMULAS if name == page}
+    found = sorted(numbers(TEXTS[page]))
+    for number in found[-1:]:
+        wrong = f"{int(number[0]) % 9 + 1}7{number[1:]}"
+        planted = f"{TEXTS[page]}\nIt takes {wrong} clocks.\n"
+        assert unknown(planted, rows, known) == [wrong]
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("takes 1 234 567 clocks, 12.5 ms, 0.125, 99 or 4.2", {"1234567", "12.5", "0.125"}),
+        ("2^20, version 1.2.3, 2026-11-28, DDR4-2400, `5555`, [a](b4444.md), x1234", set()),
+        ("<!-- value: learner @ 4-64-2 @ x -->5432<!-- end --> and 777", {"777"}),
+        ("<!-- table: x -->\n| 5432 |\n<!-- end of table -->\n```\n4321\n```", set()),
+        ("345, 456; (567), **678** | 789 |", {"345", "456", "567", "678", "789"}),
+        ("at 1 000 and 2 000", {"1000", "2000"}),
+    ],
+)
+def test_which_numbers_are_looked_up(text, found):
+    assert numbers(text) == found
+    assert "value" not in prose(text)
+
+
+# -- numbers that are printed into sentences
+
+
+def test_a_value_in_a_sentence_is_printed():
+    text = "takes <!-- value: gae @ 64 x 1024 steps, k=2 @ gae_cycles -->1<!-- end --> clocks"
+    assert printed.pages(texts={"docs/x.md": text})["docs/x.md"] == text.replace(">1<", ">1040<")
+
+
+@pytest.mark.parametrize(
+    "field, text",
+    [
+        ("gae @ 64 x 1024 steps, k=2 @ gae_cycles", "1040"),
+        ("gae @ 64 x 1024 steps, k=2 @ gae_cycles @ beside", "1088"),
+        ("gae @ 64 x 1024 steps, k=2 @ elements_per_cycle @ of HEPPO @ beside", "64"),
+        ("fa3c @ 2 pairs of 64 PEs, 16 agents @ ips @ from Verilog", "5248"),
+    ],
+)
+def test_fields(field, text):
+    assert printed.filled(f"a {{{field}}} b") == f"a {text} b"
+
+
+@pytest.mark.parametrize(
+    "field, error, text",
+    [
+        ("gae @ 64 x 1024 steps, k=9 @ gae_cycles", KeyError, "gae must have a row of gae_cycles"),
+        ("gay @ a @ b", ValueError, "field must be bench @ case @ metric"),
+        ("gae @ a", ValueError, "field must be bench @ case @ metric"),
+        ("gae @ a @ b @ HEPPO", ValueError, "field must end with beside, of ... or from ..."),
+    ],
+)
+def test_fields_that_there_are_not(field, error, text):
+    with pytest.raises(error, match=text):
+        printed.filled(f"{{{field}}}")
