@@ -1,19 +1,24 @@
-"""Numbers in the prose of documents: which there are, and which of them a row of a bench has."""
+"""usage: page_numbers.py [write]
+
+Numbers in the prose of documents, beside tests/reference/page_numbers.json, which has those of each
+page: ``short`` of two digits, ``rows`` that a row of a bench has, and ``others``, each with where
+it is from. Prints what differs; `write` keeps it, where nothing of three digits is unexplained.
+"""
 
 import json
 import re
+import sys
 from pathlib import Path
 
 from bench.results import FOLDER, kept, names
 
-__all__ = ["LEDGER", "in_rows", "ledger", "numbers", "pages", "prose", "unknown"]
+__all__ = ["LEDGER", "differences", "in_rows", "ledger", "numbers", "pages", "prose", "sorted_out"]
 
 ROOT = Path(__file__).parents[1]
-#: ``{page: {number: where it is from}}`` of numbers in prose that no row has.
 LEDGER = Path(__file__).parent / "reference" / "page_numbers.json"
 
-#: Digits from which on a number is looked up; shorter ones are counts, ranges, names.
-_DIGITS = 3
+#: Digits from which on a number needs a row or a reason, and from which on it is kept at all.
+_EXPLAINED, _KEPT = 3, 2
 #: What is printed from rows, code, names and link targets: other tests hold these.
 _APART = re.compile(
     r"<!-- (table|rows|claims): .*?<!-- (?:end of \1|\1: end) -->|<!-- value: .*?<!-- end -->"
@@ -45,9 +50,13 @@ def prose(text):
 
 
 def numbers(text):
-    """The set of numbers of three digits and more in prose, as texts without spaces."""
-    found = (f"{whole.replace(' ', '')}{part}" for whole, part in _NUMBER.findall(prose(text)))
-    return {each for each in found if len(each.replace(".", "").lstrip("0")) >= _DIGITS}
+    """The set of numbers of two digits and more in prose, as texts without spaces."""
+    found = {f"{whole.replace(' ', '')}{part}" for whole, part in _NUMBER.findall(prose(text))}
+    return {each for each in found if _digits(each) >= _KEPT}
+
+
+def _digits(number):
+    return len(number.replace(".", "").lstrip("0"))
 
 
 def in_rows(folder=FOLDER):
@@ -64,18 +73,51 @@ def in_rows(folder=FOLDER):
     return found
 
 
-def unknown(text, rows, ledger):
-    """The list of numbers in ``text`` that neither ``rows`` nor ``ledger`` has."""
-    return sorted(
-        (
-            each
-            for each in numbers(text)
-            if f"{float(each):.12g}" not in rows and each not in ledger
-        ),
-        key=float,
-    )
+def sorted_out(text, rows, reasons):
+    """``(page, unexplained)``: the entry of a page with ``text`` in the ledger, where ``reasons``
+    are ``{number: where it is from}``, and the list of numbers without a row and a reason."""
+    entry, unexplained = {"short": [], "rows": [], "others": {}}, []
+    for each in sorted(numbers(text), key=lambda number: (float(number), number)):
+        if _digits(each) < _EXPLAINED:
+            entry["short"].append(each)
+        elif each in reasons:
+            entry["others"][each] = reasons[each]
+        elif f"{float(each):.12g}" in rows:
+            entry["rows"].append(each)
+        else:
+            unexplained.append(each)
+    return entry, unexplained
 
 
 def ledger():
-    """The ledger, read from its file."""
+    """``{page: entry}``, read from its file."""
     return json.loads(LEDGER.read_text())
+
+
+def differences(page, text, rows, known):
+    """Lines about numbers of ``page`` that are not as its entry ``known`` has them."""
+    entry, unexplained = sorted_out(text, rows, known["others"])
+    lines = [f"{page}: {each} is in no row, and has no reason" for each in unexplained]
+    for kind in ("short", "rows", "others"):
+        was, now = {*known[kind]}, {*entry[kind]}
+        lines += [f"{page}: {each} is new ({kind})" for each in sorted(now - was)]
+        lines += [f"{page}: {each} is gone ({kind})" for each in sorted(was - now)]
+    return lines
+
+
+def main(words):
+    """Prints the differences of all pages, or writes them; exits with 1 if a number has no row and
+    no reason."""
+    rows, known, found, left = in_rows(), ledger(), {}, []
+    for page, text in pages().items():
+        before = known.get(page, {"short": [], "rows": [], "others": {}})
+        found[page], unexplained = sorted_out(text, rows, before["others"])
+        left += unexplained
+        print("\n".join(differences(page, text, rows, before)), end="\n" * bool(unexplained))
+    if words == ["write"] and not left:
+        LEDGER.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    sys.exit(bool(left))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

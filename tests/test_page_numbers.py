@@ -1,7 +1,7 @@
 """Numbers in prose are in rows, in formulas of today or in the ledger, which says where from."""
 
 import pytest
-from page_numbers import in_rows, ledger, numbers, pages, prose, unknown
+from page_numbers import differences, in_rows, ledger, numbers, pages, prose
 
 from bench import pages as printed
 from bench.fixar.cycles import config_of
@@ -38,48 +38,44 @@ def rows():
     return in_rows()
 
 
+def test_every_page_has_an_entry():
+    assert {*ledger()} == {*TEXTS} and len(TEXTS) > 25
+
+
 @pytest.mark.parametrize("page", TEXTS)
 def test_every_number_is_known(page, rows):
-    """In a row, or in the ledger. A number that has changed is in neither."""
-    known = ledger().get(page, {})
-    worked = {number for name, number in FORMULAS if name == page}
-    found = unknown(TEXTS[page], rows, known.keys() | worked)
-    assert not found, f"{page}: numbers that no row has, and tests/reference/page_numbers.json not"
-
-
-def test_the_ledger_has_what_stands_there(rows):
-    """No entry for a page or a number that is gone, none without a reason."""
-    for page, known in ledger().items():
-        there = numbers(TEXTS[page])
-        assert not known.keys() - there, f"{page} has no such numbers any more"
-        assert all(len(reason.split()) >= 2 for reason in known.values()), page
+    """`python tests/page_numbers.py` says what differs, and keeps it."""
+    assert not differences(page, TEXTS[page], rows, ledger()[page])
+    others = ledger()[page]["others"]
+    assert all(len(reason.split()) >= 2 for reason in others.values()), "a reason is two words"
 
 
 @pytest.mark.parametrize("page, number", FORMULAS)
 def test_numbers_of_formulas_are_todays(page, number):
-    assert number in numbers(TEXTS[page])
+    assert "worked out" in ledger()[page]["others"][number]
     assert FORMULAS[page, number]() == float(number)
 
 
-@pytest.mark.parametrize("page", sorted({*TEXTS} - {"docs/glossary.md", "docs/security.md"}))
+@pytest.mark.parametrize("page", [page for page in TEXTS if numbers(TEXTS[page])])
 def test_a_planted_number_is_found(page, rows):
-    """Its last number, one larger in the first digit: no row has it, nor has the ledger."""
-    known = ledger().get(page, {}) | {number: "" for name, number in FORMULAS if name == page}
-    found = sorted(numbers(TEXTS[page]))
-    for number in found[-1:]:
-        wrong = f"{int(number[0]) % 9 + 1}7{number[1:]}"
+    """One that some row has, and one that none has."""
+    for wrong in ("61121", "987654"):
         planted = f"{TEXTS[page]}\nIt takes {wrong} clocks.\n"
-        assert unknown(planted, rows, known) == [wrong]
+        assert differences(page, planted, rows, ledger()[page])
+    number = max(numbers(TEXTS[page]), key=len)
+    assert differences(page, TEXTS[page].replace(number, "1"), rows, ledger()[page]) or (
+        number not in TEXTS[page]  # written in groups
+    )
 
 
 @pytest.mark.parametrize(
     "text, found",
     [
-        ("takes 1 234 567 clocks, 12.5 ms, 0.125, 99 or 4.2", {"1234567", "12.5", "0.125"}),
+        ("takes 1 234 567 clocks, 12.5 ms, 0.125, 9 or 4.2", {"1234567", "12.5", "0.125", "4.2"}),
         ("2^20, version 1.2.3, 2026-11-28, DDR4-2400, `5555`, [a](b4444.md), x1234", set()),
         ("<!-- value: learner @ 4-64-2 @ x -->5432<!-- end --> and 777", {"777"}),
         ("<!-- table: x -->\n| 5432 |\n<!-- end of table -->\n```\n4321\n```", set()),
-        ("345, 456; (567), **678** | 789 |", {"345", "456", "567", "678", "789"}),
+        ("345, 45; (567), **678** | 789 |", {"345", "45", "567", "678", "789"}),
         ("at 1 000 and 2 000", {"1000", "2000"}),
     ],
 )
