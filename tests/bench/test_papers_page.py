@@ -73,7 +73,7 @@ def test_our_numbers_are_of_rows(number):
 
 #: Numbers of ours that no bench measures, and why they may be typed.
 TYPED = {
-    "C25": {"7.2"},  # MB of the blocks beside it
+    "C25": {"7.4"},  # MB of the blocks beside it
     "A34": {"0.75"},  # beats a clock of the memory
     "A31": {"0.59", "50 000"},  # steps, docs/learning
     "X7": {"11.4"},  # a bound, worked out in docs/fixar.md
@@ -97,3 +97,10 @@ def test_the_page_is_printed():
     assert pages.pages()["docs/papers.md"] == PAGE
     for wrong in (PAGE.replace("550", "551", 1), PAGE.replace("181 ", "182 ", 1) + " "):
         assert pages.pages()["docs/papers.md"] != wrong
+
+
+def test_minutes_of_a_row_are_those_of_its_command():
+    listed = {cells[0].strip("`"): cells[1:] for cells in lines(PAGE, "`python -m bench")}
+    for number, cells in ROWS.items():
+        for name, area, minutes in re.findall(r"\bbench (\w+)( --area)?(?:, (\d+) min)?", cells[4]):
+            assert minutes == listed[f"python -m bench {name}"][bool(area)], number

@@ -75,7 +75,7 @@ def test_a_buffers_launches_are_counted(tmp_path):
             buffer.sample(8)
         sampled = counted.overhead - added
         assert (added.launches, added.transfers) == (sampled.launches, sampled.transfers) == (1, 3)
-        assert added.moved > 8 * 16 and counted.seconds > 0
+        assert 8 * 16 < added.moved < 2048 and counted.seconds > 0
         assert kernel.launch == launch
         before = counted.overhead
         buffer.sample(8)
