@@ -1,19 +1,27 @@
-"""Prints the tables of README and of docs/results from ``docs/results/*.json``.
+"""Prints the tables of README and of docs/results, and docs/papers.md, from the kept rows.
 
-A document has marks around each table, and around all rows of a bench. ``python -m bench --print``
-(`make tables`) prints the text between the marks. People write the text around them.
+A document has marks around each table, around all rows of a bench, and around single numbers.
+``python -m bench --print`` (`make tables`) prints the text between the marks. People write the text
+around them. The text of docs/papers.md is in ``bench/papers.md``, where fields stand for numbers::
+
+    {bench @ case @ metric}                    the value of the latest such row
+    {bench @ case @ metric @ beside}           its reference's value
+    {bench @ case @ metric @ of CF'22}         of a row whose reference begins so
+    {bench @ case @ metric @ from Verilog}     of a row whose source has this part
+
+The mark of a number has the same words: ``<!-- value: bench @ case @ metric -->432<!-- end -->``.
 """
 
 import re
 from pathlib import Path
 
-from bench.markdown import line
-from bench.results import FOLDER, kept, names
+from bench.markdown import line, shown
+from bench.results import FOLDER, Results, kept, names
 from bench.tables import TABLES, lines
 from host.checkpoint import write_text
 from hw.errors import UsageError
 
-__all__ = ["ROOT", "pages", "write"]
+__all__ = ["ROOT", "filled", "pages", "write"]
 
 ROOT = FOLDER.parents[1]
 
@@ -34,21 +42,29 @@ measure stay. `make tables` prints the tables of README and of these pages from 
 | bench | rows | first measured | last measured | at commit |
 | --- | ---: | --- | --- | --- |
 """
+#: The page of the papers' claims, and its text.
+_CLAIMS, _CLAIMS_TEXT = "docs/papers.md", Path(__file__).parent / "papers.md"
+_VALUE = re.compile(r"(<!-- value: (.*?) -->).*?(<!-- end -->)", re.S)
+_FIELD = re.compile(r"\{([^{}@]+@[^{}]+)\}")
 _MARKED = re.compile(r"(<!-- (table|rows): (\w+) -->\n)(.*?)(<!-- end of \2 -->)", re.S)
 
 
 def pages(folder=FOLDER, texts=None):
     """``{path below ROOT: text}`` of every document with text that is printed from ``folder``.
 
-    ``texts``: ``{path: text}`` of the documents with marks; None: README.md and the pages of
-    docs/results as they are. A bench without a page gets one. KeyError if a row of a table is
-    missing, ValueError if a mark names no table.
+    ``texts``: ``{path: text}`` of the documents with marks; None: README.md and the pages of docs
+    and of docs/results as they are. A bench without a page gets one. KeyError if a row is missing,
+    ValueError if a mark names no table.
     """
-    texts = dict(_marked() if texts is None else texts)
+    claims = {} if texts is not None else {_CLAIMS: filled(_CLAIMS_TEXT.read_text(), folder)}
+    texts = dict(_marked() if texts is None else texts) | claims
     for name in names(folder):
         texts.setdefault(f"docs/results/{name}.md", _PAGE.format(name=name))
     found = {
-        path: _MARKED.sub(lambda match: _filled(match, folder), text)
+        path: _VALUE.sub(
+            lambda match: match[1] + _number(match[2], folder) + match[3],
+            _MARKED.sub(lambda match: _filled(match, folder), text),
+        )
         for path, text in texts.items()
     }
     benches = [line(_summary(name, folder)) for name in names(folder)]
@@ -68,8 +84,30 @@ def write(folder=FOLDER, root=ROOT):
     return changed
 
 
+def filled(text, folder=FOLDER):
+    """``text`` with the numbers of rows in ``folder`` in place of its fields; KeyError if a row is
+    missing, UsageError for a field of another form."""
+    return _FIELD.sub(lambda match: _number(match[1], folder), text)
+
+
+def _number(field, folder):
+    bench, *which = (part.strip() for part in field.split("@"))
+    case, metric, *rest = which if len(which) > 1 else (None, None)
+    asked = {"of": None, "from": ""}
+    for part in rest:
+        kind, _, text = part.partition(" ")
+        if part != "beside" and not (kind in asked and text):
+            raise UsageError(f"field must end with beside, of ... or from ..., not {part!r}")
+        asked[kind] = text
+    if bench not in names(folder) or not metric:
+        raise UsageError(f"field must be bench @ case @ metric ..., not {field!r}")
+    rows = Results.of(bench, folder)
+    row = rows.row(case, metric, reference=asked["of"], source=asked["from"])
+    return shown(row["reference_value" if "beside" in asked else "value"])
+
+
 def _marked():
-    paths = [ROOT / "README.md", *sorted(FOLDER.glob("*.md"))]
+    paths = [ROOT / "README.md", *sorted(FOLDER.parent.glob("*.md")), *sorted(FOLDER.glob("*.md"))]
     return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
 
 

@@ -1,8 +1,8 @@
 """The tables of README and of docs/results, printed from the rows that ``docs/results`` keeps.
 
 A table is a function of a bench's ``Results`` that returns its lines, the heads first, as lists of
-cells. A cell is a text, a number of a row, or None where there is nothing. ``papers`` and
-``fixar_platforms`` take the ``Results`` of several benches.
+cells. A cell is a text, a number of a row, or None where there is nothing. ``papers``,
+``operating_points`` and ``fixar_platforms`` take the ``Results`` of several benches.
 """
 
 from functools import partial
@@ -10,7 +10,7 @@ from functools import partial
 from bench.fixar_table_2 import fixar_platforms
 from bench.learner_tables import learner_area, learner_steps
 from bench.markdown import line
-from bench.papers import papers
+from bench.papers import operating_points, papers
 from bench.results import FOLDER, Results
 
 __all__ = ["TABLES", "lines"]
@@ -125,6 +125,22 @@ def fa3c_rates(rows):
         yield [f"clocks that RMSProp adds to {what}", extra, None]
 
 
+def fa3c_host(rows):
+    two = "ALE/Pong-v5, 2 populations of 16 agents"
+    one = "ALE/Pong-v5, one population, which waits for its environments"
+    paper = rows.beside(two, "platform_ips")
+    yield ["Pong with its host", "inferences a second", "FA3C"]
+    for what, case, metric, beside in (
+        ("the card, without launches", two, "device_ips", None),
+        ("environments and host on two cores", two, "host_ips", None),
+        ("all, two populations: the slower of host and card", two, "platform_ips", paper),
+        ("all, one population, which waits for the card", one, "platform_ips", paper),
+        ("torch on one thread, the same rounds", two, "software_ips", None),
+        ("card `model`, two threads", two, "model_ips", None),
+    ):
+        yield [what, rows.value(case, metric), beside]
+
+
 def fa3c_area(rows):
     yield ["part", "LUT", "FF", "BRAM36", "URAM", "DSP", "FA3C: LUT", "FF", "blocks", "DSP"]
     case = "2 pairs x 64 PEs, Atari network"
@@ -187,6 +203,25 @@ def fixar_timestep(rows):
             yield [what, row["value"], row["reference_value"]]
 
 
+def fixar_host(rows):
+    yield ["a timestep with MuJoCo", "B", "environment, ms", "host, ms", "launches and link, ms",
+           "card, 32 bits, ms", "card, 16 bits, ms", "IPS, 32 bits", "IPS, 16 bits",
+           "FIXAR: environment, ms", "IPS"]  # fmt: skip
+    for task, net in (("HalfCheetah", "17-400-300-6"), ("Hopper", "11-400-300-3"),
+                      ("Swimmer", "8-400-300-2")):  # fmt: skip
+        for batch in _BATCHES:
+            case = f"{task}-v5, B={batch}"
+            kernels = [f"{net}, 512 PEs, {kind}, B={batch}" for kind in ("full", "half")]
+            yield [
+                task, batch,
+                *(rows.value(case, f"{name}_ms") for name in ("environment", "runtime", "launch")),
+                *(rows.value(kernel, "card_ms") for kernel in kernels),
+                *(rows.value(kernel, "platform_ips") for kernel in kernels),
+                rows.beside(case, "environment_ms"),
+                rows.beside(kernels[1], "platform_ips"),
+            ]  # fmt: skip
+
+
 def fixar_area(rows):
     yield ["part", "LUT", "FF", "BRAM36", "URAM", "DSP", "FIXAR: LUT", "FF", "BRAM36", "URAM",
            "DSP"]  # fmt: skip
@@ -231,11 +266,13 @@ TABLES = {
         "learner": (learner_steps, learner_software, learner_area),
         "replay": (replay_manager, replay_kernel, replay_area, replay_software),
         "gae": (gae_array, gae_software),
-        "fa3c": (fa3c_rates, fa3c_area),
-        "fixar": (fixar_iterations, fixar_timestep, fixar_area),
+        "fa3c": (fa3c_rates, fa3c_host, fa3c_area),
+        "fixar": (fixar_iterations, fixar_timestep, fixar_host, fixar_area),
     }.items()
     for function in functions
-} | {function.__name__: (None, function) for function in (papers, fixar_platforms)}
+} | {
+    function.__name__: (None, function) for function in (papers, operating_points, fixar_platforms)
+}
 
 
 def lines(name, folder=FOLDER):

@@ -3,9 +3,11 @@
 import doctest
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -216,3 +218,12 @@ def test_help_is_quick():
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert done.returncode == 0 and "host.commands.making" in imported
     assert not imported & {"numba", "torch", "matplotlib", "rlfabric.run"}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_page_has_every_name(name):
+    """docs/package.md, which README calls the list of all names."""
+    page = (Path(__file__).parents[1] / "docs" / "package.md").read_text()
+    module, _, own = name.rpartition(".")
+    part = page[page.index(f"| `{module}.` | |") :]
+    assert re.search(rf"`[^`]*\b{own}\b[^`]*`", part.split("\n\n")[0]), f"{name} is not listed"

@@ -63,9 +63,12 @@ def test_the_check_of_repetition_itself(other, found):
 
 
 def test_readme_is_short():
+    """Rows of printed tables may be wider."""
     lines = README.splitlines()
     assert len(lines) <= 150
-    assert not [line for line in lines if len(line) > 160]
+    printed = re.findall(r"<!-- table: .*?<!-- end of table -->", README, re.S)
+    rows = {line for table in printed for line in table.splitlines()}
+    assert not [line for line in lines if len(line) > 160 and line not in rows]
 
 
 def test_links_lead_somewhere():

@@ -102,7 +102,21 @@ def worked_out():
                 row("fixar", case_of(learner, precision, batch), "ips",
                     round(CLOCK * batch / clocks), "1/s", **PAPER, source=_FORMULA)
             )  # fmt: skip
-    return [*result, *_cores_rows(), *_port_rows()]
+    return [*result, *_acting_rows(), *_cores_rows(), *_port_rows()]
+
+
+def _acting_rows():
+    """Rows of FIXAR's timestep (Fig. 3): an iteration and an ACT of one observation."""
+    learner, result = config_of("HalfCheetah"), []
+    for precision in ("full", "half"):
+        for batch in BATCHES:
+            format_ = precision_of(learner, precision)
+            clocks = iteration_cycles(learner, batch, format_) + acting_cycles(learner, 1, format_)
+            result.append(
+                row("fixar", f"{case_of(learner, precision, batch)}, with an ACT", "ips_act",
+                    round(CLOCK * batch / clocks), "1/s", **PAPER, source=_FORMULA)
+            )  # fmt: skip
+    return result
 
 
 def _bar(precision, batch, task):

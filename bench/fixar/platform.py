@@ -1,7 +1,9 @@
-"""A timestep of FIXAR with its host (VI-C, Fig. 9): MuJoCo, the host's work for the card, the card.
+"""A timestep of FIXAR with its host (VI-C, Fig. 9): MuJoCo, the host's work for the card, launches
+and transfers, the card.
 
 They follow each other, as in the paper. Environment and host are measured on card ``model``,
 without the time of its arithmetic; the card's clocks are computed by ``hw.fixar.pass_clocks``.
+Launches and transfers are counted there, and take what machine ``u50_host`` says.
 """
 
 import sys
@@ -9,6 +11,7 @@ import time
 from dataclasses import replace
 
 from bench import row
+from bench.driver import Counted
 from bench.fixar.card import precision_of
 from bench.fixar.cycles import BATCHES, CLOCK, TASKS, case_of, config_of
 from host.card import open_card
@@ -20,30 +23,19 @@ from host.train.threads import single_threaded
 from hw.fixar.pass_clocks import acting_cycles, iteration_cycles
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["measure", "rows"]
+__all__ = ["MACHINE", "card_seconds", "measure", "platform_ips", "rows", "with_launches"]
+
+#: The machine file with the launch and the link of the card, which are assumed.
+MACHINE = "u50_host"
 
 _WARM, _STEPS = 10, 100
 _SOURCE = f"this run, card model less its arithmetic, mean of {_STEPS} timesteps, one thread"
 _WORKED = "worked out, hw.fixar.pass_clocks, at 164 MHz"
 
 
-class _Timed:
-    """Counts the seconds of a kernel's launches, in which the model computes."""
-
-    def __init__(self, kernel):
-        self.seconds, self._launch = 0.0, kernel.launch
-        kernel.launch = self.launch
-
-    def launch(self, *arguments, **options):
-        began = time.perf_counter()
-        try:
-            return self._launch(*arguments, **options)
-        finally:
-            self.seconds += time.perf_counter() - began
-
-
 def measure(batch, env, warm=_WARM, steps=_STEPS):
-    """``{"environment", "runtime", "model"}``: mean seconds of a timestep of DDPG on card model.
+    """``({"environment", "runtime", "model"}, Overhead)`` of a timestep of DDPG on card model: mean
+    seconds, and its launches and transfers.
 
     ``environment`` is the simulation of ``env``, ``model`` the twin's arithmetic, and ``runtime``
     the rest of the host's work. ``batch`` is the batch size; ``warm`` gradient steps come before
@@ -64,22 +56,19 @@ def measure(batch, env, warm=_WARM, steps=_STEPS):
         kernel = card.load(folder / "kernel.json")
         session = build(config, family.factory(config, kernel))
         session.learner.inline()
-        timed = _Timed(kernel)
-        while session.clock.updates < warm:
-            session.iterate()
-        session.phases.restart()
-        before, began = timed.seconds, time.perf_counter()
-        for _ in range(steps):
-            session.iterate()
-        whole, model = time.perf_counter() - began, timed.seconds - before
+        with Counted(kernel) as counted:
+            while session.clock.updates < warm:
+                session.iterate()
+            session.phases.restart()
+            before, moved, began = counted.seconds, counted.overhead, time.perf_counter()
+            for _ in range(steps):
+                session.iterate()
+            whole, model = time.perf_counter() - began, counted.seconds - before
         environment = session.phases.seconds["environments"]
         session.close()
-    runtime = whole - model - environment
-    return {
-        "environment": environment / steps,
-        "runtime": runtime / steps,
-        "model": model / steps,
-    }
+    seconds = {"environment": environment, "runtime": whole - model - environment, "model": model}
+    means = {name: value / steps for name, value in seconds.items()}
+    return means, (counted.overhead - moved) / steps
 
 
 def card_seconds(learner, batch, precision):
@@ -90,10 +79,17 @@ def card_seconds(learner, batch, precision):
     return clocks / CLOCK
 
 
+def platform_ips(batch, host, card, overhead):
+    """Samples a second of timesteps of ``batch`` samples: ``host`` seconds of environment and host,
+    ``card`` seconds of the card, and the seconds of the Overhead ``overhead`` follow each other."""
+    return round(batch / (host + card + overhead.seconds(MACHINE)))
+
+
 def rows():
     """The list of rows of a timestep of each task with its host: environment_ms, runtime_ms (the
-    rest of the host's work), card_ms by formula, and platform_ips, samples a second of all
-    together. Empty if mujoco is not installed."""
+    rest of the host's work), launch_ms and its counts (launches and transfers, by the machine
+    file), card_ms by formula, and platform_ips, samples a second of all together. Empty if mujoco
+    is not installed."""
     try:
         import mujoco  # noqa: F401
     except ImportError as error:
@@ -103,22 +99,39 @@ def rows():
 
 
 def _rows_of(task, batch):
-    learner, result, env = config_of(task), [], f"{task}-v5"
-    found = measure(batch, env)
+    env = f"{task}-v5"
+    found, overhead = measure(batch, env)
+    result = [
+        row("fixar", f"{env}, B={batch}", f"{name}_ms", round(1e3 * found[name], 3), "ms",
+            reference="FIXAR, Fig. 9" if name == "environment" else None,
+            reference_value=2.0 if name == "environment" else None, source=_SOURCE)
+        for name in ("environment", "runtime")
+    ]  # fmt: skip
     host = found["environment"] + found["runtime"]
-    for name in ("environment", "runtime"):
-        value = round(1e3 * found[name], 3)
-        result.append(row("fixar", f"{env}, B={batch}", f"{name}_ms", value, "ms",
-                          reference="FIXAR, Fig. 9" if name == "environment" else None,
-                          reference_value=2.0 if name == "environment" else None,
-                          source=_SOURCE))  # fmt: skip
+    return [*result, *with_launches(task, batch, host, overhead)]
+
+
+def with_launches(task, batch, host, overhead):
+    """The list of rows of a timestep of ``batch`` samples that do not depend on the machine of this
+    run but by ``host``, the seconds of its environment and host. ``overhead`` is the Overhead of
+    the timestep."""
+    learner, case = config_of(task), f"{task}-v5, B={batch}"
+    assumed = overhead.source(MACHINE)
+    counted = "counted on card model, a mean of timesteps"
+    result = [
+        row("fixar", case, "launches", round(overhead.launches, 2), "", source=counted),
+        row("fixar", case, "transfers", round(overhead.transfers, 2), "", source=counted),
+        row("fixar", case, "moved_bytes", round(overhead.moved), "B", source=counted),
+        row("fixar", case, "launch_ms", round(1e3 * overhead.seconds(MACHINE), 3), "ms",
+            source=assumed),
+    ]  # fmt: skip
     for precision in ("full", "half"):
         case, card = case_of(learner, precision, batch), card_seconds(learner, batch, precision)
         paper = {512: ("FIXAR, Table II, peak", 38_780)}.get(batch, ("FIXAR, mean", 25_293))
         result += [
             row("fixar", case, "card_ms", round(1e3 * card, 3), "ms", source=_WORKED),
-            row("fixar", case, "platform_ips", round(batch / (host + card)), "1/s",
+            row("fixar", case, "platform_ips", platform_ips(batch, host, card, overhead), "1/s",
                 reference=paper[0], reference_value=paper[1],
-                source="host measured in this run, card worked out at 164 MHz"),
+                source=f"host measured on this machine, card worked out at 164 MHz, {assumed}"),
         ]  # fmt: skip
     return result

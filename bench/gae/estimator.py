@@ -1,4 +1,5 @@
-"""Clocks of HEPPO's array in the RTL: trajectories of one length and of many, k = 1, 2, 3."""
+"""Clocks of HEPPO's array in the RTL: trajectories of one length and of many, k = 1, 2, 3; and
+of rollouts on the whole kernel."""
 
 import numpy as np
 from amaranth import Module
@@ -6,6 +7,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
 
 from bench import row
+from host.card import open_card
+from host.generate import generate
+from host.measure.launches import LIMIT_S, launch_clocks
+from host.runtime.gae import AdvantageEstimator
 from host.runtime.slots import pack
 from hw.errors import Failure
 from hw.gae.array.estimator import Estimator
@@ -14,11 +19,15 @@ from hw.gae.design import HEPPO_WIDTHS
 from hw.gae.records import Kind
 from sim.model.gae.array.estimator import Estimator as Twin
 from sim.streams import StreamUnit
+from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["measure", "rows"]
+__all__ = ["BOARDS", "kernel_rows", "measure", "measure_kernel", "rows"]
 
 ROWS, STEPS = 64, 1024
 _SOURCE = "RTL under Verilator, start to done"
+#: Boards whose whole kernels are measured. HEPPO's is the ZCU106.
+BOARDS = "zcu106", "u200"
+_LAUNCH = "Verilog on the simulated card, default memory: a launch of PUSH, ESTIMATE, PULL"
 
 #: Raw discounts, gamma 0.99 and gamma * lambda 0.9405, and scales in units of a word for a code.
 _COEFFICIENTS = dict(gamma=64881, decay=61637)
@@ -111,7 +120,8 @@ def _word(fields, slot):
 
 def rows():
     """The list of rows gae_cycles, elements_per_cycle (steps a clock) and row_occupancy (the share
-    of clocks in which rows take steps), for k = 1, 2, 3 steps of lookahead."""
+    of clocks in which rows take steps), for k = 1, 2, 3 steps of lookahead; full stacks also
+    with words of 35 bits."""
     result = []
     full = np.full((STEPS + 1, ROWS), Kind.STEP.value, np.uint8)
     full[-1] = Kind.BOOTSTRAP.value
@@ -119,14 +129,7 @@ def rows():
     lengths = np.random.default_rng(0).integers(16, 129, 800)
     for lookahead in (1, 2, 3):
         config = GaeConfig(rows=ROWS, depth=STEPS, lookahead=lookahead, **HEPPO_WIDTHS)
-        case = f"{ROWS} x {STEPS} steps, k={lookahead}"
-        clocks, steps, _, _ = measure(config, full)
-        result += [
-            row("gae", case, "gae_cycles", clocks, "cycles", reference="at most",
-                reference_value=STEPS + ROWS, source=_SOURCE),
-            row("gae", case, "elements_per_cycle", round(steps / clocks, 2), "",
-                reference="HEPPO V-D1, one a clock and PE", reference_value=ROWS, source=_SOURCE),
-        ]  # fmt: skip
+        result += _full(config, full, "")
         kinds = pack(lengths, [False] * len(lengths), ROWS).kinds
         clocks, steps, shared, early = measure(config, kinds)
         case = f"{len(lengths)} trajectories of 16 to 128 steps, {ROWS} rows, k={lookahead}"
@@ -137,5 +140,49 @@ def rows():
                 source="RTL under Verilator: steps a row and clock, until a row is given no more"),
             row("gae", case, "row_occupancy_whole", round(steps / (ROWS * clocks), 3), "",
                 source="the same, start to done"),
+        ]  # fmt: skip
+    # HEPPO's words have 32 bits; codes of 16 bits have the next wider ones.
+    wide = GaeConfig(rows=ROWS, depth=STEPS, lookahead=2, code_width=16, result_width=16)
+    return [*result, *_full(wide, full, f", words of {wide.word.width} bits")]
+
+
+def _full(config, kinds, words):
+    """Rows of full stacks; ``words`` ends the case."""
+    case = f"{ROWS} x {STEPS} steps, k={config.lookahead}{words}"
+    clocks, steps, _, _ = measure(config, kinds)
+    return [
+        row("gae", case, "gae_cycles", clocks, "cycles", reference="at most",
+            reference_value=STEPS + ROWS, source=_SOURCE),
+        row("gae", case, "elements_per_cycle", round(steps / clocks, 2), "",
+            reference="HEPPO V-D1, one a clock and PE", reference_value=ROWS, source=_SOURCE),
+    ]  # fmt: skip
+
+
+def measure_kernel(board):
+    """``(clocks, bits of the port)`` of a rollout of STEPS steps of ROWS environments in one launch
+    of the kernel for ``board``, without standardization."""
+    sizes = {"gae.rows": ROWS, "gae.depth": STEPS, **HEPPO_WIDTHS}
+    folder = generate("gae", board, BUILD_DIRECTORY / "bench", **sizes)
+    rng, shape = np.random.default_rng(0), (STEPS, ROWS)
+    never, (rewards, values, bootstraps) = np.zeros(shape, bool), rng.normal(size=(3, *shape))
+    with open_card("sim") as card:
+        estimator = AdvantageEstimator(card.load(folder / "kernel.json"), timeout_s=LIMIT_S)
+        clocks = launch_clocks(
+            estimator, lambda: estimator.estimate(rewards, values, never, never, bootstraps)
+        )
+        return clocks, 8 * estimator.config.engine.beat_bytes
+
+
+def kernel_rows():
+    """The list of rows kernel_cycles and kernel_elements_per_cycle (steps a clock, with their
+    transfers) of a full stack on each of BOARDS."""
+    result = []
+    for board in BOARDS:
+        clocks, width = measure_kernel(board)
+        case = f"{ROWS} x {STEPS} steps, k=2, whole kernel, port of {width} bits"
+        result += [
+            row("gae", case, "kernel_cycles", clocks, "cycles", source=_LAUNCH),
+            row("gae", case, "kernel_elements_per_cycle", round(ROWS * STEPS / clocks, 2), "",
+                source=_LAUNCH),
         ]  # fmt: skip
     return result

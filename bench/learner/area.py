@@ -4,6 +4,7 @@ from bench import row
 from bench.area import mapped
 from bench.learner.cases import (
     CARTPOLE,
+    MORE_UNITS,
     ONE_LAYER,
     ONE_SLR,
     TWO_NETWORKS,
@@ -32,6 +33,7 @@ def kernels():
     result = {}
     for sizes, kinds in (
         (ONE_LAYER, ("fixed", "float32")),
+        (MORE_UNITS, ("fixed",)),
         (TWO_NETWORKS, ("fixed",)),
         (TWO_NETWORKS_FLOAT, ("float32",)),
         (CARTPOLE, ("fixed",)),
@@ -40,7 +42,8 @@ def kernels():
     ):
         for kind in kinds:
             learner = LearnerConfig(**sizes, lanes=2, arithmetic=Arithmetic(kind=kind))
-            case = f"kernel {net_of(learner)}, DP=2, {kind}, N=2^20"
+            units = f" and {learner.update_units} update units" if sizes is MORE_UNITS else ""
+            case = f"kernel {net_of(learner)}{units}, DP=2, {kind}, N=2^20"
             result[case] = LearnerKernelConfig(learner=learner), *_beside(sizes, learner)
     return result
 

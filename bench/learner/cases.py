@@ -8,6 +8,7 @@ from hw.learner.config import LearnerConfig
 __all__ = [
     "BATCHES",
     "CARTPOLE",
+    "MORE_UNITS",
     "ONE_LAYER",
     "ONE_SLR",
     "TWO_NETWORKS",
@@ -24,6 +25,8 @@ BATCHES = (32, 64, 128, 256, 512)
 CARTPOLE = dict(observation=4, action=2, hidden=(64, 64), multipliers=32, batch=512, double=False)
 #: CF'22's: one hidden layer, and its units of 32 and 16 multipliers.
 ONE_LAYER = CARTPOLE | dict(hidden=(64,), words=(4, 8, 2))
+#: An update unit for each PE of the widest unit, as in CF'22's formula.
+MORE_UNITS = ONE_LAYER | dict(update_units=32)
 #: CF'22's for LunarLander with continuous actions: a critic and an actor.
 TWO_NETWORKS = ONE_LAYER | dict(algorithm="ddpg", observation=8, words=((2, 16, 1), (2, 16, 2)))
 #: Its words in binary32, where adders are what is large: they fit a U200 below CF'22's Table 2.
@@ -57,6 +60,7 @@ class Case:
     shares : {batch: clocks of an iteration over those of a step, at most}, likewise.
     iterations : of a launch.
     acts : whether ACT is measured too.
+    units : whether its rows name its update units, as another case has the same words.
     """
 
     learner: LearnerConfig
@@ -65,6 +69,13 @@ class Case:
     shares: dict = field(default_factory=dict)
     iterations: int = 16
     acts: bool = False
+    units: bool = False
+
+    def name(self, batch):
+        """The case of a row about ``batch`` samples."""
+        name = name_of(self.learner, batch)
+        units = f" and {self.learner.update_units} update units, DP="
+        return name.replace(", DP=", units) if self.units else name
 
 
 def net_of(learner):
@@ -95,6 +106,7 @@ def cases():
     result = [
         _case(ONE_LAYER, "fixed", 2, bars={64: 490, 512: 2300}, shares=_SHORT),
         _case(ONE_LAYER, "float32", 2, bars={64: 620, 512: 2420}),
+        _case(MORE_UNITS, "fixed", 2, (64, 512), bars={64: 420}, units=True),
         _case(wider, "fixed", 1, (64, 512), bars={64: 490}),
         _case(lander, "fixed", 2, (64, 512), bars={64: 830}),
         _case(TWO_NETWORKS, "fixed", 2, (64, 512), bars={64: 1080}),

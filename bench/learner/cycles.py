@@ -160,7 +160,7 @@ def _step_rows(case, batch, measured):
     ]  # fmt: skip
     source = f"RTL on the simulated card, default memory, a launch of {case.iterations} but the "
     return [
-        row("learner", name_of(learner, batch), metric, value, unit, reference=reference,
+        row("learner", case.name(batch), metric, value, unit, reference=reference,
             reference_value=beside,
             source="the kernel's config" if metric == "multipliers" else f"{source}first")
         for metric, value, unit, reference, beside in values

@@ -1,7 +1,8 @@
 """PEARL's equations 4 to 8 (section VI and VII-D): how long an iteration takes, and portability.
 
-Clocks are those of the accelerator's clock; times are microseconds. Equations 2 and 3, by which
-PEARL sizes its learner, are CF'22's too: see ``boards.cf22``.
+Clocks are those of the accelerator's clock; times are microseconds. Equation 3, which balances the
+unroll factors of a learner's layers, is CF'22's too: see ``boards.cf22``. Equation 2, which bounds
+DP by the SRAM that the replay memory leaves, is not here: ``boards.explore`` limits all memory.
 """
 
 from hw.errors import UsageError

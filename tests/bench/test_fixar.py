@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench.area import row_of
+from bench.driver import Overhead
 from bench.fixar import area, card, cycles, intra_layer, platform, software
 from bench.fixar.card import Measured
 from bench.results import Results
@@ -16,8 +17,9 @@ CHEETAH = cycles.config_of("HalfCheetah")
 
 
 def test_rows_of_all_tasks_with_their_host(monkeypatch):
-    """Three tasks, four batches, two precisions: the batch over the seconds of host and card."""
-    found = {"environment": 1e-3, "runtime": 0.5e-3, "model": 9.0}
+    """Three tasks, four batches, two precisions: the batch over the seconds of host, card, two
+    launches of 60 us and eight transfers of 10 us and at 12 GB/s."""
+    found = {"environment": 1e-3, "runtime": 0.5e-3, "model": 9.0}, Overhead(2, 8, 12_000)
     monkeypatch.setitem(sys.modules, "mujoco", sys)
     monkeypatch.setattr(platform, "measure", lambda batch, env: found)
     rows = platform.rows()
@@ -25,7 +27,8 @@ def test_rows_of_all_tasks_with_their_host(monkeypatch):
     assert len({line["case"] for line in ips}) == len(ips) == 24
     line = next(line for line in ips if line["case"] == "11-400-300-3, 512 PEs, half, B=64")
     card = platform.card_seconds(cycles.config_of("Hopper"), 64, "half")
-    assert line["value"] == round(64 / (1.5e-3 + card))
+    assert line["value"] == round(64 / (1.5e-3 + card + 120e-6 + 80e-6 + 1e-6))
+    assert "launch 60 us, link 10 us and 12 GB/s (assumed: machine u50_host)" in line["source"]
     assert {"Hopper-v5, B=64", "Swimmer-v5, B=512"} < {line["case"] for line in rows}
 
 

@@ -88,14 +88,14 @@ def test_no_bar_no_row(monkeypatch):
 
 
 def test_every_case_has_a_name_of_its_own():
-    names = [cases.name_of(case.learner, batch) for case in CASES for batch in case.batches]
+    names = [case.name(batch) for case in CASES for batch in case.batches]
     assert len(names) == len(set(names))
     assert {*cases.BATCHES} >= {batch for case in CASES for batch in (*case.bars, *case.shares)}
     names = [case_of(learner) for learner in LEARNERS]
     assert len(names) == len(set(names)) == 12
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: cases.name_of(case.learner, 64))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name(64))
 def test_a_step_by_formula_is_below_its_bar(case):
     """Measured rows show the same: the formula is exact (tests/bench/test_tables.py)."""
     assert case.bars or case.learner.multipliers == 100
@@ -114,7 +114,7 @@ def test_draws_hide_behind_layers_of_64_clocks():
 
 def test_kernels_stand_beside_what_they_are_compared_with():
     found = {case: (reference, beside) for case, (_, reference, beside) in area.kernels().items()}
-    assert len(found) == 7
+    assert len(found) == 8
     own = "kernel 4-64-2, words 4-8-2, DP=2, fixed, N=2^20"
     assert found[own] == ("CF'22, Table 2", dict(dsp=1600, lut=346_000, ff=459_000))
     both = "kernel ddpg 8-64-2, words 2-16-1 and 8-4-2, DP=2, float32, N=2^20"
@@ -137,7 +137,7 @@ def test_rows_of_a_kernel(monkeypatch):
     counts = dict(lut=1, ff=2, bram36=3, uram=4, dsp=5)
     monkeypatch.setattr(area, "mapped", lambda *arguments: {"kernel": counts})
     found = values([*area.rows(), *area.estimates()])
-    assert len(found) == 7 * 2 * 5
+    assert len(found) == 8 * 2 * 5
     case = "kernel 4-64-64-2, words 1-8-4-1, DP=2, fixed, N=2^20"
     assert [found[case, name, None]["value"] for name in ("ff", "bram36", "uram")] == [2, 3, 4]
     assert found[case, "lut", "at most"]["reference_value"] == 112_000

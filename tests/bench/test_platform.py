@@ -1,9 +1,16 @@
-"""bench.fa3c.platform: what its rows say of each other, on an environment that is quick."""
+"""bench.fa3c.platform: what its rows say of each other, on an environment that is quick; and
+bench.driver: launches and transfers are counted, and take what a machine file says."""
 
+import numpy as np
 import pytest
 
+from bench.driver import Counted, Overhead
 from bench.fa3c import platform
 from bench.fa3c.rounds import PAIRS, expected
+from host.card import open_card
+from host.compose.shipped import SHIPPED, shipped
+from host.generate import keep
+from host.runtime.replay import PrioritizedReplayBuffer
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.schedule import Schedule
 
@@ -22,9 +29,13 @@ def found(monkeypatch, tmp_path):
 
 @pytest.mark.long
 def test_rows_agree(found):
-    """The slower of host and device is what two populations take, and their sum what one takes."""
+    """The slower of host and device, its launch included, is what two populations take, and their
+    sum what one takes."""
     rows, alone = found
-    device, host = rows["device_ips"], rows["host_ips"]
+    round_steps = 16 * 5 / 8
+    assert rows["transfers"] == 4 and rows["launch_ms"] > 0.1
+    device, host = 1 / rows["device_ips"] + 1e-3 * rows["launch_ms"] / round_steps, rows["host_ips"]
+    device = 1 / device
     assert rows["platform_ips"] == pytest.approx(min(device, host), abs=1)
     assert alone == pytest.approx(1 / (1 / device + 1 / host), rel=0.01)
     hidden = max(0, 1 / host - 1 / device) * host
@@ -39,3 +50,44 @@ def test_the_device_is_that_of_the_measured_rounds():
     rounds = expected(config, 16)
     assert len(rounds) == 8
     assert platform._clocks(config, Schedule(config, 16)) == pytest.approx(sum(rounds) / 8)
+
+
+def test_launches_and_transfers_count_as_the_cards_time():
+    """10 inferences a round: 1 ms of host, 2 ms of the card's clocks, and by machine ``u200_host``
+    60 us of a launch, 40 us of four transfers and 50 us of their bytes."""
+    rows = platform.with_launches(10, 1e-3, 2e-3, Overhead(1, 4, 600_000))
+    two, alone = (each["value"] for each in rows if each["metric"] == "platform_ips")
+    assert (two, alone) == (round(10 / 2.15e-3), round(10 / 3.15e-3))
+    values = {each["metric"]: each["value"] for each in rows}
+    assert values["launch_ms"] == 0.15 and values["host_not_hidden"] == 0
+
+
+def test_a_buffers_launches_are_counted(tmp_path):
+    """An INSERT has program, operands and status; a SAMPLE has program, results and status."""
+    folder, _ = keep("replay", "u50", tmp_path, verilog=False, capacity=64)
+    with open_card("model") as card:
+        kernel = card.load(folder / "kernel.json")
+        buffer = PrioritizedReplayBuffer(kernel, {"x": (np.float32, (4,))}, capacity=64)
+        launch = kernel.launch
+        with Counted(kernel) as counted:
+            buffer.add(x=np.zeros((8, 4)))
+            added = counted.overhead
+            buffer.sample(8)
+        sampled = counted.overhead - added
+        assert (added.launches, added.transfers) == (sampled.launches, sampled.transfers) == (1, 3)
+        assert 8 * 16 < added.moved < 2048 and counted.seconds > 0
+        assert kernel.launch == launch
+        before = counted.overhead
+        buffer.sample(8)
+        assert counted.overhead == before, "what comes after the context is not counted"
+
+
+@pytest.mark.parametrize("name", sorted({*SHIPPED} - {"pearl_cgf"}))
+def test_seconds_are_of_the_machines_file(name):
+    machine = shipped(name)
+    link = machine.route(machine.cpu.name, machine.card.name)[0]
+    each = Overhead(4, 6, 3e6) / 2
+    wanted = 2 * machine.card.launch_us + 3 * link.latency_us + 1.5e6 / (1e3 * link.gb_per_s)
+    assert each.seconds(name) == pytest.approx(1e-6 * wanted)
+    assert f"launch {machine.card.launch_us:g} us" in each.source(name)
+    assert f"machine {name})" in each.source(name)

@@ -8,13 +8,16 @@ import pytest
 
 from bench import markdown, pages, results, tables
 from bench.learner import cf22
-from bench.learner.cases import cases, name_of
+from bench.learner.cases import cases
 from hw.learner.step_clocks import step_clocks
 
 ROOT = Path(__file__).parents[2]
 TEXTS = {
     path.relative_to(ROOT).as_posix(): path.read_text()
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs/results").glob("*.md")))
+    for path in (
+        *(ROOT / name for name in ("README.md", "docs/papers.md")),
+        *sorted((ROOT / "docs/results").glob("*.md")),
+    )
 }
 
 
@@ -55,7 +58,7 @@ def test_a_wrong_cell_in_a_table_is_found(printed, table):
 
 def test_what_is_measured_has_no_table_by_hand():
     for name, text in TEXTS.items():
-        if name != "README.md":
+        if name.startswith("docs/results"):
             rest = re.sub(r"<!-- (table|rows): .*?<!-- end of \1 -->", "", text, flags=re.S)
             assert "\n|" not in rest, name
 
@@ -129,7 +132,7 @@ def test_every_row_of_the_learner_says_what_its_kernel_has():
     assert "| multipliers | gradient step | at most | CF'22, these | CF'22, its PEs |" in heads
     own = "| 4-64-2 | 4-8-2 | 2 | fixed | 64 | 64, 32 | 432 | 490 | 312 | 312 |"
     assert own in "\n".join(lines)
-    known = {name_of(case.learner, batch): case for case in cases() for batch in case.batches}
+    known = {case.name(batch): case for case in cases() for batch in case.batches}
     for line in lines:
         net, words, lanes, kind, batch, own, step, bar, these, its, *_ = line[2:].split(" | ")
         case = known.pop(f"{net}, words {words}, DP={lanes}, {kind}, B={batch}")

@@ -1,13 +1,16 @@
 """The kernel ``fixar``: Verilog on card ``sim`` against the twin on card ``model``, byte for byte.
 
 Compared are reports without clocks, lists of TD errors, actions, parameters, priorities, storage
-and the whole status: the random generator, saturations, precision, ranges.
+and the whole status: the random generator, saturations, precision, ranges. The last test has AXI
+models of another project.
 """
 
+import axi
 import numpy as np
 import pytest
 from fixar.kernels import KINDS, SMALL, FixarPrograms, kernel_config, pair, precision_of, status_of
 from learner import core_bad
+from replay.programs import CLOCKS
 
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.precision import Precision, slots
@@ -248,3 +251,33 @@ def _by_ranges(status):
         largest = np.abs(pairs).max(axis=1).tolist()
         shifts[f"{kind}_shifts"] = tuple(max(0, x.bit_length() + 1 - CODE_WIDTH) for x in largest)
     return Precision(activations=True, errors=True, **shifts)
+
+
+#: One core of four columns; observations and actions share a word of the frame.
+TINY = dict(observation=3, action=2, hidden=(5,), batch=8, cores=1, side=4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("data_width", [128, 512])
+def test_learning_under_back_pressure(simulate, tmp_path, data_width):
+    """Iterations in full and in half precision, actions with noise, one program that breaks a rule;
+    on the narrow bus also where other things come first at time 0."""
+    config = kernel_config(data_width, capacity=37, **TINY)
+    source = FixarPrograms(config, 5)
+    launches = [source.first()]
+    for kind in ("full", "half"):
+        program = source.fresh()
+        program.format(precision_of(config, kind))
+        program.learn(source.steps(2), source.records(2), **source.fields(8))
+        source.act(program, 3)
+        launches.append(source.tail(program))
+    program = source.fresh()
+    program.learn(source.steps(1), source.records(0), **(source.fields() | {"batch": 9}))
+    launches.append((program.launch(), program.reports))
+    launches, reports = zip(*launches, strict=True)
+    unknown = [[place + REPORT.offsets["cycles"] for place in places] for places in reports]
+    outcomes = [[launch.command_count, 0] for launch in launches[:-1]]
+    outcomes.append([0, int(LearnError.BATCH)])
+    axi.run(simulate, tmp_path, "fixar", config, launches, outcomes, gap=0.3, clocks=CLOCKS,
+            unknown=unknown, limit_us=4000,
+            again="icarus-2005" if data_width == 128 else None)  # fmt: skip
