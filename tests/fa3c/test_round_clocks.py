@@ -152,10 +152,11 @@ def test_units_that_wait_for_different_syncs_load_one_after_the_other():
 
 
 def test_a_second_training_of_a_unit_is_updated_after_the_first():
-    """Whole theta by one, then by the other: no layer of the first waits for the second."""
-    units, layers = round_units(CONFIG, [TRAIN, TRAIN]), len(CONFIG.layers)
-    updates, second = units["RMSProp"], units[f"unit {TRAIN.unit}"][1]
-    assert len(updates) == 2 * layers and updates[layers - 1][1] < second[1] <= updates[-1][1]
+    """No layer of the first waits for the second."""
+    alone, both = (round_units(CONFIG, [TRAIN] * count)["RMSProp"] for count in (1, 2))
+    later = both[0][0] - alone[0][0]  # the round has one task more to begin
+    assert both[: len(alone)] == [(begin + later, end + later) for begin, end in alone]
+    assert len(both) == 2 * len(CONFIG.layers)
 
 
 def test_units_of_a_round():

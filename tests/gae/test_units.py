@@ -36,6 +36,14 @@ def test_the_unit_is_the_finest_with_which_all_sums_fit(gamma, gae_lambda, rewar
     assert not fits or 5 * most > limit
 
 
+@pytest.mark.parametrize("code_width", [8, 16])
+@pytest.mark.parametrize("result_width", [8, 16])
+def test_results_of_few_bits_are_the_highest_but_eleven(code_width, result_width):
+    """A sum over 1024 steps of the largest results, with a sign, fits a word: no bit is spare."""
+    config = kernel_config(rows=8, depth=64, code_width=code_width, result_width=result_width).gae
+    assert config.word.high + 1 == 2 * 1024 * (config.result_limit + 1) << config.result_shift
+
+
 @pytest.mark.parametrize(
     "gain, found",
     [
