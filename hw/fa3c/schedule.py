@@ -1,11 +1,12 @@
 """The schedule of kernel ``a3c``: rounds for groups of the size that takes the fewest clocks."""
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 from hw.config import check_range
-from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.config import MOST_AGENTS, MOST_SNAPSHOTS, Fa3cConfig
 from hw.fa3c.group_rounds import GroupRounds, cohort_size, most_joined
 from hw.fa3c.records import Task
 from hw.fa3c.round_clocks import Work, clocks_of_launch, period_works, round_units, task_clocks
@@ -102,9 +103,19 @@ def _measured(kind, config, active, size, joined):
     snapshots."""
     if kind.snapshots_of(-(-active // size)) > config.snapshots:
         return []
-    works = period_works(config, kind(config, active, size, None, joined))
-    clocks = sum(clocks_of_launch(config, each) for each in works)
+    works = _works(kind, config.units, config.batch, config.steps, active, size, joined)
+    clocks = sum(count * clocks_of_launch(config, each) for each, count in works.items())
     return [(Fraction(clocks, active), max(map(len, works)))]
+
+
+@lru_cache(maxsize=2048)
+def _works(kind, units, batch, steps, active, size, joined):
+    """How often a period has each round, a tuple of ``Work``, on all kernels with these ``units``,
+    ``batch`` and ``steps``."""
+    config = Fa3cConfig(
+        units=units, batch=batch, steps=steps, agents=MOST_AGENTS, snapshots=MOST_SNAPSHOTS
+    )
+    return Counter(period_works(config, kind(config, active, size, None, joined)))
 
 
 def schedule(config: Fa3cConfig) -> str:
