@@ -113,9 +113,9 @@ class GroupRounds:
 
     Attributes
     ----------
-    agents, active, size : int
-        Agents; those that work at a time; agents of a group, except that the last group may have
-        fewer.
+    agents, active, size, joined : int
+        Agents; those that work at a time; agents of a group, groups of a cohort, except that the
+        last of each may have fewer.
     groups : list of tuples of int
         Agents of each group in its first period. The snapshot of group g has number g.
     cohorts : list of ranges
@@ -145,7 +145,7 @@ class GroupRounds:
         check_range("group", size, 1, agents, " (agents)")
         self.trainers, self.inferrers = (config.units_for(work) for work in ("train", "infer"))
         check_range("joined", joined, 1, most_joined(config), " (twice the units that train)")
-        self.agents, self.active, self.size = agents, active, size
+        self.agents, self.active, self.size, self.joined = agents, active, size, joined
         self.groups = [
             tuple(range(begin, min(begin + size, active))) for begin in range(0, active, size)
         ]
@@ -223,15 +223,18 @@ class GroupRounds:
     def _inferences(self, inferring):
         """Gives whole groups to units in turn. Groups that are left over are split among all units
         and come last, so that their parameters are read when trainings do not read theirs."""
-        units = self.inferrers
+        units, first = self.inferrers, 0
         whole = len(inferring) - len(inferring) % len(units)
         for place, (_, group, step, turn) in enumerate(inferring):
             agents = self.members(group, turn)
             given, size = [units[place % len(units)]], len(agents)
             if place >= whole:
-                given, size = units, -(-size // len(units))
-            for unit, begin in zip(given, range(0, len(agents), size), strict=False):
-                part = agents[begin : begin + size]
+                given, size = units[first:] + units[:first], -(-size // len(units))
+            parts = [agents[begin : begin + size] for begin in range(0, len(agents), size)]
+            for unit, part in zip(given, parts, strict=False):
                 yield Inference(
                     unit=unit, group=group, agents=part, step=step, rollouts=part, sample=step
                 )
+            # Groups of a cohort may be too small for all units: the next begins where this ends.
+            if place >= whole and self.joined > 1:
+                first = (first + len(parts)) % len(units)

@@ -147,6 +147,21 @@ def test_a_theta_of_its_own_each():
 
 
 @pytest.mark.parametrize(
+    "agents, size, loads", [(2, 1, [1, 1]), (3, 1, [1, 1, 1]), (5, 2, [2, 2, 1])]
+)
+def test_small_groups_of_a_cohort_begin_on_different_units(agents, size, loads):
+    """Each inferrer has about as many agents as the others."""
+    config = replace(CONFIG, units=("infer",) * 3 + ("train",) * 3, snapshots=8)
+    schedule = GroupRounds(config, agents, size, None, 5)
+    [_] = schedule.cohorts
+    for plan in period(schedule):
+        load = Counter()
+        for task in plan.inferences:
+            load[task.unit] += len(task.agents)
+        assert sorted(load.values(), reverse=True) in ([], loads)
+
+
+@pytest.mark.parametrize(
     "units, size, joined",
     [
         (("infer", "train"), 1, 1),
