@@ -190,7 +190,4 @@ def worked_out():
                 row("fa3c", f"{case}, {agents} agents", "ips", ips, "1/s",
                     **(PAPER if agents == 16 and settings is PAIRS else {}), source=source)
             )  # fmt: skip
-    own = Fa3cConfig(**PAIRS | dict(snapshots=16))
-    ips = ips_of(16, sum(period_clocks(own, Schedule(own, 16, 1))))
-    case = "2 pairs of 64 PEs, 16 agents, a theta of its own each"
-    return [*result, row("fa3c", case, "ips", ips, "1/s", **_PAPER, source=source)]
+    return result

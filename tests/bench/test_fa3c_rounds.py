@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench.fa3c import own_theta
 from bench.fa3c.alternatives import AGENTS, CASES, MEASURED
 from bench.fa3c.rounds import CLOCK, Measured, worked_out_ips
 from bench.results import Results
@@ -24,3 +25,11 @@ def test_figure_10_in_verilog_is_that_of_the_formula(case):
         assert found.value(name, "ips", source="worked out") == ips
         if agents in MEASURED:
             assert found.value(name, "ips", source="Verilog") == pytest.approx(ips, rel=0.01)
+
+
+def test_a_theta_of_its_own_each_by_formula():
+    """The rows that are kept are today's."""
+    found = Results.of("fa3c")
+    for wanted in own_theta.worked_out():
+        row = found.row(wanted["case"], "ips", source="worked out")
+        assert row["value"] == wanted["value"], wanted["case"]
