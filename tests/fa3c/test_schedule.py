@@ -3,6 +3,7 @@ which sizes of groups and cohorts are chosen."""
 
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from itertools import islice
 
 import pytest
@@ -106,6 +107,20 @@ def test_all_cohorts(pairs):
         check_cohorts(schedule)
         count += 1
     assert count == 228 * 2 * pairs  # 4 560 together
+
+
+def test_one_group_a_cohort_is_the_schedule_from_before_there_were_cohorts():
+    """Two periods of 453 schedules, by a digest of commit 28a636a3: runs keep their bits."""
+    found = sha256()
+    for units in (("infer", "train") * 2, ("any",) * 4, ("train", "any", "infer")):
+        config = replace(CONFIG, units=units, batch=8, snapshots=32)
+        for agents in range(1, 33, 3):
+            for size in range(1, min(8, agents) + 1):
+                for active in sorted({agents, max(1, agents - 3)}):
+                    s = GroupRounds(config, agents, size, active)
+                    plans = list(islice(s.plans(), 2 * s.period))
+                    found.update(repr((s.period, s.groups, plans)).encode())
+    assert found.hexdigest()[:16] == "ec9825504f0a6cca"
 
 
 def check_cohorts(schedule):
