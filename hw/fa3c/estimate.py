@@ -5,12 +5,10 @@ tables and registers are counted by kinds of parts, each fitted to what yosys ma
 """
 
 from dataclasses import replace
-from functools import cache
 
 from hw.arith.float32.format import WIDTH
 from hw.estimate import Estimate, products, together
 from hw.fa3c.commands import buffers_of, commands_of
-from hw.fa3c.config import SLOTS
 from hw.fa3c.layouts import queued_task, updating_task
 from hw.fa3c.masters import estimate as masters
 from hw.fa3c.memory.gradient_queue import GradientQueue
@@ -34,22 +32,10 @@ def estimate(config):
     """Resources of the whole kernel of a Fa3cConfig."""
     units = [compute_unit(config, role) for role in config.units]
     queues = [GradientQueue.estimate(config)] * len(config.units_for("train"))
-    around = _around(replace(config, lanes=_least_lanes(config), rms_units=1, drain_words=1))
     image = [TransposedImage.estimate()] if config.transposed_rows else []
-    return together([*units, *queues, RowUpdate.estimate(config), *image, *around])
-
-
-def _least_lanes(config):
-    """Lanes of the smallest unit that can execute the network: where a chunk of bytes enters a
-    fully connected layer, so many that fewer chunks than SLOTS are in a row."""
-    first = config.layers[0]
-    return 1 if first.convolution else max(1, 2 * first.per_row // SLOTS)
-
-
-@cache
-def _around(config):
-    """What is around the units and RMSProp, for all kernels that differ in the sizes of these."""
-    return [masters(config), *_rounds(config)]
+    return together(
+        [*units, *queues, RowUpdate.estimate(config), *image, masters(config), *_rounds(config)]
+    )
 
 
 def compute_unit(config, role):

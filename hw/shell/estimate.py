@@ -1,5 +1,7 @@
 """Resources of the shell: of its units, and of all that stands around a core."""
 
+from functools import lru_cache
+
 from hw.area import area
 from hw.estimate import selector, times, together
 from hw.shell.axi import engine_of
@@ -105,6 +107,7 @@ def _splitter(engine):
     return area("shell.burst_splitter", length=engine.burst_beats.bit_length())
 
 
+@lru_cache(maxsize=1024)  # kernels of a search have the same
 def read_engine(engine):
     """Resources of ``ReadEngine``."""
     queue = stream.queue(engine.data_width + 1, engine.depth, engine.style)
@@ -112,6 +115,7 @@ def read_engine(engine):
     return together([_splitter(engine), queue, own])
 
 
+@lru_cache(maxsize=1024)  # kernels of a search have the same
 def write_engine(engine):
     """Resources of ``WriteEngine``."""
     queues = [
@@ -154,12 +158,14 @@ def _shared(config, beat_width, tokens):
     return together([arbiter, _owners(config), *each])
 
 
+@lru_cache(maxsize=1024)  # kernels of a search have the same
 def read_interconnect(config):
     """Resources of ``ReadInterconnect``."""
     own = area("shell.read_interconnect", ports=config.ports)
     return together([_shared(config, config.data_width + 1, 0), own])
 
 
+@lru_cache(maxsize=1024)  # kernels of a search have the same
 def write_interconnect(config):
     """Resources of ``WriteInterconnect``."""
     width, ports = config.data_width, config.ports

@@ -62,6 +62,18 @@ def test_multipliers_by_hand():
     assert estimate(WIDE).dsp == 3 * 16 * 2 + 2 * 18 + 3 * 5
 
 
+def test_rows_of_a_screen_follow_from_the_lanes():
+    """Ten with one lane: times 32 samples a product of nine bits. Twelve with four: of eight."""
+    config = Fa3cConfig(
+        height=1, width=9, channels=17, convolutions=((1, 1, 1),), hidden=(), outputs=16,
+        steps=32, agents=2, batch=2, tasks=2, units=("any",), rms_units=1, drain_words=1, lanes=4,
+        binary32=True, parameter_rows=64,
+    )  # fmt: skip
+    assert (config.map_rows[0], replace(config, lanes=1).map_rows[0]) == (12, 10)
+    assert estimate(config).dsp == 4 * 32 + 18 + 5
+    assert estimate(replace(config, lanes=1)).dsp == 32 + 18 + 5 + 2
+
+
 def test_says_what_would_fit():
     with pytest.raises(boards.DoesNotFit) as caught:
         configure(DESIGN, boards.get("zcu106"), {"units": ("infer", "train") * 2})
