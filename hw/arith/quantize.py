@@ -56,7 +56,6 @@ class Quantize(Float32Unit):
 
     OPERANDS = ("x",)
     LATENCY = 3
-    DSP = 0
 
     def __init__(self, config):
         self.RESULTS = {"value": config.target.shape, "saturated": 1}

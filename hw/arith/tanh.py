@@ -147,7 +147,6 @@ class Tanh(Float32Unit):
 
     OPERANDS = ("x",)
     LATENCY = _RATIO_STAGES + 1 + Float32Multiply.LATENCY
-    DSP = 4
 
     def elaborate(self, platform):
         m = Module()
@@ -227,7 +226,6 @@ class TanhFixed(wiring.Component):
 
     INTERVAL = 1
     LATENCY = _RATIO_STAGES + 2
-    DSP = 3
 
     def __init__(self, target):
         if not isinstance(target, FixedFormat) or not target.signed or target.width > _NARROW:

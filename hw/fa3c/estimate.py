@@ -1,58 +1,104 @@
 """Resources of the whole kernel ``a3c``, and changes with which it would fit a smaller board.
 
 Nothing is synthesized here. Multipliers and memory blocks are counted as the units use them; lookup
-tables and registers are counted by kinds of parts, each fitted to what yosys maps for UltraScale+.
+tables and registers are as yosys maps them for UltraScale+.
 """
 
 from dataclasses import replace
 
+from hw.area import area
 from hw.arith.float32.format import WIDTH
-from hw.estimate import Estimate, products, together
+from hw.estimate import products, selector, times, together
 from hw.fa3c.commands import buffers_of, commands_of
 from hw.fa3c.layouts import queued_task, updating_task
-from hw.fa3c.masters import estimate as masters
+from hw.fa3c.masters import interconnects, stripes
 from hw.fa3c.memory.gradient_queue import GradientQueue
-from hw.fa3c.memory.row_update import RowUpdate
-from hw.fa3c.memory.transposed_image import TransposedImage
 from hw.fa3c.records import A3C_STATUS, TASK
 from hw.fa3c.rows import ROW, ROW_WIDTH
-from hw.fa3c.unit.array import PeArray
-from hw.fa3c.unit.drain import Drain
-from hw.fa3c.unit.feature_buffer import FeatureBuffer
-from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 from hw.shell import estimate as shell
-from hw.stream import estimate as stream_area
+from hw.shell.buffers import HOST
+from hw.stream import estimate as stream
 from hw.stream.ram import Ram, style_of
 from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["compute_unit", "estimate", "suggest"]
+__all__ = ["compute_unit", "drain", "estimate", "masters", "parts", "pe_array", "row_memory"]
+__all__ += ["suggest"]
 
 
 def estimate(config):
     """Resources of the whole kernel of a Fa3cConfig."""
-    units = [compute_unit(config, role) for role in config.units]
-    queues = [GradientQueue.estimate(config)] * len(config.units_for("train"))
-    image = [TransposedImage.estimate()] if config.transposed_rows else []
-    return together(
-        [*units, *queues, RowUpdate.estimate(config), *image, masters(config), *_rounds(config)]
-    )
+    return together(parts(config).values())
+
+
+def parts(config):
+    """``{unit: Estimate}`` of the whole kernel of a Fa3cConfig."""
+    trainers, rms_units = len(config.units_for("train")), config.rms_units
+    return {
+        "units": together([compute_unit(config, role) for role in config.units]),
+        "gradients": times(trainers, row_memory(GradientQueue.depth_of(config), config.ultra_ram)),
+        # With its queues in ``Rms``, words in the RUs and words that wait for the rest of a row.
+        "rms": together(
+            [
+                area("fa3c.memory.row_update", units=rms_units),
+                times(rms_units, area("fa3c.memory.rms_unit")),
+            ]
+        ),
+        "image": times(
+            config.transposed_rows > 0,
+            stream.transpose(WIDTH, ROW),
+            area("fa3c.memory.transposed_image"),
+        ),
+        "masters": masters(config),
+        "core": _core(config),
+        "commands": shell.dispatcher(commands_of(config.local_masters), config, products=0),
+        **shell.parts(config, buffers_of(config), A3C_STATUS),
+    }
+
+
+def row_memory(rows, ultra_ram):
+    """A memory of ``rows`` rows, which is UltraRAM only if ``ultra_ram``."""
+    return Ram.estimate(ROW_WIDTH, rows, style_of(rows, ultra_ram))
 
 
 def compute_unit(config, role):
-    """Resources of a compute unit of ``role``, without the queue of its gradients: of parts with an
-    ``estimate``, then of lines, loops and movers."""
-    parts = [each.estimate(config) for each in (PeArray, Drain, FeatureBuffer, ParameterBuffer)]
-    if config.layout == "alt1":
-        parts.append(PeArray.estimate_columns(config))
-    # Each word from the line buffer to the array passes three registers; addresses in rollouts
-    # are products, and so are the rows of a task's observations.
-    rest = Estimate(lut=6700, ff=1850 + 96 * config.lanes, dsp=4 + _of_screens(config))
-    if role == "infer":
-        return together([*parts, rest])
-    # The multiplexer between rows from the TLU and rows from memory.
-    chosen = Estimate(lut=ROW_WIDTH)
-    transposed = [stream_area.transpose(WIDTH, ROW), chosen] if config.layout == "tlu" else []
-    return together([*parts, rest, *transposed])
+    """A compute unit of ``role``, without the queue of its gradients."""
+    transposes = role != "infer" and config.layout == "tlu"
+    own = area(
+        "fa3c.unit.compute_unit",
+        # A word from the line buffer to the array passes three registers.
+        lanes=config.lanes,
+        # Rows are from the TLU, or from memory.
+        chosen=transposes * ROW_WIDTH,
+        # Addresses in rollouts, and the rows of a task's observations.
+        products=_of_screens(config),
+    )
+    return together(
+        [
+            pe_array(config),
+            drain(config),
+            row_memory(config.feature_rows, config.ultra_ram),
+            row_memory(config.parameter_rows, config.ultra_ram),
+            own,
+            times(transposes, stream.transpose(WIDTH, ROW)),
+        ]
+    )
+
+
+def pe_array(config):
+    """A ``PeArray``. Where it loads columns, each bit of a PE's next word is one of the row's and
+    the lane's, which is one of 16 / lanes words; all else is within the PEs."""
+    choices = ROW_WIDTH + ROW + WIDTH * selector(ROW // config.lanes)
+    chosen = config.lanes * choices if config.layout == "alt1" else 0
+    pes = times(config.lanes * ROW, area("fa3c.unit.pe"))
+    return together([pes, area("fa3c.unit.pe_array", chosen=chosen)])
+
+
+def drain(config):
+    """A ``Drain``: adders with the delays beside them; for each lane its places in the line and the
+    multiplexers behind them."""
+    lanes, words = config.lanes, config.drain_words
+    adders = words * (lanes + config.partials - 1)
+    return area("fa3c.unit.drain", adders=adders, lanes=lanes, words=words * lanes)
 
 
 def _of_screens(config):
@@ -63,21 +109,35 @@ def _of_screens(config):
     return products(rows) * (config.samples.bit_length() + odd.bit_length() >= 9)
 
 
-def _rounds(config):
-    """Registers, commands and engines; the blocks of the memories for lists of tasks and for the
-    lengths of rollouts, and the logic of a round."""
+def masters(config):
+    """Interconnects between the parts of ``a3c`` and the masters, width converters and stripes,
+    without the engines of the masters."""
+    infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
+    of = {"read": shell.read_interconnect, "write": shell.write_interconnect}
+    convert = {"read": shell.upsizer, "write": shell.downsizer}
+    found = [
+        times(len(config.units) + train, shell.striped_read(stripes(config))),
+        times(1 + infer, shell.striped_write(stripes(config))),
+    ]
+    for (master, direction), joint in interconnects(config).items():
+        found.append(of[direction](joint))
+        if joint.data_width != ROW_WIDTH:  # a command's own ports are of beats
+            rows = joint.ports - (master == HOST)
+            found.append(times(rows, convert[direction](ROW_WIDTH, joint.data_width)))
+    return together(found)
+
+
+def _core(config):
+    """The blocks of the memories for lists of tasks and for the lengths of rollouts, and the logic
+    of a round."""
     units = len(config.units)
     lists = [8 * TASK.size, updating_task(config).size, *[queued_task(config).size] * units]
     memories = [(width, config.tasks) for width in lists]
     memories.append((config.steps.bit_length(), config.agents))
     blocks = sum(Ram.estimate(*each, style_of(each[1])).bram36 for each in memories)
     # Of each unit, the place of a snapshot; and the bytes of a task's observations.
-    dsp = units + _of_screens(config)
-    return [
-        *shell.parts(config, buffers_of(config), A3C_STATUS).values(),
-        shell.dispatcher(commands_of(config.local_masters), config, products=0),
-        Estimate(lut=3700 + 260 * units, ff=1870 + 390 * units, bram36=blocks, dsp=dsp),
-    ]
+    own = area("fa3c.a3c_core", units=units, products=_of_screens(config))
+    return replace(own, bram36=blocks)
 
 
 def suggest(config, fits):

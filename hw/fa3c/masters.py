@@ -6,9 +6,7 @@ another.
 
 from amaranth.lib.wiring import connect
 
-from hw.estimate import together
 from hw.fa3c.rows import ROW, ROW_WIDTH
-from hw.shell import estimate as shell
 from hw.shell.axi import engine_of
 from hw.shell.buffers import HOST
 from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
@@ -16,7 +14,7 @@ from hw.shell.stripes import StripedRead, StripedWrite
 from hw.shell.width_conversion import NarrowRead, NarrowWrite
 from hw.stream.ram import SHALLOW
 
-__all__ = ["AHEAD", "Masters", "estimate", "interconnects", "PORT_READ", "PORT_WRITE"]
+__all__ = ["AHEAD", "Masters", "PORT_READ", "PORT_WRITE", "interconnects", "stripes"]
 
 #: Places for beats in the queue of a port: the depth of a memory of lookup tables, which is enough
 #: for a row a clock from two stripes together.
@@ -129,26 +127,12 @@ def interconnects(config):
     }
 
 
-def estimate(config):
-    """Resources, for a Fa3cConfig, of the interconnects between the parts of ``a3c`` and the
-    masters, of the width converters and of the stripes. The engines of the masters are not
-    counted."""
-    infer, train = (len(config.units_for(work)) for work in ("infer", "train"))
-    units = len(config.units)
-    of = {"read": shell.read_interconnect, "write": shell.write_interconnect}
-    convert = {"read": shell.upsizer, "write": shell.downsizer}
-    parts = []
-    for (master, direction), joint in interconnects(config).items():
-        parts.append(of[direction](joint))
-        if joint.data_width != ROW_WIDTH:  # a command's own ports are of beats
-            rows = joint.ports - (master == HOST)
-            parts += rows * [convert[direction](ROW_WIDTH, joint.data_width)]
-    stripes = InterconnectConfig(
+def stripes(config):
+    """``InterconnectConfig`` of a port in stripes on the local masters, of a Fa3cConfig."""
+    return InterconnectConfig(
         data_width=ROW_WIDTH,
         ports=config.local_masters,
         depth=_STRIPE_ROWS,
         burst_beats=_STRIPE_ROWS,
         bursts=_PIECES,
     )
-    parts += (units + train) * [shell.striped_read(stripes)]
-    return together(parts + (1 + infer) * [shell.striped_write(stripes)])

@@ -13,7 +13,7 @@ from host.generate import configure
 from hw.designs import DESIGNS
 from hw.estimate import together
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.estimate import estimate
+from hw.fa3c.estimate import estimate, parts
 from hw.stream.ram import Ram, style_of
 
 DESIGN = DESIGNS["a3c"]
@@ -72,6 +72,17 @@ def test_rows_of_a_screen_follow_from_the_lanes():
     assert (config.map_rows[0], replace(config, lanes=1).map_rows[0]) == (12, 10)
     assert estimate(config).dsp == 4 * 32 + 18 + 5
     assert estimate(replace(config, lanes=1)).dsp == 32 + 18 + 5 + 2
+
+
+def test_units_by_hand():
+    """DSP blocks as above; two queues of 45 056 rows; eight tables of roots; the patches of a
+    transposed image are in lookup tables."""
+    found = parts(Fa3cConfig())
+    assert {name: part.dsp for name, part in found.items() if part.dsp} == {
+        "units": 4 * (64 * 2 + 5), "rms": 8 * 18, "core": 4 + 1
+    }  # fmt: skip
+    assert (found["gradients"].uram, found["rms"].bram36, found["image"].lut) == (2 * 79, 8, 0)
+    assert parts(Fa3cConfig(layout="alt2"))["image"].lut > 230
 
 
 def test_says_what_would_fit():

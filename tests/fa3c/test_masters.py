@@ -8,7 +8,8 @@ from fa3c.test_kernel import APART, FIVE, SMALL, WIDE
 
 from hw.fa3c.commands import IMAGES, buffers_of
 from hw.fa3c.core import A3cCore
-from hw.fa3c.masters import AHEAD, PORT_READ, PORT_WRITE, estimate, interconnects
+from hw.fa3c.estimate import masters
+from hw.fa3c.masters import AHEAD, PORT_READ, PORT_WRITE, interconnects
 from hw.shell.stripes import StripedRead, StripedWrite
 
 CONFIGS = {
@@ -66,5 +67,5 @@ def test_places_of_theta_and_squares(layout, writes):
 def test_more_masters_take_more():
     for changes in (dict(global_masters=2), dict(local_masters=4), dict(layout="alt2")):
         for config in (WIDE, SMALL):
-            more, less = estimate(replace(config, **changes)), estimate(config)
+            more, less = masters(replace(config, **changes)), masters(config)
             assert more.ff > less.ff

@@ -37,8 +37,7 @@ WITHIN = {
     "fixar": "JobReplayCore ReplayManager Interpolate Quantize Float32Multiply Float32Add "
     "Float32Reciprocal Ram Queue Pack TanhFixed BatchMemory "
     "TdLoss ToFloat BatchSum TdErrorQueue Iteration Upsizer Downsizer ReadyRegister",
-    "a3c": "Rms Float32Multiply Float32Add Interpolate Ram Queue Load Store "
-    "OutputRows LineBuffer Upsizer Downsizer",
+    "a3c": "Float32Multiply Float32Add Interpolate Ram Queue Upsizer Downsizer",
 }
 WITHIN["ddpg"] = WITHIN["dqn"]
 

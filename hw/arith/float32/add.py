@@ -53,7 +53,6 @@ class Float32Add(Float32Unit):
     """
 
     LATENCY = 6
-    DSP = 0
 
     def elaborate(self, platform):
         m = Module()

@@ -33,7 +33,6 @@ class Float32Multiply(Float32Unit):
     """
 
     LATENCY = 5
-    DSP = 2
 
     def elaborate(self, platform):
         m = Module()

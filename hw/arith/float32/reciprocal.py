@@ -62,7 +62,6 @@ class Float32Reciprocal(Float32Unit):
 
     OPERANDS = ("x",)
     LATENCY = SEED_LATENCY + _STAGES
-    DSP = 5
 
     def elaborate(self, platform):
         m = Module()

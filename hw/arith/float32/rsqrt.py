@@ -75,7 +75,6 @@ class Float32Rsqrt(Float32Unit):
 
     OPERANDS = ("x",)
     LATENCY = SEED_LATENCY + _STAGES
-    DSP = 8
 
     def elaborate(self, platform):
         m = Module()

@@ -31,8 +31,8 @@ class Float32Unit(wiring.Component):
     """Base of the float32 units: stream ``i`` of operands, stream ``o`` of results.
 
     A subclass names its ``OPERANDS``, each the 32 bits of a binary32, its ``RESULTS`` with their
-    widths, its ``LATENCY`` in clocks and its ``DSP`` blocks. The tag of an item of ``i`` comes out
-    unchanged beside its results; results come in the order of the operands.
+    widths, and its ``LATENCY`` in clocks. The tag of an item of ``i`` comes out unchanged beside
+    its results; results come in the order of the operands.
 
     Parameters
     ----------

@@ -6,9 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
-from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.rsqrt import Float32Rsqrt
-from hw.estimate import Estimate
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
@@ -41,11 +39,8 @@ class RmsUnit(wiring.Component):
         ``LATENCY`` clocks after the inputs.
     """
 
-    INTERVAL = 1
     SQUARES_LATENCY = 2 * _MULTIPLY + _ADD
     LATENCY = SQUARES_LATENCY + _ADD + Float32Rsqrt.LATENCY + 2 * _MULTIPLY + _ADD
-    #: As yosys maps it to UltraScale+.
-    LUT, FF = 2090, 2823
 
     def __init__(self):
         super().__init__(
@@ -57,20 +52,6 @@ class RmsUnit(wiring.Component):
                 "new_squares": Out(WIDTH),
                 "new_theta": Out(WIDTH),
             }
-        )
-
-    @classmethod
-    def estimate(cls):
-        """Latency and resources: five multipliers, three adders, and a reciprocal root, whose table
-        is in a memory block."""
-        dsp = 5 * Float32Multiply.DSP + Float32Rsqrt.DSP
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=cls.INTERVAL,
-            lut=cls.LUT,
-            ff=cls.FF,
-            bram36=1,
-            dsp=dsp,
         )
 
     def elaborate(self, platform):

@@ -10,7 +10,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
-from hw.estimate import Estimate
 from hw.fa3c.memory.rms_unit import RMS_COEFFICIENTS, RmsUnit
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.nn.td_loss import is_finite
@@ -60,23 +59,6 @@ class RowUpdate(wiring.Component):
                 **{name: Out(row) for name in ("new_squares", "new_theta")},
                 "overflow": Out(2),
             }
-        )
-
-    @classmethod
-    def estimate(cls, config):
-        """Latency from the taking of a row to its ``new_theta``, interval of rows, resources.
-
-        Lookup tables and registers include those around this unit in ``Rms``: its queues, the words
-        that are in the RUs, the words that wait for the rest of their row, and the ports.
-        """
-        count, unit = config.rms_units, RmsUnit.estimate()
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=ROW // count,
-            lut=count * unit.lut + 3800,
-            ff=count * unit.ff + WIDTH * (2 * ROW + count) + 350,
-            bram36=count * unit.bram36,
-            dsp=count * unit.dsp,
         )
 
     def elaborate(self, platform):

@@ -3,18 +3,14 @@
 It takes a row a clock; a row of a patch leaves when all 16 of the patch have come.
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
-from hw.estimate import Estimate, together
 from hw.fa3c.memory.run_walk import RunWalk
 from hw.fa3c.rows import ROW, ROW_BYTES, ROW_WIDTH
 from hw.shell.ports import write_port
-from hw.stream import estimate as stream_area
 from hw.stream.transpose import Transpose
 
 __all__ = ["TransposedImage"]
@@ -47,7 +43,6 @@ class TransposedImage(wiring.Component):
         A request for each group of ``layer``, or one for the whole image.
     """
 
-    INTERVAL = 1
     LATENCY = ROW - 1 + Transpose.LATENCY
 
     def __init__(self, config):
@@ -62,13 +57,6 @@ class TransposedImage(wiring.Component):
                 "write": Out(write_port(ROW_WIDTH)),
             }
         )
-
-    @classmethod
-    def estimate(cls):
-        """Latency of a patch, interval of rows, resources."""
-        requests = Estimate(lut=230, ff=190)
-        found = together([stream_area.transpose(WIDTH, ROW), requests])
-        return replace(found, latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -8,7 +8,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import WIDTH
-from hw.estimate import Estimate, selector
 from hw.fa3c.config import SLOTS
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.fa3c.unit.pe import PE
@@ -97,25 +96,6 @@ class PeArray(wiring.Component):
             return {}
         chunks = ROW // config.lanes
         return {"columns": In(1), "column": In(range(ROW)), "chunk": In(range(max(2, chunks)))}
-
-    @classmethod
-    def estimate(cls, config):
-        """Resources of the PEs; the rest of the array takes little and is not counted."""
-        pes, pe = config.lanes * ROW, PE.estimate(config)
-        return Estimate(
-            latency=cls.LATENCY,
-            interval=1,
-            lut=pes * pe.lut,
-            ff=pes * pe.ff,
-            dsp=pes * pe.dsp,
-        )
-
-    @staticmethod
-    def estimate_columns(config):
-        """Resources of what "alt1" adds: for each bit of each PE's next word a choice between the
-        row's and the lane's, which is one of 16 / lanes words."""
-        own = WIDTH * selector(ROW // config.lanes)
-        return Estimate(lut=config.lanes * (ROW_WIDTH + ROW + own))
 
     def elaborate(self, platform):
         m = Module()

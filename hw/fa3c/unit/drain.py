@@ -9,9 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import FIELDS, WIDTH
-from hw.estimate import Estimate
 from hw.fa3c.config import SLOTS
-from hw.fa3c.rows import ROW, ROW_WIDTH
+from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.array import PLACES
 from hw.fa3c.unit.output_rows import SUMS, OutputRows, sums_layout
 from hw.stream.delay import delay
@@ -96,23 +95,11 @@ class Drain(wiring.Component):
             }
         )
 
-    @classmethod
-    def estimate(cls, config):
-        """``latency`` from a group to its first row of outputs, ``interval`` between rows, both for
-        one partial sum, as in ``OutputRows``.
-
-        Resources are fitted to what yosys maps for UltraScale+: adders with the delays beside them;
-        for each lane its places in the line and the multiplexers behind them.
-        """
-        rows, lanes, words = OutputRows.estimate(config), config.lanes, config.drain_words
-        adders = words * (lanes + config.partials - 1)
-        return Estimate(
-            latency=Queue.latency_of(2) + READ + rows.latency,
-            interval=rows.interval,
-            lut=370 * (adders + 1) + lanes * (715 + 10 * (ROW - words)),
-            ff=380 * adders + WIDTH * (ROW * (lanes + 1) + words * lanes),
-            dsp=rows.dsp,
-        )
+    @staticmethod
+    def latency_of(config):
+        """Clocks from a group to its first row of outputs, for one partial sum, as in
+        ``OutputRows``."""
+        return Queue.latency_of(2) + READ + OutputRows.latency_of(config)
 
     def elaborate(self, platform):
         m = Module()

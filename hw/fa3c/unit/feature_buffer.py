@@ -4,13 +4,11 @@ It reads a row and writes a row each clock; a row leaves ``LATENCY`` clocks afte
 taken.
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.rows import ROW_WIDTH, row_memory
+from hw.fa3c.rows import ROW_WIDTH
 from hw.stream.queue import Queue
 from hw.stream.ram import Ram, style_of
 
@@ -57,7 +55,6 @@ class FeatureBuffer(wiring.Component):
     READS, WRITES = 4, 2
     #: Rows of a port that are requested and not yet taken, at most; 3 are enough for a row a clock.
     AHEAD = 4
-    INTERVAL = 1
     LATENCY = 1 + Queue.latency_of(AHEAD)
 
     def __init__(self, config):
@@ -69,12 +66,6 @@ class FeatureBuffer(wiring.Component):
                 "writes": In(write).array(self.WRITES),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        """Clocks from a request that is taken at once to its row, and the memory blocks."""
-        memory = row_memory(config.feature_rows, config.ultra_ram)
-        return replace(memory, latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

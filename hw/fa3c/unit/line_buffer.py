@@ -10,7 +10,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.float32.format import BIAS, WIDTH
-from hw.estimate import Estimate
 from hw.fa3c.config import LINE_ROWS
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.stream.delay import delay
@@ -63,7 +62,6 @@ class LineBuffer(wiring.Component):
         The chunk of the address of ``LATENCY`` clocks ago, in binary32.
     """
 
-    INTERVAL = 1
     LATENCY = 3
 
     def __init__(self, config):
@@ -79,10 +77,6 @@ class LineBuffer(wiring.Component):
                 "words": Out(data.ArrayLayout(WIDTH, config.lanes)),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        return Estimate(latency=cls.LATENCY, interval=cls.INTERVAL, dsp=0, bram36=0, uram=0)
 
     def elaborate(self, platform):
         m = Module()

@@ -8,7 +8,6 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
 from hw.fa3c.rows import ROW_WIDTH
 from hw.fa3c.unit.feature_buffer import FeatureBuffer, feature_write
 from hw.shell.ports import read_port, write_port
@@ -95,7 +94,6 @@ class Load(wiring.Component):
         row was taken.
     """
 
-    INTERVAL = 1
     LATENCY = 1
 
     def __init__(self, config):
@@ -111,11 +109,10 @@ class Load(wiring.Component):
         )
 
     @classmethod
-    def estimate(cls, config, rows=1, memory_latency=0):
+    def latency_of(cls, rows, memory_latency):
         """Clocks from the taking of a run to ``moved``, if memory sends its rows from
         ``memory_latency`` clocks after the request on, a row a clock."""
-        latency = max(memory_latency, Queue.latency_of(_RUNS)) + rows - 1 + cls.LATENCY
-        return Estimate(latency=latency, interval=cls.INTERVAL, bram36=0, uram=0)
+        return max(memory_latency, Queue.latency_of(_RUNS)) + rows - 1 + cls.LATENCY
 
     def elaborate(self, platform):
         m = Module()
@@ -163,7 +160,6 @@ class Store(wiring.Component):
         clock after the token of memory.
     """
 
-    INTERVAL = 1
     LATENCY = 1
 
     def __init__(self, config):
@@ -180,12 +176,11 @@ class Store(wiring.Component):
         )
 
     @classmethod
-    def estimate(cls, config, rows=1, memory_latency=0):
+    def latency_of(cls, rows, memory_latency):
         """Clocks from the taking of a run to ``stored``, if no other port reads the feature buffer
         and memory answers ``memory_latency`` clocks after the last row."""
         first = Queue.latency_of(_RUNS) + FeatureBuffer.LATENCY
-        latency = first + rows - 1 + memory_latency + cls.LATENCY
-        return Estimate(latency=latency, interval=cls.INTERVAL, bram36=0, uram=0)
+        return first + rows - 1 + memory_latency + cls.LATENCY
 
     def elaborate(self, platform):
         m = Module()

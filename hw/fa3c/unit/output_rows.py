@@ -10,7 +10,6 @@ from amaranth.lib.wiring import In, Out
 from hw.arith.adder_tree import adder_tree, interleaved_sum, interleaved_sum_latency
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
-from hw.estimate import Estimate
 from hw.fa3c.rows import ROW, ROW_WIDTH
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -100,23 +99,18 @@ class OutputRows(wiring.Component):
         return cls.tree_latency_of(config) + across
 
     @classmethod
-    def estimate(cls, config):
-        """``latency`` from a row's first words to the row, ``interval`` between rows, both for one
-        partial sum. A second partial sum adds ``steps`` clocks to both."""
-        steps = cls.steps_of(config)
-        queue = Queue.latency_of(1)
-        return Estimate(
-            latency=cls.sum_latency_of(config) + _ARITHMETIC.add_latency + queue + steps,
-            interval=steps,
-            dsp=0,
-        )
+    def latency_of(cls, config):
+        """Clocks from a row's first words to the row, for one partial sum. A second partial sum
+        adds ``steps`` clocks, as it does to the interval between rows."""
+        added = cls.sum_latency_of(config) + _ARITHMETIC.add_latency
+        return added + Queue.latency_of(1) + cls.steps_of(config)
 
     @property
     def places(self):
         """Rows that have begun and not left, at most: enough that no row waits if each row leaves
         at once. A place is free a clock after its row has left."""
-        found = self.estimate(self.config)
-        return -(-(self.ahead + found.latency + 1) // found.interval)
+        clocks = self.ahead + self.latency_of(self.config) + 1
+        return -(-clocks // self.steps_of(self.config))
 
     def elaborate(self, platform):
         m = Module()

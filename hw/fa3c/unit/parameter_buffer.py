@@ -4,13 +4,11 @@ It takes and gives a row a clock. A row that is in the ring leaves ``LATENCY`` c
 request was taken.
 """
 
-from dataclasses import replace
-
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH, row_memory
+from hw.fa3c.rows import ROW_BYTES, ROW_WIDTH
 from hw.shell.ports import read_port
 from hw.stream.ram import Ram, style_of
 
@@ -62,7 +60,6 @@ class ParameterBuffer(wiring.Component):
         The requested rows.
     """
 
-    INTERVAL = 1
     LATENCY = 2
     #: Clocks from ``done`` until a request of the next pass is taken.
     TURN = 3
@@ -79,12 +76,6 @@ class ParameterBuffer(wiring.Component):
                 "data": Out(stream.Signature(unsigned(ROW_WIDTH))),
             }
         )
-
-    @classmethod
-    def estimate(cls, config):
-        """Clocks from a request to its row, if it is in the ring; the memory blocks of the ring."""
-        memory = row_memory(config.parameter_rows, config.ultra_ram)
-        return replace(memory, latency=cls.LATENCY, interval=cls.INTERVAL)
 
     def elaborate(self, platform):
         m = Module()

@@ -248,10 +248,9 @@ class _Drain:
     buffer."""
 
     def __init__(self, config):
-        rows = OutputRows.estimate(config)
-        self.steps = rows.interval
+        self.steps = OutputRows.steps_of(config)
         # From the last reading of the sums of a row to the row.
-        self.latency = READ + rows.latency - (self.steps - 1)
+        self.latency = READ + OutputRows.latency_of(config) - (self.steps - 1)
         self.free, self.written = slots(2), 0
         self.gradient = False  # the group before was a gradient
 

@@ -10,8 +10,6 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
-from hw.arith.float32.multiply import Float32Multiply
-from hw.estimate import Estimate
 from hw.fa3c.config import SLOTS
 from hw.stream.ram import Ram
 
@@ -55,8 +53,6 @@ class PE(wiring.Component):
     READ_DELAY = FIRST_DELAY - 1
     LATENCY = FIRST_DELAY + _ARITHMETIC.add_latency
     RETURN = LATENCY + 1 - READ_DELAY
-    #: As yosys maps it to UltraScale+.
-    LUT, FF = 474, 722
 
     def __init__(self):
         slot = range(SLOTS)
@@ -72,12 +68,6 @@ class PE(wiring.Component):
                 "write_slot": In(slot),
                 "sum": Out(WIDTH),
             }
-        )
-
-    @classmethod
-    def estimate(cls, config=None):
-        return Estimate(
-            latency=cls.LATENCY, interval=1, lut=cls.LUT, ff=cls.FF, dsp=Float32Multiply.DSP
         )
 
     def elaborate(self, platform):

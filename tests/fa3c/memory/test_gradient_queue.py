@@ -5,6 +5,7 @@ import re
 import pytest
 
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.estimate import parts
 from hw.fa3c.memory.gradient_queue import GradientQueue
 from hw.stream.queue import Queue
 from hw.verilog import to_verilog
@@ -34,9 +35,10 @@ SMALL = LEAST | dict(height=2, width=2, convolutions=((40, 2, 1),), hidden=(20,)
 )
 def test_memory(config, depth, style, bram36, uram):
     config = Fa3cConfig(**config)
-    queue, estimate = GradientQueue(config), GradientQueue.estimate(config)
+    queue, found = GradientQueue(config), parts(config)["gradients"]
     assert queue.depth == depth
-    assert (estimate.bram36, estimate.uram, estimate.dsp) == (bram36, uram, 0)
+    count = len(config.units_for("train"))
+    assert (found.bram36, found.uram, found.dsp) == (count * bram36, count * uram, 0)
     text = to_verilog(queue, name="dut")
     styles = re.findall(r'RAM_STYLE\("(\w+)"\)', text)
     assert styles == ([] if style == "auto" else [style])
@@ -56,6 +58,6 @@ def test_queue(simulate, config):
         depth=queue.depth,
         width=512,
         latency=Queue.latency_of(queue.depth),
-        interval=GradientQueue.INTERVAL,
+        interval=1,
         seed=1,
     )

@@ -7,7 +7,6 @@ import pytest
 from fa3c.memory.numbers import USUAL, as_rows, normals, packed_coefficients, patterns, updated
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.memory.rms_unit import RmsUnit
 from hw.fa3c.memory.row_update import RowUpdate
 from hw.fa3c.rows import ROW
 
@@ -50,13 +49,12 @@ def test_rows(simulate, tmp_path, rms_units):
             )
         )
     )
-    estimate = RowUpdate.estimate(config)
-    assert estimate.dsp == rms_units * RmsUnit.estimate().dsp
+    unit = RowUpdate(config)
     simulate(
-        RowUpdate(config),
+        unit,
         "fa3c.memory.row_update_bench",
         vectors=str(file),
         config=dict(rms_units=rms_units),
-        interval=estimate.interval,
-        latency=estimate.latency,
+        interval=unit.interval,
+        latency=unit.LATENCY,
     )

@@ -153,4 +153,4 @@ async def latency_as_estimated(dut, rows, latency):
     await bench.begin(latencies=(latency, latency))
     await bench.finish()
     took = bench.watch.high[DONE][0] - bench.watch.high["runs"][0]
-    assert took == UNIT.estimate(CONFIG, rows, latency).latency
+    assert took == UNIT.latency_of(rows, latency)

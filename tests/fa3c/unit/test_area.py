@@ -3,13 +3,15 @@
 import pytest
 from mapped_unit import mapped_unit
 
+from hw.area import area
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.estimate import drain
 from hw.fa3c.unit.drain import Drain
 from hw.fa3c.unit.pe import PE
 
 #: name -> unit, estimate
 UNITS = {
-    "pe": lambda: (PE(), PE.estimate()),
+    "pe": lambda: (PE(), area("fa3c.unit.pe")),
     "drain_1_2": lambda: _drain(1, 2),
     "drain_2_4": lambda: _drain(2, 4),
     "drain_4_2": lambda: _drain(4, 2),
@@ -18,7 +20,7 @@ UNITS = {
 
 def _drain(lanes, drain_words):
     config = Fa3cConfig(lanes=lanes, drain_words=drain_words)
-    return Drain(config), Drain.estimate(config)
+    return Drain(config), drain(config)
 
 
 @pytest.mark.long

@@ -131,15 +131,14 @@ def test_longest_groups(simulate, tmp_path, drain_words):
 def test_pace_of_outputs(simulate, tmp_path, lanes, drain_words, split):
     """No clock is lost between rows, nor between groups, of more rows than there are places."""
     config = Fa3cConfig(lanes=lanes, drain_words=drain_words)
-    groups, found = Groups(config, 1), Drain.estimate(config)
-    steps = 16 // drain_words
+    groups, latency, steps = Groups(config, 1), Drain.latency_of(config), 16 // drain_words
     # A queue; the line and a register; tree, partial sums, bias; a queue; words of a row.
     tree = {1: 0, 2: 1, 4: 2}[lanes]
-    assert (found.interval, found.latency) == (steps, 1 + 2 + 6 * (tree + 1 + 1) + 1 + steps)
+    assert latency == 1 + 2 + 6 * (tree + 1 + 1) + 1 + steps
     counts = 16, 15
     for count, kind in zip(counts, (FORWARD, BACKWARD), strict=True):
         groups.add(count, split=split, **kind)
-    pace, first = steps * (1 + split), found.latency + split * steps
+    pace, first = steps * (1 + split), latency + split * steps
     groups.vectors["clocks"] = [first + pace * row for row in range(sum(counts))]
     assert sum(counts) > OutputRows(config, READ).places
     groups.run(simulate, tmp_path)

@@ -4,7 +4,7 @@ import pytest
 from paces import CROSSED
 
 from hw.fa3c.config import Fa3cConfig
-from hw.fa3c.rows import row_memory
+from hw.fa3c.estimate import row_memory
 from hw.fa3c.unit.feature_buffer import FeatureBuffer
 
 #: 95 rows.
@@ -44,6 +44,7 @@ def test_memory(rows, ultra_ram, lut, bram36, uram):
 
 def test_estimate():
     """Of the default: 5420 rows."""
-    estimate = FeatureBuffer.estimate(Fa3cConfig())
-    assert (estimate.latency, estimate.interval) == (2, 1)
+    config = Fa3cConfig()
+    estimate = row_memory(config.feature_rows, config.ultra_ram)
     assert (estimate.bram36, estimate.uram) == (0, 15)
+    assert FeatureBuffer.LATENCY == 2

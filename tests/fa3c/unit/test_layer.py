@@ -16,6 +16,7 @@ from hw.fa3c.plan import RETURN
 from hw.fa3c.rows import ROW
 from hw.fa3c.unit.array import PeArray
 from hw.fa3c.unit.drain import Drain
+from hw.fa3c.unit.output_rows import OutputRows
 from sim.model.nn.product import add_bias, product_float
 
 _BETWEEN = {"sums", "place", "done"}
@@ -76,9 +77,9 @@ def test_fully_connected(simulate, tmp_path, lanes):
                 **steady,
             )
     sent += PeArray.LATENCY  # the clock of the last ``done``
-    found = Drain.estimate(config)
-    pace = found.interval * partials
-    leaves = [sent + found.latency + pace - found.interval + pace * n for n in range(samples)]
+    steps = OutputRows.steps_of(config)
+    first, pace = sent + Drain.latency_of(config) + steps * (partials - 1), steps * partials
+    leaves = [first + pace * n for n in range(samples)]
     while len(clocks.inputs) <= leaves[-1]:
         clocks.add(**steady)
     clocks.at(sent, group__valid=1, group__payload=dict(count=samples, relu=1, split=1))

@@ -14,6 +14,6 @@ def test_matches_lines(simulate, lanes):
     simulate(LineBuffer(config), "fa3c.unit.line_buffer_bench", config=config.to_dict())
 
 
-def test_estimate():
-    estimate = LineBuffer.estimate(network())
-    assert (estimate.latency, estimate.interval, estimate.dsp) == (3, 1, 0)
+def test_latency():
+    """The memory, the words side by side, the conversion of bytes."""
+    assert LineBuffer.LATENCY == 3

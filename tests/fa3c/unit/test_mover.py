@@ -25,7 +25,7 @@ def test_mover(simulate, unit, top):
     )
 
 
-@pytest.mark.parametrize("unit", [Load, Store])
-def test_no_blocks(unit):
-    estimate = unit.estimate(CONFIG)
-    assert (estimate.interval, estimate.bram36, estimate.uram) == (1, 0, 0)
+def test_latencies_of_a_run():
+    """A note of a run, its rows, and ``moved``; rows to store take two clocks to come."""
+    assert (Load.latency_of(1, 0), Load.latency_of(30, 70)) == (1 + 1, 70 + 29 + 1)
+    assert (Store.latency_of(1, 0), Store.latency_of(30, 70)) == (1 + 2 + 1, 1 + 2 + 29 + 70 + 1)

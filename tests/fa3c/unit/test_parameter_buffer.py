@@ -4,6 +4,7 @@ import pytest
 from paces import CROSSED
 
 from hw.fa3c.config import Fa3cConfig
+from hw.fa3c.estimate import row_memory
 from hw.fa3c.unit.parameter_buffer import ParameterBuffer
 
 #: Paces of requests and of rows, longest pause of memory.
@@ -26,6 +27,6 @@ def test_matches_memory(simulate, ring, pauses, layout):
 
 
 def test_estimate():
-    estimate = ParameterBuffer.estimate(Fa3cConfig())
-    assert (estimate.latency, estimate.interval) == (2, 1)
+    config = Fa3cConfig()
+    estimate = row_memory(config.parameter_rows, config.ultra_ram)
     assert (estimate.bram36, estimate.uram) == (0, 8)
