@@ -202,7 +202,7 @@ def test_cohorts_where_the_size_of_groups_is_given(units, size, joined):
     [
         dict(units=("any",) * 2, tasks=9),
         dict(units=("infer", "train", "train"), snapshots=2, lanes=8),
-        dict(units=("any", "infer"), batch=3),
+        dict(units=("any", "infer"), batch=3, steps=2),
     ],
 )
 def test_the_fastest_is_that_of_a_full_search(kind, changes):

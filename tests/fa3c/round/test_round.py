@@ -85,12 +85,13 @@ def test_random_rounds(simulate, tmp_path, name, count):
 
 def test_rounds_by_hand(simulate, tmp_path):
     """A list of one SYNC; a TRAIN before and behind the SYNC of its snapshot; the rollout's end;
-    TRAINs of all units; a bootstrap that memory fails; a TRAIN as long as can be; a long list."""
+    TRAINs of all units; an INFER behind another snapshot's SYNC, of the same lower bits; a
+    bootstrap that memory fails; a TRAIN as long as can be; a long list."""
     reference = Reference(small_config(**CONFIGS["many"]))
     lists = Lists(reference, 4, *SIZES)
-    sync = lists.task(2, snapshot=31)
-    infer = lists.task(0, unit=3, snapshot=31, count=1, agents=[255, *[0] * 7])
-    train = lists.task(1, unit=0, snapshot=31, count=1, agents=[255, *[0] * 7])
+    sync = lists.task(2, snapshot=63)
+    infer = lists.task(0, unit=3, snapshot=63, count=1, agents=[255, *[0] * 7])
+    train = lists.task(1, unit=0, snapshot=63, count=1, agents=[255, *[0] * 7])
     rounds, units = [], (2, 0, 3, 1)
 
     def by(task, unit, agent):
@@ -118,6 +119,8 @@ def test_rounds_by_hand(simulate, tmp_path):
         ([infer], (0, 0)),
         ([by(infer, unit, agent) for agent, unit in enumerate(units)], (0, 0)),
         ([by(train, unit, agent) for agent, unit in enumerate(units)], (0, 0)),
+        ([sync | dict(snapshot=31)], (0, 0)),
+        ([sync, infer | dict(snapshot=31, step=16)], (0, 0)),
     ):
         rounds.append(expected(reference, tasks))
         assert (rounds[-1]["error"], rounds[-1]["detail"]) == outcome
