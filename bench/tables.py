@@ -102,6 +102,7 @@ def gae_software(rows):
 
 def fa3c_rates(rows):
     sixteen, routine = "2 pairs of 64 PEs, 16 agents", "16 agents, a routine"
+    own = "a theta of its own each"
     verilog = dict(reference="FA3C", source="Verilog")
     yield ["what", "here", "FA3C"]
     for what, case, metric, which in (
@@ -109,6 +110,8 @@ def fa3c_rates(rows):
          "simulated card; FA3C's with its host", sixteen, "ips", verilog),
         ("the same, memory of 0.75 beats a clock and direction",
          f"{sixteen}, memory of 0.75 beats a clock", "ips", verilog),
+        ("inferences a second, 16 agents with a theta of their own each, as FA3C has it",
+         f"{sixteen}, {own}", "ips", verilog),
         ("clocks of a training of 5 samples, one unit; FA3C's computed from its mapping",
          "Atari network, 5 samples", "train_cycles", dict(reference="FA3C")),
         ("clocks of an inference of 4 agents", "Atari network, 4 agents", "infer_cycles",
@@ -116,7 +119,11 @@ def fa3c_rates(rows):
         ("clocks of an inference of 1 agent", "Atari network, 1 agents", "infer_cycles",
          dict(reference="FA3C")),
         ("MB read off chip, an agent's routine", routine, "load_bytes", dict(reference="FA3C")),
+        ("the same, a theta of its own each", f"{routine}, {own}", "load_bytes",
+         dict(reference="FA3C")),
         ("MB written off chip, an agent's routine", routine, "store_bytes", dict(reference="FA3C")),
+        ("the same, a theta of its own each", f"{routine}, {own}", "store_bytes",
+         dict(reference="FA3C")),
     ):  # fmt: skip
         row = rows.row(case, metric, **which)
         yield [what, row["value"], row["reference_value"]]

@@ -1,5 +1,6 @@
 """bench.learning.documents: pages from records alone, and README.md says what they say."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -155,7 +156,7 @@ def test_readme_that_claims_something_else(judged, tmp_path):
     """The judge exits 1, and names what is to be said."""
     readme = tmp_path / "README.md"
     text = (ROOT / "README.md").read_text()
-    readme.write_text(text.replace("18 hold; ", "19 hold; ", 1))
+    readme.write_text(re.sub(r"\d+ hold; ", "7 hold; ", text, count=1))
     assert readme.read_text() != text
     code = hold([], runs=tmp_path, docs=judged[1], workers=1, judging=True, console=quiet(),
                 readme=readme)  # fmt: skip
