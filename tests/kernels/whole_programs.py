@@ -99,7 +99,14 @@ PROGRAMS = {
         fixar.SMALL,
         lambda kernel: Rig(kernel, {"storage": 1 << 14}, FIXAR_STATUS, replay.CLOCKS),
         _fixar,
-        ("iterations", "activation_ranges", "error_ranges"),
+        (
+            "iterations",
+            "precision",
+            "activation_shifts",
+            "error_shifts",
+            "activation_ranges",
+            "error_ranges",
+        ),  # fmt: skip
     ),
 }
 #: Those of which a quick test runs many programs.
