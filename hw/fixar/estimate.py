@@ -139,7 +139,7 @@ def parameters(config, data_width, ultra_ram=True):
                 f"fixar.parameters.weight_update.{config.optimizer}",
                 lanes=side,
                 added=sums,
-                sums=sums * GradientSum(config, 128).width,
+                sums=sums * GradientSum.width_of(config, 128),
             ),
             times(side, nn.optimizer(kind)),
             nn.coefficients(kind),

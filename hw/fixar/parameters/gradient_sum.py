@@ -43,8 +43,7 @@ class GradientSum(wiring.Component):
         self.config, self.sum_width = config, sum_width
         formats = config.arithmetic
         self.shape, self.drop = formats.gradient_sum_shape(config.batch), formats.GRADIENT_CUT
-        product = formats.activation.width + formats.gradient.width
-        self.width = min(sum_width, product + (config.batch - 1).bit_length())
+        self.width = self.width_of(config, sum_width)
         word = data.ArrayLayout(signed(sum_width), config.side)
         super().__init__(
             {
@@ -54,6 +53,12 @@ class GradientSum(wiring.Component):
                 "clipped": Out(config.side),
             }
         )
+
+    @staticmethod
+    def width_of(config, sum_width):
+        """Bits in which the sums of a batch are added."""
+        product = config.arithmetic.activation.width + config.arithmetic.gradient.width
+        return min(sum_width, product + (config.batch - 1).bit_length())
 
     @staticmethod
     def latency_of(cores):
