@@ -1,8 +1,7 @@
-"""Estimates of units and kernels: clocks and resources. ``None`` means unknown; 0 means that none
-is used.
+"""Resources of units and kernels. ``None`` means unknown; 0 means that none is used.
 
-Tests compare the clocks with the simulation. The resources are counted or mapped by yosys; they are
-not the vendor's. Numbers of single units are in ``hw.area``.
+They are counted or mapped by yosys; they are not the vendor's. Numbers of single units are in
+``hw.area``.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,19 +17,13 @@ RESOURCES = ("lut", "ff", "bram36", "uram", "dsp")
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Clocks and resources of a unit or a whole kernel; each is None if it is unknown.
+    """Resources of a unit or a whole kernel; each is None if it is unknown.
 
-    latency : clocks from an operand to its result.
-    interval : clocks from one operand to the next.
-    cycles : clocks of a whole operation; the ``estimate`` that gives them says of which.
     lut, ff, bram36, uram, dsp : on UltraScale+, lookup tables, registers, RAMB36, URAM288 and DSP
         blocks. A RAMB18 is half a RAMB36.
     ecp5 : the same five on an ECP5, a tuple: LUT4, registers, pairs of DP16KD, 0, MULT18X18D.
     """
 
-    latency: int | None = None
-    interval: int | None = None
-    cycles: int | None = None
     lut: int | None = None
     ff: int | None = None
     bram36: float | None = None
@@ -60,8 +53,7 @@ def total(*numbers):
 def together(estimates):
     """An ``Estimate`` with the sum of each resource over ``estimates``, a sequence.
 
-    None counts as 0, but on an ECP5 the sum with an unknown one is unknown. Latency, interval and
-    cycles of the result are None.
+    None counts as 0, but on an ECP5 the sum with an unknown one is unknown.
     """
     return times(1, *estimates)
 

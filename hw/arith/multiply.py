@@ -75,22 +75,28 @@ class Multiply(wiring.Component):
         Registered, without reset: undefined for the first ``latency`` clocks.
     """
 
-    INTERVAL = 1
-
     def __init__(self, a_width, b_width):
-        self.latency = self.estimate(a_width, b_width).latency
+        self.latency = self.latency_of(a_width, b_width)
         self.a_width, self.b_width = a_width, b_width
         super().__init__({"a": In(a_width), "b": In(b_width), "product": Out(a_width + b_width)})
 
-    @classmethod
-    def estimate(cls, a_width, b_width):
-        """The ``Estimate`` of clocks and resources; ValueError for a width outside 1..256."""
+    @staticmethod
+    def latency_of(a_width, b_width):
+        """``latency`` for these widths; ValueError for one outside 1..256."""
         check_range("a_width", a_width, 1, 256)
         check_range("b_width", b_width, 1, 256)
+        rows, latency = len(_rows(a_width, b_width)), 1
+        while rows > 1:
+            rows, latency = -(-rows // _OPERANDS), latency + 1
+        return latency
+
+    @staticmethod
+    def estimate(a_width, b_width):
+        """Resources of a multiplier of these widths."""
         products = _rows(a_width, b_width)
         # Bounds of the bits of each row that are not always 0.
         rows = [(row[0][0], sum(row[-1][:2])) for row in products]
-        latency, lut, ff = 1, 0, sum(width for row in products for _, width, _, _ in row)
+        lut, ff = 0, sum(width for row in products for _, width, _, _ in row)
         while len(rows) > 1:
             sums = []
             for group in _groups(sorted(rows)):
@@ -101,9 +107,9 @@ class Multiply(wiring.Component):
                 # A bit of two operands takes a table, one of three takes two.
                 lut += sum(stop - start for start, stop in group[2:])
                 lut += stop - group[1][0] if carries else 0
-            latency, rows = latency + 1, sums
+            rows = sums
         dsp = sum(len(row) for row in products)
-        return Estimate(latency=latency, interval=cls.INTERVAL, lut=lut, ff=ff, dsp=dsp)
+        return Estimate(lut=lut, ff=ff, dsp=dsp)
 
     def elaborate(self, platform):
         m = Module()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hw.estimate import exceeded
 from hw.gae.config import GaeConfig, GaeKernelConfig
 from hw.gae.core import GaeCore
-from hw.gae.estimate import estimate
+from hw.gae.estimate import cycles, estimate
 from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
 from hw.gae.records import GAE_ERRORS, MOMENTS, Kind
 from hw.gae.space import SPACE
@@ -109,7 +109,7 @@ DESIGN = Design(
     items="slots",
     buffers=_rollout,
     estimate=estimate,
-    clocks=lambda config: {"ESTIMATE of a full stack": estimate(config).cycles},
+    clocks=lambda config: {"ESTIMATE of a full stack": cycles(config)},
     identity=_identity,
     space=SPACE,
     suggest=_suggest,

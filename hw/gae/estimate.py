@@ -1,7 +1,5 @@
 """Resources of the kernel ``gae``, unit by unit, and clocks of an ESTIMATE of a full stack."""
 
-from dataclasses import replace
-
 from hw.area import area
 from hw.estimate import products, selector, times, together
 from hw.gae.array.estimator import Estimator
@@ -13,18 +11,20 @@ from hw.shell import estimate as shell
 from hw.stream import estimate as stream
 from hw.stream.ram import Ram
 
-__all__ = ["estimate", "parts", "pe", "stack"]
+__all__ = ["cycles", "estimate", "parts", "pe", "stack"]
 
 #: Bits in which beats of a reply are counted.
 _COUNT = 24
 
 
 def estimate(config):
-    """Clocks of an ESTIMATE of a full stack, and resources of the whole kernel, of a
-    GaeKernelConfig."""
-    cycles = Estimator.cycles_of(config.gae, config.gae.depth + 1)
-    whole = together(parts(config).values())
-    return replace(whole, cycles=cycles, interval=Estimator.INTERVAL)
+    """Resources of the whole kernel of a GaeKernelConfig."""
+    return together(parts(config).values())
+
+
+def cycles(config):
+    """Clocks of an ESTIMATE of a full stack, of a GaeKernelConfig."""
+    return Estimator.cycles_of(config.gae, config.gae.depth + 1)
 
 
 def parts(config):

@@ -1,6 +1,6 @@
 """The configs of ``gae`` among which a search chooses: rows, and registers in a PE's loop."""
 
-from hw.gae.estimate import estimate
+from hw.gae.estimate import cycles
 from hw.space import Space
 
 __all__ = ["SPACE"]
@@ -13,7 +13,7 @@ _LEVELS = {1: 14, 2: 11, 3: 9}
 
 def _clocks(config, batch):
     """``rows`` trajectories at a time, each of a full stack."""
-    return -(-batch // config.gae.rows) * estimate(config).cycles
+    return -(-batch // config.gae.rows) * cycles(config)
 
 
 SPACE = Space(

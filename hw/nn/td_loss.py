@@ -14,7 +14,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.area import area
-from hw.arith import estimate as arith_area
+from hw.arith import estimate as arith
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
 from hw.estimate import times, together
@@ -116,12 +116,12 @@ class TdLoss(wiring.Component):
     @staticmethod
     def estimate(arithmetic):
         """Resources."""
-        number = arith_area.to_float(arithmetic, "activation")
+        number = arith.to_float(arithmetic, "activation")
         return together(
             [
                 times(3, area("nn.batch_sum"), area("arith.float32.add"), number),
                 times(5, area("arith.float32.multiply")),  # a half needs none
-                arith_area.quantize(arithmetic, "gradient"),
+                arith.quantize(arithmetic, "gradient"),
                 # What waits beside the pipeline, the clip, and a valid a clock.
                 area("nn.td_loss", late=bool(arithmetic.to_float_latency)),
             ]

@@ -111,14 +111,16 @@ def _weight(*widths):
 
 def tree_parts(config):
     """``{unit: Estimate}`` of the ReplayManager of a ReplayConfig."""
-    scale = Multiply.estimate(FRACTION_WIDTH, config.total_width)
+    scale = FRACTION_WIDTH, config.total_width
     return {
         "tree": together(_level(config, shape) for shape in config.levels),
         "table": together(_table(config)),
         "draw": together(
             [Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1), area("replay.tree.draw")]
         ),
-        "manager": together([scale, *_manager(config, scale.latency)]),
+        "manager": together(
+            [Multiply.estimate(*scale), *_manager(config, Multiply.latency_of(*scale))]
+        ),
     }
 
 

@@ -12,7 +12,6 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import ConfigBase, check_range, freeze_lists
 from hw.errors import UsageError
-from hw.estimate import Estimate
 from hw.shell.arbiter import Arbiter, Owners
 from hw.shell.axi import EngineConfig
 from hw.shell.ports import read_port, write_port
@@ -101,7 +100,6 @@ class ReadInterconnect(wiring.Component):
         The port of memory; its requests are single bursts.
     """
 
-    INTERVAL = 1
     REQUEST_LATENCY = Arbiter.LATENCY
 
     def __init__(self, config):
@@ -110,18 +108,16 @@ class ReadInterconnect(wiring.Component):
         super().__init__({"ports": In(port).array(config.ports), "memory": Out(port)})
 
     @classmethod
-    def estimate(cls, config, beats, memory_latency, port=0):
-        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats to the transfer
-        of its last beat to ``port``.
+    def latency_of(cls, config, beats, memory_latency, port=0):
+        """Clocks from the taking of one request of ``beats`` beats to the transfer of its last beat
+        to ``port``.
 
         The other ports are silent. Memory brings the first beat of a burst ``memory_latency``
         clocks after it takes the request, then a beat a clock. This holds with ``depth`` at least
-        ``memory_latency`` + ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``. For
-        resources: ``hw.shell.estimate``.
+        ``memory_latency`` + ``burst_beats`` + 3 and ``bursts`` above ``memory_latency``.
         """
         back = Queue.latency_of(config.port(port).depth)
-        latency = cls.REQUEST_LATENCY + memory_latency + back + beats - 1
-        return Estimate(latency=latency, interval=cls.INTERVAL)
+        return cls.REQUEST_LATENCY + memory_latency + back + beats - 1
 
     def elaborate(self, platform):
         m = Module()
@@ -167,7 +163,6 @@ class WriteInterconnect(wiring.Component):
         The port of memory; its requests are single bursts.
     """
 
-    INTERVAL = 1
     REQUEST_LATENCY = Arbiter.LATENCY
 
     def __init__(self, config):
@@ -176,19 +171,18 @@ class WriteInterconnect(wiring.Component):
         super().__init__({"ports": In(port).array(config.ports), "memory": Out(port)})
 
     @classmethod
-    def estimate(cls, config, beats, memory_latency):
-        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats, together with
-        its first beat, to the transfer of its token.
+    def latency_of(cls, config, beats, memory_latency):
+        """Clocks from the taking of one request of ``beats`` beats, together with its first beat,
+        to the transfer of its token.
 
         The other ports are silent, data comes a beat a clock, and the address is a multiple of
         ``burst_beats`` beats. Memory takes a beat a clock and answers each burst ``memory_latency``
         clocks after its last beat. This holds with ``depth`` at least ``burst_beats`` + 4
-        and ``bursts`` above ``memory_latency`` + 2. For resources: ``hw.shell.estimate``.
+        and ``bursts`` above ``memory_latency`` + 2.
         """
         first = max(cls.REQUEST_LATENCY, min(beats, config.burst_beats) + 1)
         there = first + Queue.latency_of(config.bursts) + beats - 1
-        latency = there + memory_latency + Queue.latency_of(config.tokens)
-        return Estimate(latency=latency, interval=cls.INTERVAL)
+        return there + memory_latency + Queue.latency_of(config.tokens)
 
     def elaborate(self, platform):
         m = Module()

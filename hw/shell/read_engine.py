@@ -9,7 +9,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
 from hw.shell.axi import ADDRESS, REQUEST, read_beat
 from hw.shell.burst import BurstSplitter
 from hw.shell.ports import read_beats
@@ -42,7 +41,6 @@ class ReadEngine(wiring.Component):
         For ``connect_master``.
     """
 
-    INTERVAL = 1
     ADDRESS_LATENCY = BurstSplitter.LATENCY
 
     def __init__(self, config):
@@ -58,16 +56,15 @@ class ReadEngine(wiring.Component):
         )
 
     @classmethod
-    def estimate(cls, config, beats, memory_latency):
-        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats to the transfer
-        of its last beat.
+    def latency_of(cls, config, beats, memory_latency):
+        """Clocks from the taking of one request of ``beats`` beats to the transfer of its last
+        beat.
 
         For a memory that brings the first beat ``memory_latency`` clocks after the address and then
-        a beat a clock, if ``depth`` is at least ``memory_latency`` + ``burst_beats`` + 4. For
-        resources: ``hw.shell.estimate``.
+        a beat a clock, if ``depth`` is at least ``memory_latency`` + ``burst_beats`` + 4.
         """
-        fixed = cls.ADDRESS_LATENCY + memory_latency + Queue.latency_of(config.depth)
-        return Estimate(latency=fixed + beats - 1, interval=cls.INTERVAL)
+        first = cls.ADDRESS_LATENCY + memory_latency + Queue.latency_of(config.depth)
+        return first + beats - 1
 
     def elaborate(self, platform):
         m = Module()

@@ -10,7 +10,6 @@ from amaranth.utils import exact_log2
 
 from hw.config import check_range
 from hw.errors import UsageError
-from hw.estimate import Estimate
 from hw.shell.arbiter import Owners
 from hw.shell.axi import EngineConfig
 from hw.shell.burst import BurstSplitter
@@ -24,7 +23,6 @@ __all__ = ["StripedRead", "StripedWrite"]
 class _Striped(wiring.Component):
     """What both directions share: requests, cut into pieces that lie in one block."""
 
-    INTERVAL = 1
     REQUEST_LATENCY = BurstSplitter.LATENCY
 
     def __init__(self, port, data_width, stripes, block_beats, pieces):
@@ -138,18 +136,16 @@ class StripedRead(_Striped):
         super().__init__(read_port(data_width), data_width, stripes, block_beats, pieces)
 
     @classmethod
-    def estimate(cls, stripes, pieces, beats, memory_latency):
-        """An ``Estimate``: clocks from the taking of a request of ``beats`` beats to the transfer
-        of its last beat.
+    def latency_of(cls, stripes, pieces, beats, memory_latency):
+        """Clocks from the taking of a request of ``beats`` beats to the transfer of its last beat.
 
         For masters that bring the first beat ``memory_latency`` clocks after the request and then
-        a beat a clock, if ``block_beats`` * ``pieces`` is greater than ``memory_latency``. For
-        resources: ``hw.shell.estimate``.
+        a beat a clock, if ``block_beats`` * ``pieces`` is greater than ``memory_latency``.
         """
         latency = memory_latency
         if stripes > 1:
             latency = cls.REQUEST_LATENCY + max(memory_latency, Queue.latency_of(pieces))
-        return Estimate(latency=latency + beats - 1, interval=cls.INTERVAL)
+        return latency + beats - 1
 
     def _stripe(self, m):
         m.submodules.owners = owners = Owners(self.config)
@@ -197,16 +193,16 @@ class StripedWrite(_Striped):
         super().__init__(write_port(data_width), data_width, stripes, block_beats, pieces)
 
     @classmethod
-    def estimate(cls, stripes, pieces, beats, memory_latency):
-        """An ``Estimate``: clocks from the taking of a request of ``beats`` beats, together with
-        its first beat, to the transfer of its token.
+    def latency_of(cls, stripes, pieces, beats, memory_latency):
+        """Clocks from the taking of a request of ``beats`` beats, together with its first beat, to
+        the transfer of its token.
 
         For masters that take a beat a clock and answer a request ``memory_latency`` clocks after
-        its last beat. For resources: ``hw.shell.estimate``.
+        its last beat.
         """
         # A beat finds out whose it is once its piece has been announced.
         request = cls.REQUEST_LATENCY + Queue.latency_of(pieces) if stripes > 1 else 0
-        return Estimate(latency=request + beats - 1 + memory_latency, interval=cls.INTERVAL)
+        return request + beats - 1 + memory_latency
 
     def _stripe(self, m):
         m.submodules.owners = owners = Owners(self.config)

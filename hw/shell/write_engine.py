@@ -15,7 +15,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.estimate import Estimate
 from hw.shell.axi import ADDRESS, REQUEST, RESPONSE, write_beat
 from hw.shell.burst import BurstSplitter
 from hw.stream.queue import Queue
@@ -49,8 +48,6 @@ class WriteEngine(wiring.Component):
         For ``connect_master``.
     """
 
-    INTERVAL = 1
-
     def __init__(self, config):
         self.config = config
         super().__init__(
@@ -65,18 +62,16 @@ class WriteEngine(wiring.Component):
             }
         )
 
-    @classmethod
-    def estimate(cls, config, beats, memory_latency):
-        """An ``Estimate``: clocks from the taking of one request of ``beats`` beats, together with
-        its first beat, to the transfer of its token.
+    @staticmethod
+    def latency_of(config, beats, memory_latency):
+        """Clocks from the taking of one request of ``beats`` beats, together with its first beat,
+        to the transfer of its token.
 
         For data that comes a beat a clock, an address on a multiple of ``burst_beats`` beats, and
-        a memory that answers ``memory_latency`` clocks after the last beat. For resources:
-        ``hw.shell.estimate``.
+        a memory that answers ``memory_latency`` clocks after the last beat.
         """
         first = max(BurstSplitter.LATENCY, min(beats, config.burst_beats))
-        latency = first + beats + memory_latency + 1
-        return Estimate(latency=latency, interval=cls.INTERVAL)
+        return first + beats + memory_latency + 1
 
     def elaborate(self, platform):
         m = Module()

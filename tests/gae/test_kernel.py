@@ -20,7 +20,7 @@ from later import later
 from replay.kernels import opened
 
 from hw.gae.commands import Opcode
-from hw.gae.estimate import estimate
+from hw.gae.estimate import cycles
 from hw.gae.records import GAE_ERRORS, Error, Kind
 from sim.card.memory import MemoryConfig
 
@@ -107,7 +107,7 @@ def test_clocks():
         rig.run(program.launch())
         shell, status = status_of(rig.buffers["status"].view)  # not masked
     assert shell["error"] == Error.NONE
-    assert status["estimate_cycles"] == estimate(config).cycles
+    assert status["estimate_cycles"] == cycles(config)
     assert status["busy"] == (slots - 1) * rows
     beats = slots * sum(config.slot_beats["codes"])
     assert beats <= status["push_cycles"] < beats + 200

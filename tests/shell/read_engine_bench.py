@@ -84,7 +84,7 @@ async def collect(dut, requests, latency, bad=()):
 
 
 def estimate(beats):
-    return ReadEngine.estimate(CONFIG, beats, 64).latency
+    return ReadEngine.latency_of(CONFIG, beats, 64)
 
 
 @cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")

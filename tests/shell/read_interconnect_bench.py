@@ -140,5 +140,5 @@ async def latency_as_estimated(dut, port, beats, near):
         clock += 1
         assert clock < 2 * beats + 200, "beats do not arrive"
     assert clocks == [
-        ReadInterconnect.estimate(CONFIG, k + 1, latency, port).latency for k in range(beats)
+        ReadInterconnect.latency_of(CONFIG, k + 1, latency, port) for k in range(beats)
     ]

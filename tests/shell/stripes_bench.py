@@ -178,4 +178,4 @@ async def latency_as_estimated(dut, beats, latency):
     await bench.begin(latencies=(latency,))
     await bench.finish()
     taken, last = bench.watch.high["port__request"], list(bench.watch.high.values())[-1]
-    assert last[-1] - taken[0] == UNIT.estimate(STRIPES, PIECES, beats, latency).latency
+    assert last[-1] - taken[0] == UNIT.latency_of(STRIPES, PIECES, beats, latency)

@@ -112,7 +112,7 @@ async def latency_as_estimated(dut, beats):
 
 def check_estimate(rules, beats):
     (begin,), (end,) = rules.clocks["write_request"], rules.clocks["write_done"]
-    assert end - begin == WriteEngine.estimate(CONFIG, beats, CASE["latency"]).latency
+    assert end - begin == WriteEngine.latency_of(CONFIG, beats, CASE["latency"])
 
 
 @cocotb.test(skip=CASE["kind"] != "pace", timeout_time=1, timeout_unit="ms")

@@ -202,5 +202,5 @@ async def latency_as_estimated(dut, port, beats, latency):
     while not (await transfers(dut, done))[0]:
         clock += 1
         assert clock < 2 * beats + 200, "the token does not come"
-    assert clock == WriteInterconnect.estimate(CONFIG, beats, latency).latency
+    assert clock == WriteInterconnect.latency_of(CONFIG, beats, latency)
     assert contiguous(memory.clocks["data"])

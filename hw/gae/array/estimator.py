@@ -53,8 +53,6 @@ class Estimator(wiring.Component):
         Number of slots since ``clear`` in which a row's result was clipped, or a row's sum wrapped.
     """
 
-    INTERVAL = 1
-
     def __init__(self, config):
         self.config = config
         count = range(config.depth + 2)

@@ -36,7 +36,7 @@ class Draw(wiring.Component):
         of a clock with ``load``; ``state`` is the present one.
     """
 
-    LATENCY = Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1).latency + 1
+    LATENCY = Multiply.latency_of(FRACTION_WIDTH, FRACTION_WIDTH + 1) + 1
 
     def __init__(self):
         self.multiply = Multiply(FRACTION_WIDTH, FRACTION_WIDTH + 1)

@@ -258,7 +258,7 @@ class ReplayManager(wiring.Component):
     @staticmethod
     def latency_of(config):
         front = max(PriorityTable.latency_of(config), Draw.LATENCY)
-        scale = Multiply.estimate(FRACTION_WIDTH, config.total_width).latency
+        scale = Multiply.latency_of(FRACTION_WIDTH, config.total_width)
         tree = sum(TreeLevel.latency_of(shape) for shape in config.levels)
         # Last subtraction, and the two clocks of the response queue.
         return front + scale + tree + 1 + 2

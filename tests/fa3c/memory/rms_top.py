@@ -73,8 +73,8 @@ def rms_cycles(config, kind, layer, memory_latency, snapshot_latency):
     """Clocks from the taking of a command to ``done``.
 
     The number is right if gradients, words and reply never wait, if theta and squares share a
-    memory of ``memory_latency`` behind the interconnects whose ``estimate`` is used here, if bursts
-    have 16 beats, and if theta and squares begin where a burst begins.
+    memory of ``memory_latency`` behind the interconnects whose ``latency_of`` is used here, if
+    bursts have 16 beats, and if theta and squares begin where a burst begins.
 
     config : Fa3cConfig
     kind : RmsKind
@@ -83,9 +83,9 @@ def rms_cycles(config, kind, layer, memory_latency, snapshot_latency):
     snapshot_latency : int, clocks from the last row that ``snapshot_write`` takes to its token
     """
     burst, interval = INTERCONNECT.burst_beats, _interval(config, kind)
-    read = ReadInterconnect.estimate(INTERCONNECT, 1, memory_latency).latency
+    read = ReadInterconnect.latency_of(INTERCONNECT, 1, memory_latency)
     # From a burst's last beat to its token, without the clock of each beat.
-    write = WriteInterconnect.estimate(INTERCONNECT, 2, memory_latency).latency - 3
+    write = WriteInterconnect.latency_of(INTERCONNECT, 2, memory_latency) - 3
     rows = config.theta_rows
     if kind == RmsKind.SYNC:
         return interval * rows + read + snapshot_latency + 1
