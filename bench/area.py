@@ -24,13 +24,13 @@ def row_of(paths, design, name):
     return next((group for path, group in paths.items() if re.fullmatch(path, name)), None)
 
 
-def mapped(design, config, paths, rest):
+def mapped(design, config, paths, rest, family="xcup"):
     """``{row: {lut, ff, bram36, uram, dsp}}`` of the kernel of ``design`` with ``config``, mapped
-    by yosys, which takes minutes.
+    by yosys to ``family``, which takes minutes.
 
     ``paths`` is as in ``row_of``; ``rest`` is the row of all modules for which it has none.
     """
-    family = packing("xcup", DESIGNS[design].packed)
+    family = packing(family, DESIGNS[design].packed)
     verilog = to_verilog(DESIGNS[design].kernel(config), name=design)
     found = modules(verilog, design, work=BUILD_DIRECTORY / "area", family=family)
     return grouped(

@@ -23,8 +23,10 @@ __all__ = [
     "total",
 ]
 
-#: Lookup tables that a cell of memory, carry or shift register takes. UltraScale+: UG974. ECP5:
-#: amaranth-boards' and nextpnr's, four inputs each.
+#: Lookup tables that a cell of memory, carry or shift register takes. UltraScale+: UG974. ECP5: of
+#: four inputs each, as nextpnr packs them. A CCU2C is a slice, which has two tables. The bits of a
+#: TRELLIS_DPR16X4 are the tables of a slice pair (A and B of a tile), and the write port of both is
+#: the third slice (C), whose two tables have no other use then: six.
 _LUTS = {
     "SRL16E": 1,
     "SRLC32E": 1,

@@ -75,7 +75,7 @@ def _sums(count, rows):
     lut, ff, bram36, uram, dsp = (
         count * sum(column) for column in zip(*rows, (0,) * 5, strict=True)
     )
-    return lut, ff, int(bram36) if bram36 == int(bram36) else bram36, uram, dsp
+    return lut, ff, bram36 if bram36 % 1 else int(bram36), uram, dsp
 
 
 def selector(count):

@@ -16,6 +16,8 @@ __all__ = ["A_LIMB", "B_LIMB", "Multiply"]
 # A DSP48E2 multiplies signed 27 x 18; the sign bits stay zero.
 A_LIMB = 26
 B_LIMB = 17
+# A MULT18X18D of an ECP5 multiplies 18 x 18, signed or not.
+_ECP5_LIMB = 18
 _OPERANDS = 3  # a carry chain of UltraScale+ adds three operands in one row of LUTs
 
 
@@ -47,6 +49,31 @@ def _rows(a_width, b_width):
 
 def _groups(values):
     return [values[k : k + _OPERANDS] for k in range(0, len(values), _OPERANDS)]
+
+
+def _carry(bits):
+    """Lookup tables of a carry chain of an ECP5: a CCU2C adds two bits, and takes two."""
+    return bits + (bits & 1)
+
+
+def _ecp5(a, b):
+    """``(lut, dsp)`` on an ECP5 of a product of limbs: a block for each 18 bits of ``a``, whose
+    products are added. A single bit has no block: it masks the other operand."""
+    if min(a, b) == 1:
+        return max(a, b) * (a + b > 2), 0
+    if a <= _ECP5_LIMB:
+        return 0, 1
+    lut, dsp = _ecp5(a - _ECP5_LIMB, b)
+    return lut + _carry(a + b - _ECP5_LIMB), 1 + dsp
+
+
+def _sum_ecp5(group, stop):
+    """Lookup tables on an ECP5 of a sum of the sorted ``group``, which has ``stop`` bits: where two
+    of three operands overlap, a bit is first made of two tables, sum and carry."""
+    if len(group) == 3:
+        overlap = sorted(each[1] for each in group)[1] - group[1][0]
+        return _carry(stop - group[0][0]) + 2 * overlap
+    return _carry(stop - group[1][0]) if len(group) == 2 else 0
 
 
 class Multiply(wiring.Component):
@@ -97,6 +124,8 @@ class Multiply(wiring.Component):
         # Bounds of the bits of each row that are not always 0.
         rows = [(row[0][0], sum(row[-1][:2])) for row in products]
         lut, ff = 0, sum(width for row in products for _, width, _, _ in row)
+        sizes = [(a[1] - a[0], b[1] - b[0]) for row in products for _, _, a, b in row]
+        small, blocks = (sum(each) for each in zip(*(_ecp5(*size) for size in sizes), strict=True))
         while len(rows) > 1:
             sums = []
             for group in _groups(sorted(rows)):
@@ -107,9 +136,10 @@ class Multiply(wiring.Component):
                 # A bit of two operands takes a table, one of three takes two.
                 lut += sum(stop - start for start, stop in group[2:])
                 lut += stop - group[1][0] if carries else 0
+                small += _sum_ecp5(group, stop)
             rows = sums
         dsp = sum(len(row) for row in products)
-        return Estimate(lut=lut, ff=ff, dsp=dsp)
+        return Estimate(lut=lut, ff=ff, dsp=dsp, ecp5=(small, ff, 0, 0, blocks))
 
     def elaborate(self, platform):
         m = Module()

@@ -22,7 +22,8 @@ from hw.shell.axi import REQUEST
 from hw.stream import estimate as stream
 from hw.stream.ram import Ram
 
-__all__ = ["core_parts", "estimate", "jobs", "parts", "tree_parts"]
+__all__ = ["core_parts", "estimate", "forwarding_memory", "jobs", "log2_widths"]
+__all__ += ["parts", "tree_parts"]
 
 #: DSP blocks of reading commands: of a command's items by the granules of an experience.
 _PRODUCTS = 1
@@ -98,15 +99,19 @@ def _weight(*widths):
     yield area("replay.weight_unit")  # the sum of the logarithms, and the last register
     yield area("arith.power", tag=1)
     for width in widths:
-        # A bit of the normaliser is in two registers and six multiplexers; of a wide operand, the
-        # lowest bits count no more.
-        yield area(
-            "arith.log2",
-            bits=min(width, 30),
-            wide=width > 30,
-            registers=min(width, 28),
-            wide_registers=width > 28,
-        )
+        yield area("arith.log2", **log2_widths(width))
+
+
+def log2_widths(width):
+    """The widths that the row of a ``Log2`` names, for an operand of ``width`` bits."""
+    # A bit of the normaliser is in two registers and six multiplexers; of a wide operand, the
+    # lowest bits count no more.
+    return dict(
+        bits=min(width, 30),
+        wide=width > 30,
+        registers=min(width, 28),
+        wide_registers=width > 28,
+    )
 
 
 def tree_parts(config):
@@ -174,7 +179,7 @@ def _table(config):
     # A lane that is always the same is a constant behind registers.
     yield area("stream.delay", bits=1 + stage) if lanes == 1 else stream.delay(lanes, 1 + stage)
     yield stream.delay(width, 1 + stage)
-    yield _forwarding_memory(lanes * width, rows, config.table_style)
+    yield forwarding_memory(lanes * width, rows, config.table_style)
 
 
 def _level(config, shape):
@@ -199,12 +204,12 @@ def _level(config, shape):
             times(width, bit),
             stream.delay(width + delta, stage),
             stream.delay(width + config.index_width - digit, stage + 1),
-            _forwarding_memory(shape.word_width, shape.nodes, shape.style),
+            forwarding_memory(shape.word_width, shape.nodes, shape.style),
         ]
     )
 
 
-def _forwarding_memory(width, depth, style):
+def forwarding_memory(width, depth, style):
     """A ``ForwardingMemory``."""
     if compute_stage(depth, style) == 0:
         return area("replay.tree.forwarding_memory.single", width=width)

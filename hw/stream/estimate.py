@@ -1,8 +1,8 @@
 """Resources of queues, width changers and delays; memories have their own in ``hw.stream.ram``."""
 
 from hw.area import area
-from hw.estimate import Estimate, selector, times, together
-from hw.stream.ram import SHALLOW, Ram, memory_tables
+from hw.estimate import selector, times, together
+from hw.stream.ram import SHALLOW, Ram, shallow_memory
 
 __all__ = ["delay", "pack", "queue", "split", "transpose", "unpack"]
 
@@ -28,7 +28,7 @@ def queue(width, depth, style="auto"):
         # A pointer that wraps before its last number is compared.
         wrap = 0 if depth & (depth - 1) == 0 else pointers
         control = area("stream.queue.shallow", level=level, pointers=pointers, wrap=wrap)
-        return together([control, Estimate(lut=memory_tables(width, depth, "distributed"))])
+        return together([control, shallow_memory(width, depth)])
     control = area("stream.queue.deep", level=level, pointers=pointers)
     return together([control, Ram.estimate(width, depth, style)])
 
@@ -66,6 +66,5 @@ def split(width, parts, count_width=32):
 
 def transpose(width, size):
     """A ``Transpose`` with these arguments: two rotators, and a memory a lane."""
-    memory = Estimate(lut=memory_tables(width, 2 * size, "distributed"))
     rotators = area("stream.transpose", bits=width * size, index=size.bit_length())
-    return together([rotators, times(size, memory)])
+    return together([rotators, times(size, shallow_memory(width, 2 * size))])

@@ -14,7 +14,7 @@ from hw.errors import UsageError
 from hw.estimate import Estimate, selector
 
 __all__ = ["DEEP", "RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks"]
-__all__ += ["memory_joint", "memory_tables", "style_of"]
+__all__ += ["memory_joint", "memory_tables", "shallow_memory", "style_of"]
 
 RAM_STYLES = ("auto", "distributed", "block", "ultra")
 
@@ -104,6 +104,60 @@ def _folded(width, depth):
     return -(-(-(-width // 9) * -(-depth // 4096)) // 8)
 
 
+#: Lookup tables on an ECP5 that choose one of so many bits, as yosys maps them: with multiplexers,
+#: two tables of four inputs are one of five, and four are one of six.
+_CHOSEN = {1: 0, 2: 1, 3: 2, 4: 4, 5: 3, 6: 10, 7: 6, 8: 6}
+#: Bits, times depths of a TRELLIS_DPR16X4, from which on yosys makes a DP16KD of a memory; and the
+#: number of those cells from which on it does so for fewer bits.
+_LARGE_ECP5, _MANY_ECP5 = 90, 28
+
+
+def _chosen_ecp5(count):
+    return _CHOSEN[count] if count in _CHOSEN else (3 * count - 6) // 2
+
+
+def _blocks_ecp5(width, depth):
+    """DP16KD blocks, which have the shapes of half a RAMB36: side by side, and in depth."""
+    return min(
+        ((-(-width // bits), -(-depth // words)) for words, bits in _HALVES),
+        key=lambda shape: (math.prod(shape), shape[1]),
+    )
+
+
+def _ecp5(width, depth, style, reads=1):
+    """Resources on an ECP5 of a memory with ``reads`` ports that read, as yosys maps it; None for a
+    style that an ECP5 lacks.
+
+    A TRELLIS_DPR16X4 has 16 words of 4 bits in two slices; a third slice writes them, and loses its
+    tables: six tables. Each port that reads has its own copy. If a word is read and written in
+    the same clock, a DP16KD does not return the old word as Verilog does: yosys compares the
+    addresses and keeps the word.
+    """
+    if style == "auto":
+        parts, blocks = -(-depth // 16), math.prod(_blocks_ecp5(width, depth))
+        few = width * parts < _LARGE_ECP5 * blocks and -(-width // 4) * parts < _MANY_ECP5 * blocks
+        style = "distributed" if few else "block"
+    address = max(1, (depth - 1).bit_length())
+    if style == "distributed":
+        parts = -(-depth // 16)
+        cells = 6 * -(-width // 4) * parts + width * _chosen_ecp5(parts)
+        return reads * cells + (parts if parts > 1 else 0), reads * width, 0, 0, 0
+    if style != "block":
+        return None
+    beside, behind = _blocks_ecp5(width, depth)
+    halves, place = reads * beside * behind, (behind - 1).bit_length()
+    lut = reads * (width * (1 + _chosen_ecp5(behind)) + 3 * address // 2)
+    # Data written, data read, address and place of the read; the last word of a port that waits.
+    ff = 2 * width + address + 2 + place + (reads - 1) * (width + 1)
+    return lut, ff, halves / 2 if halves & 1 else halves // 2, 0, 0
+
+
+def shallow_memory(width, depth):
+    """Resources of a memory of lookup tables that is read in the clock of its address."""
+    lut, _, *others = _ecp5(width, depth, "distributed")
+    return Estimate(lut=memory_tables(width, depth, "distributed"), ecp5=(lut, 0, *others))
+
+
 def _checked(width, depth, style):
     if style not in RAM_STYLES:
         raise UsageError(f"style must be one of {', '.join(RAM_STYLES)}, not {style!r}")
@@ -153,7 +207,8 @@ class Ram(wiring.Component):
 
     @classmethod
     def estimate(cls, width, depth, style="auto"):
-        """Resources as yosys maps them to UltraScale+."""
+        """Resources as yosys maps them."""
+        ecp5 = _ecp5(width, depth, style)
         if style == "auto":
             style = _cheapest(width, depth)
         tables = memory_tables(width, depth, style)
@@ -162,6 +217,7 @@ class Ram(wiring.Component):
             ff=width if tables else 0,
             bram36=_halves(width, depth) / 2 if style == "block" else 0,
             uram=_folded(width, depth) if style == "ultra" else 0,
+            ecp5=ecp5,
         )
 
     def elaborate(self, platform):
@@ -224,12 +280,14 @@ class RamDual(wiring.Component):
 
     @classmethod
     def estimate(cls, width, depth, style):
-        """Resources as yosys maps them to UltraScale+; ``style`` is not "auto"."""
+        """Resources as yosys maps them; ``style`` is not "auto"."""
+        ecp5 = _ecp5(width, depth, style, reads=2)
         if style == "block":
-            return Estimate(lut=0, ff=0, bram36=_halves(width, depth, dual=True) / 2)
+            blocks = _halves(width, depth, dual=True) / 2
+            return Estimate(lut=0, ff=0, bram36=blocks, ecp5=ecp5)
         # A bit of 32 words takes two tables, one of 64 three; each port has its register.
         lut = width * (2 if depth <= 32 else 3) * -(-depth // 64)
-        return Estimate(lut=lut, ff=2 * width, bram36=0)
+        return Estimate(lut=lut, ff=2 * width, bram36=0, ecp5=ecp5)
 
     def elaborate(self, platform):
         m = Module()

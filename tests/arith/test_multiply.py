@@ -59,3 +59,26 @@ def test_twin_corners():
     top = 2**64 - 1
     high, low = multiply([top, top, 0, 1 << 32], [top, 1, top, 1 << 32])
     assert high.tolist() == [top - 1, 0, 0, 1] and low.tolist() == [1, top, 0, 0]
+
+
+#: Widths -> LUT, FF and MULT18X18D on an ECP5, as yosys mapped the unit.
+ECP5 = {
+    (48, 44): (408, 452, 12),
+    (31, 32): (196, 189, 6),
+    (24, 24): (70, 120, 4),
+    (20, 18): (62, 95, 2),
+    (18, 18): (38, 89, 1),
+    (9, 9): (0, 18, 1),
+    (26, 17): (26, 43, 2),
+    (40, 16): (54, 128, 3),
+    (64, 31): (368, 440, 10),
+}
+
+
+@pytest.mark.parametrize("widths", ECP5)
+def test_area_on_an_ecp5_as_yosys_mapped_it(widths):
+    """Taken down once. A product of one bit has a bit that is always 0."""
+    lut, ff, dsp = ECP5[widths]
+    found = Multiply.estimate(*widths).ecp5
+    assert (found[0], found[2:]) == (lut, (0, 0, dsp))
+    assert ff <= found[1] <= ff + 1

@@ -4,11 +4,12 @@ maps."""
 import pytest
 from mapped_unit import mapped_unit
 
+from bench.area_fit import mapped_units
 from hw.area import area
 from hw.stream import estimate
 from hw.stream.pack import Pack, Unpack
 from hw.stream.queue import Queue
-from hw.stream.ram import Ram
+from hw.stream.ram import Ram, RamDual, shallow_memory
 from hw.stream.ready_register import ReadyRegister
 from hw.stream.split import Split
 
@@ -49,3 +50,109 @@ def test_area(name):
     assert need.ff == pytest.approx(found["ff"], rel=0.01, abs=4)
     assert (need.uram or 0) == found["uram"]
     assert (need.bram36 or 0) == pytest.approx(found["bram36"], abs=0.5)
+
+
+#: Width, depth, style of a Ram -> LUT, FF and pairs of DP16KD on an ECP5, as yosys mapped it.
+ECP5 = {
+    (8, 16, "distributed"): (12, 8, 0),
+    (7, 32, "distributed"): (33, 7, 0),
+    (16, 64, "distributed"): (164, 16, 0),
+    (10, 128, "distributed"): (212, 10, 0),
+    (8, 256, "distributed"): (380, 8, 0),
+    (5, 20, "distributed"): (31, 5, 0),
+    (8, 16, "auto"): (12, 8, 0),
+    (64, 16, "auto"): (96, 64, 0),
+    (16, 64, "auto"): (164, 16, 0),
+    (129, 16, "auto"): (198, 129, 0),
+    (40, 64, "auto"): (404, 40, 0),
+    (100, 256, "auto"): (119, 210, 1.5),
+    (8, 256, "auto"): (25, 26, 0.5),
+    (4, 100, "auto"): (73, 4, 0),
+    (16, 512, "block"): (33, 43, 0.5),
+    (40, 300, "block"): (57, 91, 1),
+    (100, 700, "block"): (122, 212, 3),
+    (24, 4096, "block"): (50, 62, 3),
+    (72, 1024, "block"): (85, 156, 2),
+    (18, 3000, "block"): (85, 52, 1.5),
+    (9, 20000, "block"): (116, 39, 5),
+    (36, 512, "block"): (53, 83, 0.5),
+    (37, 512, "block"): (54, 85, 1),
+    (19, 1024, "block"): (39, 50, 1),
+    (128, 64, "block"): (134, 264, 2),
+    (8, 100, "auto"): (139, 8, 0),
+    (12, 100, "auto"): (205, 12, 0),
+    (16, 100, "auto"): (22, 41, 0.5),
+    (32, 100, "auto"): (48, 73, 0.5),
+    (8, 128, "auto"): (152, 8, 0),
+    (12, 128, "auto"): (25, 33, 0.5),
+    (16, 128, "auto"): (22, 41, 0.5),
+    (4, 256, "auto"): (200, 4, 0),
+    (6, 256, "auto"): (28, 22, 0.5),
+    (2, 512, "auto"): (22, 15, 0.5),
+    (4, 512, "auto"): (24, 19, 0.5),
+    (1, 1024, "auto"): (19, 14, 0.5),
+    (3, 300, "auto"): (218, 3, 0),
+    (200, 64, "auto"): (208, 408, 3),
+    (513, 64, "auto"): (521, 1034, 7.5),
+    (72, 48, "auto"): (79, 152, 1),
+    (129, 33, "auto"): (136, 266, 2),
+    (60, 17, "auto"): (242, 60, 0),
+    (5, 200, "auto"): (241, 5, 0),
+    (8, 48, "distributed"): (55, 8, 0),
+    (129, 64, "distributed"): (1312, 129, 0),
+    (32, 80, "distributed"): (341, 32, 0),
+    (12, 96, "distributed"): (234, 12, 0),
+}
+#: The same of a RamDual.
+ECP5_DUAL = {
+    (36, 512, "block"): (107, 120, 1),
+    (18, 1024, "block"): (77, 67, 1),
+    (40, 2000, "block"): (109, 134, 5),
+    (16, 32, "distributed"): (130, 32, 0),
+    (16, 64, "distributed"): (324, 32, 0),
+    (16, 128, "distributed"): (644, 32, 0),
+}
+
+
+@pytest.mark.parametrize(
+    "make, memory, mapped",
+    [
+        pytest.param(make, memory, mapped, id=f"{make.__name__}, {memory}")
+        for make, cases in ((Ram, ECP5), (RamDual, ECP5_DUAL))
+        for memory, mapped in cases.items()
+    ],
+)
+def test_memories_of_an_ecp5_as_yosys_mapped_them(make, memory, mapped):
+    """Taken down once: yosys chooses the same kind of memory. Tables of comparators and of what
+    chooses among more than four parts differ from case to case."""
+    need, (lut, ff, blocks) = make.estimate(*memory), mapped
+    assert need.ecp5[1:] == (ff, blocks, 0, 0)
+    assert need.ecp5[0] == pytest.approx(lut, rel=0.2, abs=10)
+
+
+def test_an_ecp5_has_no_ultra_ram():
+    assert Ram.estimate(72, 4096, "ultra").ecp5 is None
+
+
+def test_a_queues_memory_has_no_register_at_its_output():
+    assert shallow_memory(16, 16).ecp5 == (4 * 6, 0, 0, 0, 0)
+    lut, ff, *_ = Ram.estimate(20, 64, "distributed").ecp5
+    assert (lut, ff) == (5 * 4 * 6 + 20 * 4 + 4, 20) and shallow_memory(20, 64).ecp5[:2] == (lut, 0)
+
+
+@pytest.mark.long
+def test_memories_of_an_ecp5():
+    """The same numbers, mapped again."""
+    units = {
+        f"{make.__name__}_{number}": make(
+            **dict(zip(("width", "depth", "style"), memory, strict=True))
+        )
+        for make, cases in ((Ram, ECP5), (RamDual, ECP5_DUAL))
+        for number, memory in enumerate(cases)
+    }
+    found = mapped_units(units, "ecp5", "memories")
+    for make, cases in ((Ram, ECP5), (RamDual, ECP5_DUAL)):
+        for number, (lut, ff, blocks) in enumerate(cases.values()):
+            counts = found[f"{make.__name__}_{number}"]
+            assert (counts["ff"], counts["bram36"]) == (ff, blocks)
+            assert counts["lut"] == pytest.approx(lut, rel=0.1, abs=5)

@@ -1,0 +1,305 @@
+"""Units and kernels whose maps decide the rows of hw/area.json, each with its own estimate."""
+
+from functools import partial
+
+from hw.area import area
+from hw.arith.fixed import SQ
+from hw.arith.float32.add import Float32Add
+from hw.arith.float32.multiply import Float32Multiply
+from hw.arith.float32.reciprocal import Float32Reciprocal
+from hw.arith.float32.rsqrt import Float32Rsqrt
+from hw.arith.log2 import Log2, Log2Config
+from hw.arith.power import Power, PowerConfig
+from hw.arith.quantize import Quantize, QuantizeConfig
+from hw.arith.tanh import Tanh, TanhFixed
+from hw.arith.to_float import ToFloat, ToFloatConfig
+from hw.designs import DESIGNS
+from hw.gae import estimate as gae
+from hw.gae.array.pe import PE
+from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.replay import estimate as replay_estimate
+from hw.replay.config import ReplayConfig, ReplayKernelConfig
+from hw.replay.priority import PriorityUnit
+from hw.replay.tree.forwarding_memory import ForwardingMemory
+from hw.shell import estimate as shell
+from hw.shell.axi import EngineConfig
+from hw.shell.control import Control
+from hw.shell.description import standard_arguments
+from hw.shell.interconnect import InterconnectConfig, ReadInterconnect, WriteInterconnect
+from hw.shell.read_engine import ReadEngine
+from hw.shell.sequencer import Sequencer
+from hw.shell.stripes import StripedRead, StripedWrite
+from hw.shell.width_conversion import Downsizer, Upsizer
+from hw.shell.write_engine import WriteEngine
+from hw.stream import estimate as stream
+from hw.stream.pack import Pack, Unpack
+from hw.stream.queue import Queue
+from hw.stream.ready_register import ReadyRegister
+from hw.stream.split import Split
+from hw.stream.transpose import Transpose
+
+__all__ = ["ESTIMATES", "KERNELS", "PARTS", "UNITS", "gae_kernel", "replay_kernel"]
+
+
+def replay_kernel(capacity, fanout, width, fraction, data_width, depth, burst_beats, bursts):
+    """A ReplayKernelConfig without UltraRAM."""
+    return ReplayKernelConfig(
+        replay=ReplayConfig(
+            capacity=capacity,
+            fanout=fanout,
+            priority_width=width,
+            priority_fraction=fraction,
+            ultra_ram=False,
+        ),
+        engine=EngineConfig(
+            data_width=data_width, depth=depth, burst_beats=burst_beats, bursts=bursts
+        ),
+    )
+
+
+def gae_kernel(rows, lookahead, code_width, result_width, data_width, depth):
+    """A GaeKernelConfig without UltraRAM, with engines of the ULX3S."""
+    return GaeKernelConfig(
+        gae=GaeConfig(
+            rows=rows,
+            depth=depth,
+            lookahead=lookahead,
+            code_width=code_width,
+            result_width=result_width,
+            ultra_ram=False,
+        ),
+        engine=EngineConfig(data_width=data_width, depth=16, burst_beats=8, bursts=4),
+    )
+
+
+def _engines():
+    for name, config in {
+        "wide": EngineConfig(depth=200, burst_beats=16, bursts=100),
+        "narrow": EngineConfig(data_width=128, depth=16, burst_beats=8, bursts=4),
+        "middle": EngineConfig(data_width=128, depth=64, burst_beats=16, bursts=16),
+    }.items():
+        yield f"read_engine_{name}", lambda c=config: (ReadEngine(c), shell.read_engine(c))
+        yield f"write_engine_{name}", lambda c=config: (WriteEngine(c), shell.write_engine(c))
+
+
+def _interconnects():
+    for number, config in enumerate(
+        (
+            InterconnectConfig(data_width=256, ports=3, depth=(64, 32, 32), burst_beats=32),
+            InterconnectConfig(data_width=128, ports=2, depth=16, burst_beats=8),
+            InterconnectConfig(data_width=128, ports=6, depth=16, burst_beats=8, bursts=4),
+        )
+    ):
+        yield (
+            f"read_interconnect_{number}",
+            lambda c=config: (ReadInterconnect(c), shell.read_interconnect(c)),
+        )
+        yield (
+            f"write_interconnect_{number}",
+            lambda c=config: (WriteInterconnect(c), shell.write_interconnect(c)),
+        )
+    for arguments in ((256, 4, 16, 20), (128, 2, 8, 8), (128, 1, 8, 8)):
+        for make, need in (
+            (StripedRead, shell.striped_read),
+            (StripedWrite, shell.striped_write),
+        ):
+            yield (
+                f"{make.__name__}_{arguments[1]}",
+                lambda make=make, need=need, a=arguments: (unit := make(*a), need(unit.config)),
+            )
+
+
+def _sequencer(width, size):
+    unit = Sequencer(data_width=width, status_bytes=size, config_hash=3**40, pointers=range(5))
+    return unit, shell.sequencer(width, size)
+
+
+def _control(name):
+    arguments = standard_arguments(DESIGNS[name].core.BUFFERS)
+    return Control(arguments), shell.control(arguments)
+
+
+def _conversion(make, need, wide, narrow):
+    return make(wide, narrow), need(wide, narrow)
+
+
+def _memory(width, depth, style):
+    unit = ForwardingMemory(width=width, depth=depth, style=style, clear_width=depth.bit_length())
+    return unit, replay_estimate.forwarding_memory(width, depth, style)
+
+
+def _pe(lookahead, code_width, result_width):
+    config = GaeConfig(lookahead=lookahead, code_width=code_width, result_width=result_width)
+    return PE(config), gae.pe(config)
+
+
+def _constant(make, row):
+    return make(), area(row)
+
+
+def _made(make, *arguments, need):
+    return make(*arguments), need(*arguments)
+
+
+#: Folder of hw -> {name: function that gives a unit and its Estimate}.
+UNITS = {
+    "stream": {
+        **{
+            f"queue_{width}_{depth}": partial(_made, Queue, width, depth, need=stream.queue)
+            for width, depth in (
+                (64, 16), (100, 20), (130, 64), (8, 256), (72, 700), (33, 4), (9, 2), (65, 256),
+                (5, 1), (129, 1),
+            )
+        },
+        **{
+            f"ready_register_{width}": lambda width=width: (
+                ReadyRegister(width),
+                area("stream.ready_register", width=width),
+            )
+            for width in (33, 100)
+        },
+        **{
+            f"split_{width}_{parts}": partial(_made, Split, width, parts, count, need=stream.split)
+            for width, parts, count in (
+                (64, 8, 16), (64, 16, 16), (64, 2, 32), (64, 4, 24), (32, 20, 24), (128, 1, 24),
+            )
+        },
+        **{
+            "pack_{}_{}_{}".format(*each): partial(_made, Pack, *each, need=stream.pack)
+            for each in ((128, 2, 1), (128, 5, 4), (32, 8, 8), (32, 5, 4))
+        },
+        **{
+            "unpack_{}_{}".format(*each): partial(_made, Unpack, *each, need=stream.unpack)
+            for each in ((128, 1), (128, 4), (32, 3))
+        },
+        **{
+            "transpose_{}_{}".format(*each): partial(_made, Transpose, *each, need=stream.transpose)
+            for each in ((16, 4), (32, 8), (20, 2))
+        },
+    },
+    "arith": {
+        **{
+            row.replace(".", "_"): partial(_constant, make, f"arith.{row}")
+            for row, make in {
+                "float32.add": Float32Add,
+                "float32.multiply": Float32Multiply,
+                "float32.reciprocal": Float32Reciprocal,
+                "float32.rsqrt": Float32Rsqrt,
+                "tanh.float32": Tanh,
+            }.items()
+        },
+        **{
+            f"power_{tag}": lambda tag=tag: (
+                Power(PowerConfig(tag_width=tag)),
+                area("arith.power", tag=tag),
+            )
+            for tag in (1, 12)
+        },
+        **{
+            f"log2_{width}": lambda width=width: (
+                Log2(Log2Config(width=width)),
+                area("arith.log2", **replay_estimate.log2_widths(width)),
+            )
+            for width in (8, 13, 24, 28, 33, 44, 48)
+        },
+        **{
+            f"quantize_{width}": lambda width=width: (
+                Quantize(QuantizeConfig(target=SQ(8, width - 8))),
+                area("arith.quantize", width=width),
+            )
+            for width in (18, 24, 32)
+        },
+        **{
+            f"to_float_{width}": lambda width=width: (
+                ToFloat(ToFloatConfig(source=SQ(8, width - 8))),
+                area("arith.to_float", width=max(width, 26)),
+            )
+            for width in (18, 27, 32)
+        },
+        "tanh_fixed": lambda: (TanhFixed(SQ(8, 10)), area("arith.tanh.fixed")),
+    },
+    "shell": {
+        **dict(_engines()),
+        **dict(_interconnects()),
+        **{
+            f"upsizer_{wide}_{narrow}": partial(_conversion, Upsizer, shell.upsizer, wide, narrow)
+            for wide, narrow in ((512, 128), (256, 128), (128, 32))
+        },
+        **{
+            f"downsizer_{wide}_{narrow}": partial(
+                _conversion, Downsizer, shell.downsizer, wide, narrow
+            )
+            for wide, narrow in ((512, 256), (256, 128), (128, 32))
+        },
+        **{
+            f"sequencer_{width}_{size}": partial(_sequencer, width, size)
+            for width, size in ((512, 128), (128, 192), (128, 64), (256, 256))
+        },
+        **{f"control_{name}": partial(_control, name) for name in ("gae", "replay", "a3c")},
+    },
+    "replay": {
+        "priority": lambda: (PriorityUnit(), area("replay.priority_unit", width=24)),
+        **{
+            "memory_{}_{}_{}".format(*each): partial(_memory, *each)
+            for each in (
+                (20, 1, "distributed"), (48, 1, "distributed"),
+                (64, 16, "distributed"), (40, 64, "distributed"), (200, 8, "distributed"),
+                (24, 256, "block"), (120, 512, "block"), (300, 256, "block"),
+            )
+        },
+    },
+    "gae": {
+        "pe_{}_{}_{}".format(*each): partial(_pe, *each)
+        for each in (
+            (1, 8, 8), (2, 8, 8), (3, 8, 8), (1, 16, 8), (2, 16, 8), (3, 16, 8), (1, 32, 8),
+            (2, 32, 8), (3, 32, 8), (2, 8, 16), (2, 8, 32), (2, 16, 16), (2, 16, 32), (2, 32, 32),
+        )
+    },
+}  # fmt: skip
+
+#: Design -> {name: config} of kernels of which each part is mapped.
+KERNELS = {
+    "replay": {
+        "K=8": replay_kernel(1000, 8, 32, 20, 512, 64, 4, 8),
+        "K=4": replay_kernel(2048, 4, 24, 16, 128, 16, 8, 4),
+        "K=16": replay_kernel(1024, 16, 16, 8, 128, 32, 8, 8),
+        "K=2": replay_kernel(8192, 2, 12, 4, 256, 128, 8, 64),
+    },
+    "gae": {
+        "4 rows": gae_kernel(4, 1, 8, 8, 128, 512),
+        "16 rows": gae_kernel(16, 2, 8, 16, 128, 1024),
+        "12 rows": gae_kernel(12, 3, 16, 8, 128, 256),
+        "5 rows": gae_kernel(5, 2, 32, 32, 256, 128),
+    },
+}
+#: Design -> {module, by its path in the kernel: part of the estimate}; the rest counts as engines.
+PARTS = {
+    "replay": {
+        r"core\.manager\.level_\d+": "tree",
+        r"core\.manager\.table": "table",
+        r"core\.manager\.draw": "draw",
+        r"core\.manager": "manager",
+        r"core\.items": "items",
+        r"core\.gather": "gather",
+        r"core\.insert": "insert",
+        r"core\.dispatcher": "commands",
+        r"core": "core",
+        r"control": "control",
+        r"sequencer": "sequencer",
+    },
+    "gae": {
+        r"rlfabric_pe_\w+": "pes",
+        r"core\.estimator\.stack": "stack",
+        r"core\.estimator": "estimator",
+        r"core\.intake\.standardize": "standardize",
+        r"core\.intake\.statistics": "statistics",
+        r"core\.intake": "intake",
+        r"core\.output": "output",
+        r"core\.dispatcher": "commands",
+        r"core": "core",
+        r"control": "control",
+        r"sequencer": "sequencer",
+    },
+}
+#: Design -> function that gives ``{part: Estimate}`` of a kernel's config.
+ESTIMATES = {"replay": replay_estimate.parts, "gae": gae.parts}
