@@ -5,14 +5,14 @@ Fits rows of hw/area.json to the resources that yosys maps single units to on FA
 of the rows; without a ROW all rows of FOLDERS that occur in a map are fitted.
 
 An estimate is linear in the coefficients of its rows. Computed once with symbols in their place, it
-makes an equation of each map, in which known rows, memories and multipliers are constants: so parts
+makes an equation of each map. Known rows, memories and multipliers are constants there: so parts
 that have rows of their own are subtracted. The rows of a folder are solved together, by least
 squares of the relative deviations; the folders follow each other, and a fitted row is known to the
 next folder.
 
 Some maps decide some coefficients. The others keep the proportions of the same row on UltraScale+,
-which is a weak prior: registers as they are there, lookup tables times a factor of the row, which
-is free. A row names the same widths in both families.
+which is a weak prior: registers unchanged, lookup tables times a factor of the row, which is free.
+A row names the same widths in both families.
 """
 
 import json
@@ -43,7 +43,9 @@ FOLDERS = ("stream", "arith", "shell", "replay", "gae")
 #: Rows that no map decides: their registers are what they are made of.
 _GIVEN = ("stream.delay", "stream.delay.long")
 #: Weights of the prior, where a map has 1: of a coefficient's proportion, and of a row's factor.
-_PROPORTION, _FACTOR = 0.03, 0.01
+_PROPORTION, _FACTOR = 0.02, 0.01
+#: Rows with a table in a memory block on an ECP5, of which an UltraScale+ makes lookup tables.
+_TABLES = ("arith.float32.reciprocal", "arith.log2", "arith.power", "replay.priority_unit")
 #: A deviation of a smaller count is judged as if it were one of this count.
 _SMALL = 20
 #: The largest denominator of a coefficient.
@@ -102,18 +104,33 @@ class _Tray(wiring.Component):
         return m
 
 
-def symbolic(table, family):
+def _prior(table, family):
+    """``{(row, resource, width): coefficient}`` on UltraScale+; 0 for the other widths that the row
+    names, which may count on ``family``."""
+    prior = _coefficients(table, "xcup")
+    if family == "xcup":
+        return prior
+    for row in table:
+        names = {
+            width for each in table[row].values() for widths in each.values() for width in widths
+        }
+        for resource in ("lut", "ff"):
+            if any(each[:2] == (row, resource) for each in prior):
+                prior |= {
+                    (row, resource, name): 0 for name in names if (row, resource, name) not in prior
+                }
+    return prior | {(row, "bram36", ""): 0 for row in _TABLES}
+
+
+def symbolic(prior, family):
     """Gives every row of ``hw.area`` symbols as coefficients on ``family``, for this process: the
-    widths that ``table``, the content of area.json, names on UltraScale+."""
+    keys of ``prior``."""
     for row, (names, families) in hw.area._ROWS.items():
         if row in _GIVEN:
             continue
         functions = []
         for resource in RESOURCES:
-            widths = table[row]["xcup"].get(resource, {})
-            if not widths and resource != "bram36":
-                functions.append((0, (), 1))
-                continue
+            widths = [name for unit, each, name in prior if (unit, each) == (row, resource)]
             scale = 1 + (resource == "bram36")
             symbols = {name: Linear({(row, resource, name): scale}) for name in widths}
             constant = symbols.pop("", 0)
@@ -159,25 +176,30 @@ def fit(found, known, prior, rows):
         names = [each for each in prior if each[0] in rows and each[1] == resource]
         if names:
             lines = list(_lines(found, place, resource, known, names))
-            result |= _solved(lines, resource, {name: float(prior[name]) or 1.0 for name in names})
+            result |= _solved(lines, resource, {name: float(prior[name]) for name in names})
     return result
 
 
 def _solved(lines, resource, prior):
-    """Coefficients of one resource, of which ``prior`` has the proportions, from ``_lines``."""
+    """Coefficients of one resource from ``_lines``; ``prior`` has their proportions."""
     names, factors = list(prior), sorted({row for row, *_ in prior})
     columns = {name: number for number, name in enumerate([*names, *factors])}
+    size = {name: number or 1.0 for name, number in prior.items()}
     exact = resource in ("dsp", "bram36")
     weights = (1e-6, 1e-6) if exact else (_PROPORTION, 1 if resource == "ff" else _FACTOR)
     equations = [
         (
-            {name: number * prior[name] for name, number in parts.items()},
+            {name: number * size[name] for name, number in parts.items()},
             side,
             1 / max(whole, _SMALL),
         )
         for parts, side, whole in lines
     ]
-    equations += [({name: 1, name[0]: -1}, 0, weights[0]) for name in names]
+    for name in names:
+        if prior[name]:
+            equations.append(({name: 1, name[0]: -1}, 0, weights[0]))
+        else:
+            equations.append(({name: 1}, 0, weights[0]))
     equations += [({row: 1}, 1.4 if resource == "lut" else 1, weights[1]) for row in factors]
     matrix = np.zeros((len(equations), len(columns)))
     sides = np.zeros(len(equations))
@@ -185,8 +207,15 @@ def _solved(lines, resource, prior):
         for name, number in parts.items():
             matrix[line, columns[name]] = number * weight
         sides[line] = side * weight
-    solved = np.linalg.lstsq(matrix, sides, rcond=None)[0]
-    return {name: _plain(solved[columns[name]] * prior[name], name) for name in names}
+    solved, left = np.zeros(len(columns)), np.arange(len(columns))
+    while len(left):
+        solved[left] = np.linalg.lstsq(matrix[:, left], sides, rcond=None)[0]
+        # A coefficient whose sign is not that of its prior is none that maps decide: 0.
+        wrong = left[(solved[left] < 0) & (left < len(names))]
+        if not len(wrong):
+            break
+        solved[wrong], left = 0, np.setdiff1d(left, wrong)
+    return {name: _plain(solved[columns[name]] * size[name], name) for name in names}
 
 
 def _lines(found, place, resource, known, names):
@@ -253,11 +282,11 @@ def _written(table):
 def _row(coefficients, row):
     """The functions of a row as area.json has them; a coefficient of 0 is left out."""
     functions = {}
-    for (name, resource, width), value in coefficients.items():
+    for (name, resource, width), value in sorted(coefficients.items()):
         if name == row and value:
             number = int(value) if value.denominator == 1 else str(value)
             functions.setdefault(resource, {})[width] = number
-    return functions
+    return {name: functions[name] for name in RESOURCES if name in functions}
 
 
 def main(arguments, progress=print):
@@ -265,12 +294,15 @@ def main(arguments, progress=print):
     family, *chosen = [each for each in arguments if each != "--write"]
     if family not in ("xcup", "ecp5"):
         raise UsageError(f"family must be xcup or ecp5, not {family!r}")
+    folders = [
+        each for each in FOLDERS if not chosen or each in {row.partition(".")[0] for row in chosen}
+    ]
     table = json.loads(FILE.read_text())
-    prior = _coefficients(table, "xcup")
-    symbolic(table, family)
+    prior = _prior(table, family)
+    symbolic(prior, family)
     found = [
         (name, need.ecp5 if family == "ecp5" else tuple(need.resources.values()), counts)
-        for name, need, counts in equations(family, progress=progress)
+        for name, need, counts in equations(family, folders, progress)
     ]
     found = [each for each in found if each[1]]
     seen = {

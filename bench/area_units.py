@@ -7,7 +7,6 @@ from hw.arith.fixed import SQ
 from hw.arith.float32.add import Float32Add
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.reciprocal import Float32Reciprocal
-from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.arith.log2 import Log2, Log2Config
 from hw.arith.power import Power, PowerConfig
 from hw.arith.quantize import Quantize, QuantizeConfig
@@ -170,7 +169,7 @@ UNITS = {
         },
         **{
             "unpack_{}_{}".format(*each): partial(_made, Unpack, *each, need=stream.unpack)
-            for each in ((128, 1), (128, 4), (32, 3))
+            for each in ((128, 1), (128, 2), (128, 4), (32, 3))
         },
         **{
             "transpose_{}_{}".format(*each): partial(_made, Transpose, *each, need=stream.transpose)
@@ -184,7 +183,6 @@ UNITS = {
                 "float32.add": Float32Add,
                 "float32.multiply": Float32Multiply,
                 "float32.reciprocal": Float32Reciprocal,
-                "float32.rsqrt": Float32Rsqrt,
                 "tanh.float32": Tanh,
             }.items()
         },

@@ -10,6 +10,7 @@ from hw.errors import UsageError
 from hw.extension import Registry
 
 __all__ = ["BOARDS", "Board", "DoesNotFit", "fits", "fits_resources", "get", "needs", "titles"]
+__all__ += ["unknown"]
 
 
 def _found():
@@ -26,12 +27,6 @@ def _found():
 
 #: Boards by name: those of this folder, and those of installed packages with an entry point.
 BOARDS = Registry("rlfabric.boards", Board, {board.name: board for board in _found()})
-
-
-#: Family -> how many of its lookup tables are needed, at least, for one with six inputs. An ECP5's
-#: have four inputs: a binary32 adder needs 1.4 times as many, and a PE of ``a3c`` with its memory
-#: 1.6 times.
-_TABLES = {"ecp5": 1.4}
 
 
 class DoesNotFit(UsageError):
@@ -84,20 +79,27 @@ def fits(board, count, item_bytes, *, buffer, bank=None, field="capacity"):
 
 
 def needs(board, estimate):
-    """``{resource: count or None}`` that an ``hw.estimate.Estimate`` for UltraScale+ takes on
-    ``board``, whose lookup tables may be smaller."""
-    counts = estimate.resources
-    if counts["lut"] is not None:
-        counts["lut"] = round(_TABLES.get(board.family, 1) * counts["lut"])
-    return counts
+    """``{resource: count or None}`` that an ``hw.estimate.Estimate`` takes on ``board``: its counts
+    on an ECP5 if the board has one, else on UltraScale+."""
+    return estimate.of(board.counted).resources
+
+
+def unknown(board, estimate):
+    """The list of resources that the board limits and whose need is unknown."""
+    need = needs(board, estimate)
+    return [
+        name
+        for name, limit in board.usable.to_dict().items()
+        if limit is not None and need[name] is None
+    ]
 
 
 def fits_resources(board, estimate):
     """Raises ``DoesNotFit`` for the first resource of which ``estimate`` has more than the board's
     usable count.
 
-    ``estimate``: an ``hw.estimate.Estimate`` for UltraScale+. A resource that is None on either
-    side is unknown, and passes.
+    ``estimate``: an ``hw.estimate.Estimate``. A resource that is None on either side is unknown,
+    and passes: ``unknown`` names it.
     """
     for name, limit, need in board.usable.exceeded(needs(board, estimate)):
         raise DoesNotFit(

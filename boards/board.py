@@ -61,8 +61,8 @@ class Resources(ConfigBase):
         return exceeded(need, self.to_dict())
 
 
-#: Shares of the resources that a design may use: the limits of FINN's floorplanner. Beyond these,
-#: place and route seldom meets its clock.
+#: Shares of the resources that a design may use if a board has none of its own: the limits of
+#: FINN's floorplanner for UltraScale+. Beyond these, place and route seldom meets its clock.
 PLANNING_SHARE = Resources(lut=0.7, ff=0.5, bram36=0.8, uram=0.8, dsp=0.8)
 
 
@@ -84,6 +84,8 @@ class Board(ConfigBase):
         Resources of the bare part.
     regions : tuple[Resources, ...]
         Resources that the shell leaves, an entry for each SLR (one entry if the part is one die).
+    share : Resources
+        Shares of ``regions`` that a design may use.
     clocks : tuple[Clock, ...]
         The first is the kernel's.
     platform : str | None
@@ -115,6 +117,7 @@ class Board(ConfigBase):
     platform: str | None
     flow: str
     releases: tuple[str, str | None] | None = None
+    share: Resources = PLANNING_SHARE
     joins: bool = False
     cuts: bool = False
     shared: Bank | None = None
@@ -188,13 +191,13 @@ class Board(ConfigBase):
 
     def planned(self, *regions):
         """The ``Resources`` that a design may use in ``regions`` together: ``floor(share * sum)``
-        of each, with the share of ``PLANNING_SHARE``; None if it is unknown in one of them."""
+        of each, with the board's ``share``; None if it is unknown in one of them."""
 
         def plan(name):
             counts = [getattr(region, name) for region in regions]
             if None in counts:
                 return None
-            return int(getattr(PLANNING_SHARE, name) * sum(counts))
+            return int(getattr(self.share, name) * sum(counts))
 
         return Resources(**{field.name: plan(field.name) for field in fields(Resources)})
 
@@ -204,13 +207,19 @@ class Board(ConfigBase):
         return self.planned(*self.regions)
 
     @property
+    def counted(self):
+        """The family whose counts of an estimate are this board's: "ecp5", else "xcup"."""
+        return "ecp5" if self.family == "ecp5" else "xcup"
+
+    @property
     def numbers(self):
         """The limits as plain numbers; a design's defaults may depend on these alone.
 
-        data_width (bits), ultra_ram (whether there is any), bank_bytes, clock_hz, and the usable
-        lut, ff, bram36, uram, dsp (None: unknown).
+        family (as ``counted``), data_width (bits), ultra_ram (whether there is any), bank_bytes,
+        clock_hz, and the usable lut, ff, bram36, uram, dsp (None: unknown).
         """
         return {
+            "family": self.counted,
             "data_width": self.data_width,
             "ultra_ram": bool(self.total.uram),
             "bank_bytes": self.largest_bank.size,

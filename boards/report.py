@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from boards import needs
 from boards.area import count, modules, packing, total
 from boards.bitstream import counts_in, whole
 from boards.memory import banks
@@ -60,8 +61,8 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
         longest path within one unit, without carry chains.
     mapped, kernel, estimate, total, usable : dict of resource to count
         An unknown count is None. ``mapped``: everything on the part; ``kernel``: the kernel alone;
-        ``estimate``: the design's own for the kernel; ``total``: the part's; ``usable``: what a
-        design may use.
+        ``estimate``: the design's own for the kernel on the board's family; ``total``: the part's;
+        ``usable``: what a design may use.
     share : dict of resource to number
         ``mapped`` in percent of ``total``.
     clocks : dict
@@ -102,7 +103,7 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
         "units": _units(found, top, levels),
         "mapped": mapped,
         "kernel": kernel,
-        "estimate": design.estimate(config).resources,
+        "estimate": needs(board, design.estimate(config)),
         "clocks": design.clocks(config),
         "total": board.total.to_dict(),
         "usable": board.usable.to_dict(),

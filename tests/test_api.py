@@ -133,7 +133,7 @@ def test_a_kernel_is_made_once_and_for_its_board():
         (lambda: rlfabric.load_kernel("gae", "u1"), "board must be one of u200, "),
         (lambda: rlfabric.load_kernel("gae", rows_=4), "rows_ must be the name of a field"),
         (lambda: rlfabric.load_kernel("gae", card="x"), "card must be model, sim, xrt"),
-        (lambda: rlfabric.estimate("dqn", "ulx3s", multipliers=1024), "must be at most"),
+        (lambda: rlfabric.estimate("dqn", "zcu106", multipliers=1024), "must be at most"),
         (lambda: rlfabric.PrioritizedReplayBuffer({}, 10), "fields must be one or more"),
         (lambda: rlfabric.PrioritizedReplayBuffer({"a": (float, ())}, 1), "capacity must be"),
         (lambda: rlfabric.load_policy("nothing"), "policy must be a file"),

@@ -163,6 +163,8 @@ def _made(name, board, out, values, overwrite, *, library, package=None):
     if package is not None:
         banks(description, board, **package)  # without such memory it raises, nothing is touched
     take(directory, whose, overwrite=overwrite)  # it refuses before the Verilog is made
+    if unknown := boards.unknown(board, design.estimate(config)):
+        say(f"{', '.join(unknown)} of {name} on {board.title} unknown: not judged")
     say(f"writing Verilog of {name} for {board.title}")
     files = _files(design, board, config, whose)
     if package is not None:

@@ -33,7 +33,8 @@ def _default(numbers, **widths):
     while rows > 1:
         gae = GaeConfig(rows=rows, ultra_ram=numbers["ultra_ram"], **widths)
         config = GaeKernelConfig(gae=gae, engine=default_engine(numbers))
-        if not any(exceeded(estimate(config).resources, numbers)):
+        need = estimate(config).of(numbers.get("family", "xcup"))
+        if not any(exceeded(need.resources, numbers)):
             break
         rows //= 2
     return config

@@ -208,5 +208,5 @@ def upsizer(wide, narrow):
 def downsizer(wide, narrow):
     """Resources of ``Downsizer``, and of ``NarrowWrite``."""
     ratio = wide // narrow
-    chosen = (ratio > 1) * wide
-    return area("shell.downsizer", chosen=chosen, wide=wide, count=ratio.bit_length())
+    chosen, moved = (ratio > 1) * wide, (ratio - 1) * wide
+    return area("shell.downsizer", chosen=chosen, moved=moved, wide=wide, count=ratio.bit_length())

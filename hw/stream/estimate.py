@@ -42,6 +42,7 @@ def pack(granule_width, input_granules, output_granules):
     return area(
         "stream.pack",
         tables=sum(-(-each // 2) for each in sources) * granule_width,
+        moved=sum(each - 1 for each in sources) * granule_width,
         # Begun, spare and shown words are each one of two.
         chosen=word * (2 if size == 1 else 3),
         kept=3 * word + moved * granule_width,
@@ -53,7 +54,8 @@ def unpack(granule_width, word_granules):
     """An ``Unpack`` with these arguments."""
     word, size = word_granules * granule_width, word_granules
     chosen = word * max(2, 2 * selector(size) + 1)
-    return area("stream.unpack", chosen=chosen, word=word, index=(size - 1).bit_length())
+    index = (size - 1).bit_length()
+    return area("stream.unpack", chosen=chosen, moved=word * (size - 1), word=word, index=index)
 
 
 def split(width, parts, count_width=32):
@@ -66,5 +68,6 @@ def split(width, parts, count_width=32):
 
 def transpose(width, size):
     """A ``Transpose`` with these arguments: two rotators, and a memory a lane."""
-    rotators = area("stream.transpose", bits=width * size, index=size.bit_length())
+    bits, levels = width * size, (size - 1).bit_length()
+    rotators = area("stream.transpose", bits=bits, moved=bits * levels, index=size.bit_length())
     return together([rotators, times(size, shallow_memory(width, 2 * size))])

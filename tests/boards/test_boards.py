@@ -73,7 +73,9 @@ def test_usable_is_the_planning_share_of_what_the_shell_leaves():
     # Floor of 0.8 x (320 + 160 + 320), of 0.7 x (354831 + 159854 + 354962), of 0.5 x ...
     usable = boards.get("u200").usable
     assert (usable.uram, usable.lut, usable.ff) == (640, 608_752, 889_218)
-    assert boards.get("ulx3s").usable.ff is None
+    # 0.85 x (83640 - 3977), 0.85 x (83640 - 1709), all of 104 - 81, 0.85 x 156
+    usable = boards.get("ulx3s").usable
+    assert (usable.lut, usable.ff, usable.bram36, usable.dsp) == (67_713, 69_641, 23, 132)
 
 
 @pytest.mark.parametrize("board", boards.BOARDS.values(), ids=lambda board: board.name)
@@ -186,12 +188,27 @@ def test_resources_up_to_the_last_one():
     boards.fits_resources(board, Estimate(uram=76))
     with pytest.raises(boards.DoesNotFit, match="uram must be at most 76 on ZCU106 .*, not 77"):
         boards.fits_resources(board, Estimate(uram=77))
-    ulx3s = boards.get("ulx3s")
-    boards.fits_resources(ulx3s, Estimate(ff=10**9))  # unknown there
-    # Tables of four inputs: 1.4 of them for one of six.
-    boards.fits_resources(ulx3s, Estimate(lut=41_000))
-    with pytest.raises(boards.DoesNotFit, match="lut must be at most 58547 on .*, not 58800"):
-        boards.fits_resources(ulx3s, Estimate(lut=42_000))
+
+
+def test_an_ecp5_is_judged_by_its_own_counts():
+    board, few = boards.get("ulx3s"), Estimate(lut=10, ff=10, bram36=1, uram=0, dsp=1)
+    assert boards.needs(board, replace(few, ecp5=(20, 11, 2, 0, 3)))["lut"] == 20
+    for number, (name, limit) in enumerate(board.usable.to_dict().items()):
+        need = [0] * 5
+        need[number] = limit
+        boards.fits_resources(board, replace(few, ecp5=tuple(need)))
+        need[number] += 1
+        with pytest.raises(boards.DoesNotFit, match=f"^{name} must be at most {limit} on ULX3S"):
+            boards.fits_resources(board, replace(few, ecp5=tuple(need)))
+
+
+def test_unknown_needs_are_named():
+    ulx3s, u200 = boards.get("ulx3s"), boards.get("u200")
+    known = Estimate(lut=10**9, ff=1, bram36=1, uram=0, dsp=1)
+    assert boards.unknown(ulx3s, known) == ["lut", "ff", "bram36", "uram", "dsp"]
+    assert boards.unknown(u200, known) == []
+    assert boards.unknown(u200, Estimate(lut=1, ff=1, bram36=1, uram=0)) == ["dsp"]
+    boards.fits_resources(ulx3s, known)  # unknown there
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,10 @@ class StubDesign:
         return "A picture.\n" if config.capacity == 4096 else ""
 
     def estimate(self, config):
-        """One UltraRAM for ``uram_leaves`` leaves, or unknown."""
+        """One UltraRAM for ``uram_leaves`` leaves, or unknown; the same on an ECP5."""
         leaves = self._uram_leaves
-        return Estimate(uram=leaves and -(-config.capacity // leaves))
+        uram = leaves and -(-config.capacity // leaves)
+        return Estimate(uram=uram, ecp5=(0, 0, 0, uram, 0))
 
     def suggest(self, config, fits):
         return []

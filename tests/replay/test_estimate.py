@@ -133,13 +133,13 @@ def test_defaults_fit(board, capacity):
 def test_too_many_lookup_tables_are_refused_with_what_would_fit():
     board, values = boards.get("ulx3s"), {"capacity": 8192, "priority_width": 32, "fanout": 64}
     message = (
-        r"^lut must be at most 58547 on ULX3S-85F \(the usable share\), not \d+; "
-        r"capacity (\d+) fits; fanout 32 fits$"
+        r"^lut must be at most 67713 on ULX3S-85F \(the usable share\), not \d+; "
+        r"capacity (\d+) fits; fanout 16 fits$"
     )
     with pytest.raises(boards.DoesNotFit, match=message) as caught:
         configure(DESIGN, board, values)
     capacity = int(re.search(message, str(caught.value))[1])
-    for changes in ({"capacity": capacity}, {"fanout": 32}):
+    for changes in ({"capacity": capacity}, {"fanout": 16}):
         configure(DESIGN, board, values | changes)
     with pytest.raises(boards.DoesNotFit, match="lut must be"):
         configure(DESIGN, board, values | {"capacity": capacity + 1})

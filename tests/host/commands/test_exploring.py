@@ -142,10 +142,10 @@ def test_the_choice_of_all_that_is_not_given(tmp_path, monkeypatch, command):
 
 
 def test_what_does_not_fit_is_told_with_what_does():
-    """`dqn`'s default is too large for an ULX3S: the line comes before the refusal."""
-    found = CliRunner().invoke(app, ["verilog", "dqn", "--board", "ulx3s"])
+    """8 lanes in binary32 are too large for a ZCU106: the line comes before the refusal."""
+    found = CliRunner().invoke(app, ["verilog", "dqn", "--board", "zcu106", "--set", "lanes=8"])
     assert report(found.exception) == 4
-    assert "takes too much of ULX3S-85F; --set learner.arithmetic.kind=fixed" in found.stderr
+    assert "takes too much of ZCU106; --set learner.arithmetic.kind=fixed" in found.stderr
 
 
 def test_a_file_of_fields(tmp_path, made):
@@ -220,7 +220,7 @@ def test_the_api_gives_the_same(explored):
         (["dqn", "--rule", "cf22", "--cap", "x"], 2, "cap must be an integer, not 'x'"),
         (["dqn", "--rule", "cf22", "--set", "lanes=2"], 2, "lanes must be one of observation, "),
         (["dqn", "--cap", "32"], 2, "cap must be with --rule cf22, not alone"),
-        (["fixar", "--board", "ulx3s"], 4, "lut must be at most 58547 in ULX3S-85F"),
+        (["fixar", "--board", "ulx3s"], 4, "resources must be known to fit ULX3S-85F, not unk"),
         (["replay", "--set", "capacity=1e12"], 2, "capacity must be"),
         (["replay", "--board", "ulx3s", "--set", "capacity=1048576"], 4, "must be at most"),
     ],

@@ -129,6 +129,15 @@ def test_unknown_names():
         generate("stub", "none", "unused")
 
 
+def test_an_unknown_need_is_said(tmp_path, capsys):
+    """Files are written, but not as if the kernel had been found to fit."""
+    generate("stub", "ulx3s", tmp_path)
+    assert "rlfabric: uram of stub on ULX3S-85F unknown: not judged\n" in capsys.readouterr().err
+    generate("huge", "u200", tmp_path, capacity=4096)
+    said = "rlfabric: lut, ff, bram36, dsp of huge on Alveo U200 unknown: not judged\n"
+    assert said in capsys.readouterr().err
+
+
 def test_nothing_is_written_for_what_does_not_fit(tmp_path):
     with pytest.raises(boards.DoesNotFit) as error:
         generate("stub", "zcu106", tmp_path, capacity=2**26)
