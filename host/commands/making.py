@@ -163,12 +163,14 @@ def bitstream_(
 
 
 def _open_boards(design):
-    """Names of boards on which ``design`` fits, and whose tools are packages of an extra."""
+    """Names of boards on which ``design`` is known to fit, and whose tools are packages of an
+    extra."""
     for board in boards.BOARDS.values():
         if FLOWS[board.flow] is None:
             with suppress(boards.DoesNotFit):
-                configure(find_design(design), board, {})
-                yield board.name
+                found = find_design(design)
+                if not boards.unknown(board, found.estimate(configure(found, board, {}))):
+                    yield board.name
 
 
 @making.command("report")

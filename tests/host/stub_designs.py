@@ -95,10 +95,10 @@ class StubDesign:
         return "A picture.\n" if config.capacity == 4096 else ""
 
     def estimate(self, config):
-        """One UltraRAM for ``uram_leaves`` leaves, or unknown; the same on an ECP5."""
+        """One UltraRAM for ``uram_leaves`` leaves, or nothing; the same on an ECP5."""
         leaves = self._uram_leaves
-        uram = leaves and -(-config.capacity // leaves)
-        return Estimate(uram=uram, ecp5=(0, 0, 0, uram, 0))
+        uram = -(-config.capacity // leaves) if leaves else 0
+        return Estimate(lut=0, ff=0, bram36=0, uram=uram, dsp=0, ecp5=(0, 0, 0, uram, 0))
 
     def suggest(self, config, fits):
         return []

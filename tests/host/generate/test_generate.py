@@ -9,6 +9,7 @@ import pytest
 import boards
 from host.generate import configure, generate
 from host.generate.lint import WAIVERS, LintError, lint_directory
+from hw.estimate import Estimate
 from hw.shell.description import KernelDescription
 from tests.host.stub_designs import StubConfig, StubDesign
 
@@ -129,13 +130,17 @@ def test_unknown_names():
         generate("stub", "none", "unused")
 
 
-def test_an_unknown_need_is_said(tmp_path, capsys):
+def test_an_unknown_need_is_said(tmp_path, monkeypatch, capsys):
     """Files are written, but not as if the kernel had been found to fit."""
     generate("stub", "ulx3s", tmp_path)
-    assert "rlfabric: uram of stub on ULX3S-85F unknown: not judged\n" in capsys.readouterr().err
-    generate("huge", "u200", tmp_path, capacity=4096)
-    said = "rlfabric: lut, ff, bram36, dsp of huge on Alveo U200 unknown: not judged\n"
-    assert said in capsys.readouterr().err
+    assert "unknown" not in capsys.readouterr().err
+    need = Estimate(lut=1, ff=1, bram36=0, uram=0)
+    monkeypatch.setattr(StubDesign, "estimate", lambda self, config: need)
+    for board, unknown in (("u200", "dsp"), ("ulx3s", "lut, ff, bram36, uram, dsp")):
+        generate("stub", board, tmp_path)
+        title = boards.get(board).title
+        said = f"rlfabric: {unknown} of stub on {title} unknown: not judged\n"
+        assert said in capsys.readouterr().err
 
 
 def test_nothing_is_written_for_what_does_not_fit(tmp_path):
