@@ -39,6 +39,10 @@ _INDEX = """\
 the rows in `docs/results/NAME.json`, with the commit and the date. Rows that this run did not
 measure stay. `make tables` prints the tables of README and of these pages from the files.
 
+`python -m bench.area_fit ecp5 --write` fits the rows of `hw/area.json`, from which estimates are
+made, to maps of single units and small kernels (`bench/area_units.py`), and prints both beside each
+other; `xcup` for UltraScale+. It takes a quarter of an hour; maps are kept in `build/area`.
+
 | bench | rows | first measured | last measured | at commit |
 | --- | ---: | --- | --- | --- |
 """
