@@ -8,7 +8,8 @@ from amaranth import Shape
 
 from hw.area import area
 from hw.arith.float32.format import PRECISION, WIDTH
-from hw.estimate import times, together
+from hw.arith.multiply import ecp5_carry, ecp5_product
+from hw.estimate import Estimate, times, together
 from hw.stream import estimate as stream
 
 __all__ = ["add", "adder_tree", "derived_by_tanh", "dot", "interleaved_sum", "multiply"]
@@ -17,23 +18,38 @@ __all__ += ["quantize", "requantize", "tanh", "to_float"]
 _NONE = times(0)
 
 
-def multiply(arithmetic):
-    return area("arith.fixed_point.multiply" if arithmetic.saturates else "arith.float32.multiply")
+def multiply(arithmetic, *kinds):
+    """``multiply`` of two numbers, of the ``kinds`` such as "weight" if in fixed point."""
+    if not arithmetic.saturates:
+        return area("arith.float32.multiply")
+    return _product(*(_width(arithmetic, kind) for kind in kinds))
+
+
+def _product(a, b):
+    """``multiply`` of signed numbers of ``a`` and ``b`` bits: on UltraScale+, one DSP block."""
+    lut, dsp = ecp5_product(a, b, signed=True)
+    return Estimate(lut=0, ff=0, dsp=1, ecp5=(lut, 2 * (a + b), 0, 0, dsp))
 
 
 def add(arithmetic, width=WIDTH):
-    if arithmetic.saturates:
-        return area("arith.fixed_point.add", width=width)
-    return area("arith.float32.add")
+    """``add`` of sums of ``width`` bits if in fixed point."""
+    if not arithmetic.saturates:
+        return area("arith.float32.add")
+    return Estimate(lut=width, ff=width, ecp5=(ecp5_carry(width), width, 0, 0, 0))
 
 
-def dot(arithmetic, count, begins=False):
-    """``dot`` of ``count`` products; ``begins``: with a first summand."""
-    products = times(count, multiply(arithmetic))
-    if arithmetic.saturates:  # DSP blocks add
-        return products
-    sums = adder_tree(arithmetic, WIDTH, count), times(begins, add(arithmetic))
-    return together([products, *sums])
+def dot(arithmetic, count, *kinds, begins=0):
+    """``dot`` of ``count`` products of the ``kinds``; ``begins``: bits of a first summand, or 0."""
+    products = times(count, multiply(arithmetic, *kinds))
+    if not arithmetic.saturates:
+        sums = adder_tree(arithmetic, WIDTH, count), times(bool(begins), add(arithmetic))
+        return together([products, *sums])
+    # On UltraScale+, DSP blocks add. On an ECP5 the first sum, of one product, is a register.
+    first = sum(_width(arithmetic, kind) for kind in kinds)
+    widths = [max(begins, first + k.bit_length()) for k in range(count)]
+    adders = widths if begins else widths[1:]
+    lut, ff = sum(map(ecp5_carry, adders)), begins + sum(widths)
+    return together([products, Estimate(lut=0, ff=0, ecp5=(lut, ff, 0, 0, 0))])
 
 
 def requantize(arithmetic, width, *source, kind):
@@ -63,8 +79,13 @@ def tanh(arithmetic):
 
 def derived_by_tanh(arithmetic):
     if arithmetic.saturates:
-        rest, width = arithmetic.derivative_fractions[1] + 1, _width(arithmetic, "gradient")
-        return area("arith.fixed_point.derived_by_tanh", rest=rest, width=width)
+        squared, fraction = arithmetic.derivative_fractions
+        width, x = (
+            _width(arithmetic, "gradient"),
+            min(_width(arithmetic, "activation"), squared + 2),
+        )
+        own = area("arith.fixed_point.derived_by_tanh", rest=fraction + 1, width=width)
+        return together([own, _product(x, x), _product(width, fraction + 2)])
     late = stream.delay(WIDTH, arithmetic.multiply_latency + arithmetic.add_latency)
     return together([times(2, multiply(arithmetic)), add(arithmetic), late])
 

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hw.config import check_range
 from hw.estimate import Estimate
 
-__all__ = ["A_LIMB", "B_LIMB", "Multiply"]
+__all__ = ["A_LIMB", "B_LIMB", "Multiply", "ecp5_carry", "ecp5_product"]
 
 # A DSP48E2 multiplies signed 27 x 18; the sign bits stay zero.
 A_LIMB = 26
@@ -51,20 +51,22 @@ def _groups(values):
     return [values[k : k + _OPERANDS] for k in range(0, len(values), _OPERANDS)]
 
 
-def _carry(bits):
+def ecp5_carry(bits):
     """Lookup tables of a carry chain of an ECP5: a CCU2C adds two bits, and takes two."""
     return bits + (bits & 1)
 
 
-def _ecp5(a, b):
-    """``(lut, dsp)`` on an ECP5 of a product of limbs: a block for each 18 bits of ``a``, whose
-    products are added. A single bit has no block: it masks the other operand."""
+def ecp5_product(a, b, signed=False):
+    """``(lut, dsp)`` on an ECP5 of a product of operands of ``a`` and ``b`` bits, as yosys maps it:
+    a block for each 18 bits of both, whose products are added. A single bit has no block: it masks
+    the other operand, or, as a sign, negates it."""
     if min(a, b) == 1:
-        return max(a, b) * (a + b > 2), 0
+        return max(a, b) * (a + b > 2) + signed * ecp5_carry(max(a, b) + 1), 0
+    a, b = max(a, b), min(a, b)
     if a <= _ECP5_LIMB:
         return 0, 1
-    lut, dsp = _ecp5(a - _ECP5_LIMB, b)
-    return lut + _carry(a + b - _ECP5_LIMB), 1 + dsp
+    low, high = ecp5_product(_ECP5_LIMB, b), ecp5_product(a - _ECP5_LIMB, b, signed)
+    return low[0] + high[0] + ecp5_carry(a + b - _ECP5_LIMB), low[1] + high[1]
 
 
 def _sum_ecp5(group, stop):
@@ -72,8 +74,8 @@ def _sum_ecp5(group, stop):
     of three operands overlap, a bit is first made of two tables, sum and carry."""
     if len(group) == 3:
         overlap = sorted(each[1] for each in group)[1] - group[1][0]
-        return _carry(stop - group[0][0]) + 2 * overlap
-    return _carry(stop - group[1][0]) if len(group) == 2 else 0
+        return ecp5_carry(stop - group[0][0]) + 2 * overlap
+    return ecp5_carry(stop - group[1][0]) if len(group) == 2 else 0
 
 
 class Multiply(wiring.Component):
@@ -125,7 +127,9 @@ class Multiply(wiring.Component):
         rows = [(row[0][0], sum(row[-1][:2])) for row in products]
         lut, ff = 0, sum(width for row in products for _, width, _, _ in row)
         sizes = [(a[1] - a[0], b[1] - b[0]) for row in products for _, _, a, b in row]
-        small, blocks = (sum(each) for each in zip(*(_ecp5(*size) for size in sizes), strict=True))
+        small, blocks = (
+            sum(each) for each in zip(*(ecp5_product(*size) for size in sizes), strict=True)
+        )
         while len(rows) > 1:
             sums = []
             for group in _groups(sorted(rows)):

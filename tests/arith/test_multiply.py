@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from later import later
 
-from hw.arith.multiply import Multiply
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.estimate import dot
+from hw.arith.multiply import Multiply, ecp5_product
 from sim.model.arith.multiply import multiply
 
 WORD = st.integers(0, 2**64 - 1)
@@ -82,3 +84,45 @@ def test_area_on_an_ecp5_as_yosys_mapped_it(widths):
     found = Multiply.estimate(*widths).ecp5
     assert (found[0], found[2:]) == (lut, (0, 0, dsp))
     assert ff <= found[1] <= ff + 1
+
+
+#: Widths of signed operands -> LUT and MULT18X18D on an ECP5, as yosys mapped the product.
+SIGNED_ECP5 = {
+    (18, 18): (0, 1),
+    (18, 12): (0, 1),
+    (19, 18): (58, 1),
+    (24, 18): (24, 2),
+    (27, 18): (28, 2),
+    (18, 27): (28, 2),
+    (36, 18): (36, 2),
+    (27, 25): (76, 4),
+}
+
+
+@pytest.mark.parametrize("widths", SIGNED_ECP5)
+def test_signed_products_on_an_ecp5_as_yosys_mapped_them(widths):
+    """Taken down once."""
+    assert ecp5_product(*widths, signed=True) == SIGNED_ECP5[widths]
+
+
+#: Products, kinds, bits of a first summand -> LUT, FF, MULT18X18D on an ECP5 of a dot product in
+#: fixed point, as yosys mapped it.
+DOTS_ECP5 = {
+    (1, ("weight", "activation"), 0): (28, 135, 2),
+    (2, ("weight", "activation"), 0): (102, 271, 4),
+    (4, ("weight", "activation"), 0): (254, 545, 8),
+    (2, ("gradient", "activation"), 0): (38, 217, 2),
+    (3, ("gradient", "activation"), 0): (76, 327, 3),
+    (1, ("gradient", "activation"), 48): (48, 168, 1),
+    (2, ("weight", "activation"), 48): (152, 324, 4),
+}
+
+
+@pytest.mark.parametrize("case", DOTS_ECP5)
+def test_dot_products_on_an_ecp5_as_yosys_mapped_them(case):
+    """Taken down once. On UltraScale+ all of it is within the DSP blocks."""
+    (count, kinds, begins), (lut, ff, dsp) = case, DOTS_ECP5[case]
+    found = dot(Arithmetic(kind="fixed"), count, *kinds, begins=begins)
+    assert (found.lut, found.ff, found.dsp) == (0, 0, count)
+    assert found.ecp5[0] == pytest.approx(lut, abs=2) and found.ecp5[4] == dsp
+    assert found.ecp5[1] == pytest.approx(ff, abs=2)

@@ -68,7 +68,7 @@ def _column(arithmetic, shape):
     dot, summed = Column.sum_latencies(arithmetic, shape)
     depth, returns = shape.output_words * shape.interleave, shape.returns
     place = (depth - 1).bit_length()
-    yield arith.dot(arithmetic, shape.input_word)
+    yield arith.dot(arithmetic, shape.input_word, "weight", "activation")
     yield arith.requantize(arithmetic, total, "weight", "activation", kind="activation")
     yield nn.activation(shape.activation, arithmetic)
     if returns and Column.loop_of(arithmetic, shape) > arithmetic.add_latency:
@@ -127,7 +127,7 @@ def backward(
 def _row(arithmetic, shape, activation):
     words, number = shape.output_words, (shape.output_words - 1).bit_length()
     total = arithmetic.sum_shape("weight", "gradient", count=shape.outputs).width
-    yield arith.dot(arithmetic, shape.output_word)
+    yield arith.dot(arithmetic, shape.output_word, "weight", "gradient")
     if arithmetic.saturates:
         yield times(words > 1, arith.add(arithmetic, total))
     else:
@@ -146,9 +146,11 @@ def _gradients(config, shape):
     read, address = word - gradient_latency(shape), (shape.blocks - 1).bit_length()
     numbers = _width(config, "gradient") * shape.output_word
     numbers += _width(config, "activation") * shape.input_word
-    element = [arith.dot(arithmetic, lanes, begins=cascaded)]
+    total = arithmetic.gradient_sum_shape(batch).width
+    begins = total if cascaded else 0
+    element = [arith.dot(arithmetic, lanes, "gradient", "activation", begins=begins)]
     if not cascaded:
-        element.append(arith.add(arithmetic, arithmetic.gradient_sum_shape(batch).width))
+        element.append(arith.add(arithmetic, total))
     # In binary32, a sum so far is 0 or what it was.
     fresh = 0 if arithmetic.saturates else _width(config, "gradient")
     element.append(area("learner.block.gradient_element", fresh=fresh))
