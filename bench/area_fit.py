@@ -1,8 +1,9 @@
-"""usage: python -m bench.area_fit FAMILY [ROW ...] [--write]
+"""usage: python -m bench.area_fit FAMILY [ROW ...] [--recorded] [--write]
 
 Fits rows of hw/area.json to the resources that yosys maps single units to on FAMILY, "xcup" or
-"ecp5", and prints them; --write keeps them. ROW, such as "gae." or "stream.pack", begins the names
-of the rows; without a ROW all rows of FOLDERS that occur in a map are fitted.
+"ecp5", and prints them; --write keeps them, and the counts of the maps in MAPS. --recorded takes
+the counts from MAPS, and nothing is mapped. ROW, such as "gae." or "stream.pack", begins the
+names of the rows; without a ROW all rows of FOLDERS that occur in a map are fitted.
 
 An estimate is linear in the coefficients of its rows. Computed once with symbols in their place, it
 makes an equation of each map. Known rows, memories and multipliers are constants there: so parts
@@ -12,33 +13,45 @@ next folder.
 
 Some maps decide some coefficients. The others keep the proportions of the same row on UltraScale+,
 which is a weak prior: registers unchanged, lookup tables times a factor of the row, which is free.
+Registers have a free factor too where UltraScale+ packs them into DSP blocks or shift registers.
 A row names the same widths in both families.
 """
 
 import json
 import sys
+import warnings
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from amaranth import Module
+from amaranth.hdl import UnusedElaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 import hw.area
 from bench.area import mapped
-from bench.area_units import ESTIMATES, KERNELS, PARTS, UNITS
-from boards.area import count, modules, total
+from bench.area_kernels import ESTIMATES, KERNELS, PARTS
+from bench.area_units import UNITS
+from boards.area import count, modules, packing, total
 from hw.errors import UsageError
 from hw.estimate import RESOURCES
 from hw.verilog import to_verilog
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["FOLDERS", "Linear", "equations", "fit", "mapped_units", "symbolic"]
+__all__ = ["FOLDERS", "MAPS", "Linear", "equations", "fit", "mapped_units", "symbolic"]
 
 FILE = Path(hw.area.__file__).with_name("area.json")
-FOLDERS = ("stream", "arith", "shell", "replay", "gae")
+#: {family: {unit or part of a kernel: LUT, FF, pairs of blocks, URAM, multipliers}}.
+MAPS = Path(__file__).parents[1] / "tests" / "reference" / "area_maps.json"
+FOLDERS = ("stream", "arith", "shell", "replay", "gae", "nn", "learner")
+#: Folder -> designs whose kernels decide its rows.
+_DESIGNS = {"replay": ("replay",), "gae": ("gae",), "learner": ("dqn",)}
+#: Folders whose designs pack registers into DSP blocks.
+_PACKED = ("nn", "learner")
+#: Units that are mapped at a time: yosys has 4 GiB.
+_TRAY = 32
 
 #: Rows that no map decides: their registers are what they are made of.
 _GIVEN = ("stream.delay", "stream.delay.long")
@@ -136,7 +149,11 @@ def symbolic(prior, family):
             constant = symbols.pop("", 0)
             functions.append((constant, tuple(symbols.items()), 1))
         hw.area._ROWS[row] = names, families | {family: functions}
-    hw.area.area.cache_clear()
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("hw."):
+            for value in vars(module).values():
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
 
 
 def mapped_units(units, family, name):
@@ -147,21 +164,38 @@ def mapped_units(units, family, name):
     return {unit: count(total(found, f"{name}.{unit}")) for unit in units}
 
 
-def equations(family, folders=FOLDERS, progress=print):
-    """Yields ``(name, Estimate, {resource: mapped count})`` of all units of ``folders``, and of the
-    parts of all kernels."""
+def _maps(family, folders, progress):
+    """``{name: {resource: count}}`` of all units of ``folders``, and of the parts of all kernels.
+    It takes an hour."""
+    result = {}
     for folder in folders:
-        made = {name: make() for name, make in UNITS[folder].items()}
-        progress(f"{folder}: {len(made)} units")
-        units = {name: unit for name, (unit, _) in made.items()}
-        counts = mapped_units(units, family, f"{folder}_units")
-        yield from ((name, need, counts[name]) for name, (_, need) in made.items())
-    for design in KERNELS.keys() & set(folders):
-        for name, config in KERNELS[design].items():
-            progress(f"kernel {design}, {name}")
-            found = mapped(design, config, PARTS[design], "engines", family)
-            for part, need in ESTIMATES[design](config).items():
-                yield f"{design}, {name}: {part}", need, found[part]
+        units = {name: make()[0] for name, make in UNITS[folder].items()}
+        packed = packing(family, folder in _PACKED)
+        for start in range(0, len(units), _TRAY):
+            some = dict([*units.items()][start : start + _TRAY])
+            progress(f"{folder}: {len(some)} units")
+            found = mapped_units(some, packed, f"{folder}_units")
+            result |= {f"{folder}, {name}": counts for name, counts in found.items()}
+        for design in _DESIGNS.get(folder, ()):
+            for name, config in KERNELS[design].items():
+                progress(f"kernel {design}, {name}")
+                found = mapped(design, config, PARTS[design], "engines", family)
+                result |= {f"{design}, {name}: {part}": found[part] for part in found}
+    return result
+
+
+def equations(maps, folders=FOLDERS):
+    """Yields ``(name, Estimate, {resource: mapped count})`` of all units of ``folders``, and of the
+    parts of all kernels; ``maps`` has the counts by name."""
+    for folder in folders:
+        for unit, make in UNITS[folder].items():
+            name = f"{folder}, {unit}"
+            yield name, make()[1], maps[name]
+        for design in _DESIGNS.get(folder, ()):
+            for kernel, config in KERNELS[design].items():
+                for part, need in ESTIMATES[design](config).items():
+                    name = f"{design}, {kernel}: {part}"
+                    yield name, need, maps[name]
 
 
 def fit(found, known, prior, rows):
@@ -186,7 +220,8 @@ def _solved(lines, resource, prior):
     columns = {name: number for number, name in enumerate([*names, *factors])}
     size = {name: number or 1.0 for name, number in prior.items()}
     exact = resource in ("dsp", "bram36")
-    weights = (1e-6, 1e-6) if exact else (_PROPORTION, 1 if resource == "ff" else _FACTOR)
+    free = resource == "lut" or factors[0].startswith(tuple(f"{folder}." for folder in _PACKED))
+    weights = (1e-6, 1e-6) if exact else (_PROPORTION, _FACTOR if free else 1)
     equations = [
         (
             {name: number * size[name] for name, number in parts.items()},
@@ -279,6 +314,15 @@ def _written(table):
     return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
+def _recorded(maps):
+    """The text of ``MAPS``, a line for each unit."""
+    families = []
+    for family, counts in maps.items():
+        lines = ",\n".join(f'  "{name}": {json.dumps(each)}' for name, each in counts.items())
+        families.append(f'"{family}": {{\n{lines}\n}}')
+    return "{\n" + ",\n".join(families) + "\n}\n"
+
+
 def _row(coefficients, row):
     """The functions of a row as area.json has them; a coefficient of 0 is left out."""
     functions = {}
@@ -291,18 +335,28 @@ def _row(coefficients, row):
 
 def main(arguments, progress=print):
     """Fits, prints and, with --write, keeps the rows."""
-    family, *chosen = [each for each in arguments if each != "--write"]
+    warnings.simplefilter("ignore", UnusedElaboratable)  # of units, estimates alone are asked for
+    family, *chosen = [each for each in arguments if not each.startswith("--")]
     if family not in ("xcup", "ecp5"):
         raise UsageError(f"family must be xcup or ecp5, not {family!r}")
     folders = [
         each for each in FOLDERS if not chosen or each in {row.partition(".")[0] for row in chosen}
     ]
+    recorded = json.loads(MAPS.read_text()) if MAPS.exists() else {}
+    if "--recorded" not in arguments:
+        # Before there are symbols: what yosys maps is made of numbers.
+        made = _maps(family, folders, progress)
+        maps = {name: [counts[each] for each in RESOURCES] for name, counts in made.items()}
+        recorded[family] = dict(sorted((recorded.get(family, {}) | maps).items()))
+    maps = {
+        name: dict(zip(RESOURCES, counts, strict=True)) for name, counts in recorded[family].items()
+    }
     table = json.loads(FILE.read_text())
     prior = _prior(table, family)
     symbolic(prior, family)
     found = [
         (name, need.ecp5 if family == "ecp5" else tuple(need.resources.values()), counts)
-        for name, need, counts in equations(family, folders, progress)
+        for name, need, counts in equations(maps, folders)
     ]
     found = [each for each in found if each[1]]
     seen = {
@@ -333,6 +387,7 @@ def main(arguments, progress=print):
         progress(f"{name}: {text or 'a row is unknown'}")
     if "--write" in arguments:
         FILE.write_text(_written(table))
+        MAPS.write_text(_recorded(recorded))
 
 
 if __name__ == "__main__":

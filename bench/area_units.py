@@ -1,8 +1,15 @@
-"""Units and kernels whose maps decide the rows of hw/area.json, each with its own estimate."""
+"""Units whose maps decide the rows of hw/area.json, each with its own estimate."""
 
 from functools import partial
 
+from amaranth import Cat, Module, Shape, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from bench.area_kernels import LEARNERS
 from hw.area import area
+from hw.arith import estimate as arith
+from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.arith.float32.add import Float32Add
 from hw.arith.float32.multiply import Float32Multiply
@@ -13,11 +20,27 @@ from hw.arith.quantize import Quantize, QuantizeConfig
 from hw.arith.tanh import Tanh, TanhFixed
 from hw.arith.to_float import ToFloat, ToFloatConfig
 from hw.designs import DESIGNS
+from hw.estimate import together
 from hw.gae import estimate as gae
 from hw.gae.array.pe import PE
-from hw.gae.config import GaeConfig, GaeKernelConfig
+from hw.gae.config import GaeConfig
+from hw.learner import estimate as learner_estimate
+from hw.learner.block import estimate as block
+from hw.learner.block.backward import Backward
+from hw.learner.block.forward import Forward
+from hw.learner.network.loss import Loss
+from hw.learner.parameters.estimate import layer_parameters
+from hw.learner.parameters.image_transfer import ImageTransfer
+from hw.learner.parameters.layer_parameters import LayerParameters
+from hw.learner.step_clocks import placed
+from hw.nn import estimate as nn
+from hw.nn.activation import ACTIVATIONS
+from hw.nn.batch_sum import BatchSum
+from hw.nn.fixed_coefficients import FixedCoefficients
+from hw.nn.optimizer_config import OPTIMIZERS, OptimizerConfig
+from hw.nn.optimizers import optimizer_of
+from hw.nn.td_loss import TdLoss
 from hw.replay import estimate as replay_estimate
-from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.replay.priority import PriorityUnit
 from hw.replay.tree.forwarding_memory import ForwardingMemory
 from hw.shell import estimate as shell
@@ -37,38 +60,10 @@ from hw.stream.ready_register import ReadyRegister
 from hw.stream.split import Split
 from hw.stream.transpose import Transpose
 
-__all__ = ["ESTIMATES", "KERNELS", "PARTS", "UNITS", "gae_kernel", "replay_kernel"]
+__all__ = ["UNITS"]
 
 
-def replay_kernel(capacity, fanout, width, fraction, data_width, depth, burst_beats, bursts):
-    """A ReplayKernelConfig without UltraRAM."""
-    return ReplayKernelConfig(
-        replay=ReplayConfig(
-            capacity=capacity,
-            fanout=fanout,
-            priority_width=width,
-            priority_fraction=fraction,
-            ultra_ram=False,
-        ),
-        engine=EngineConfig(
-            data_width=data_width, depth=depth, burst_beats=burst_beats, bursts=bursts
-        ),
-    )
-
-
-def gae_kernel(rows, lookahead, code_width, result_width, data_width, depth):
-    """A GaeKernelConfig without UltraRAM, with engines of the ULX3S."""
-    return GaeKernelConfig(
-        gae=GaeConfig(
-            rows=rows,
-            depth=depth,
-            lookahead=lookahead,
-            code_width=code_width,
-            result_width=result_width,
-            ultra_ram=False,
-        ),
-        engine=EngineConfig(data_width=data_width, depth=16, burst_beats=8, bursts=4),
-    )
+_FIXED, _FLOAT = Arithmetic(kind="fixed"), Arithmetic()
 
 
 def _engines():
@@ -140,6 +135,92 @@ def _made(make, *arguments, need):
     return make(*arguments), need(*arguments)
 
 
+class _Operation(wiring.Component):
+    """``function(m, *operands)`` of signed operands, with registers, as a unit of its own."""
+
+    def __init__(self, function, *widths):
+        self._function = function
+        self._operands = {f"i{k}": In(signed(width)) for k, width in enumerate(widths)}
+        super().__init__(self._operands | {"o": Out(64)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.o.eq(self._function(m, *(getattr(self, name) for name in self._operands)))
+        return m
+
+
+def _requantize(width, *source, kind):
+    def function(m, value):
+        return Cat(*_FIXED.requantize(m, value, *source, kind=kind, name="value"))
+
+    return _Operation(function, width), arith.requantize(_FIXED, width, *source, kind=kind)
+
+
+def _derived_by_tanh(fraction):
+    own = Arithmetic(kind="fixed", activation=SQ(8, fraction))
+    widths = (Shape.cast(own.shape(kind)).width for kind in ("gradient", "activation"))
+    unit = _Operation(lambda m, dx, x: own.derived_by_tanh(m, dx, x, name="value"), *widths)
+    return unit, arith.derived_by_tanh(own)
+
+
+def _activation(name, arithmetic):
+    function, width = ACTIVATIONS[name], Shape.cast(arithmetic.shape("activation")).width
+    unit = _Operation(lambda m, x: function.apply(m, arithmetic, x, name="value"), width)
+    return unit, nn.activation(name, arithmetic)
+
+
+def _derivative(name, arithmetic):
+    function = ACTIVATIONS[name]
+    widths = (Shape.cast(arithmetic.shape(kind)).width for kind in ("gradient", "activation"))
+    unit = _Operation(lambda m, dx, x: function.derive(m, arithmetic, dx, x, name="value"), *widths)
+    return unit, nn.derivative(name, arithmetic)
+
+
+def _optimizer(kind, arithmetic):
+    config = OptimizerConfig(optimizer=kind, arithmetic=arithmetic)
+    unit = optimizer_of(arithmetic)(config, arithmetic.gradient_sum_shape(64))
+    return unit, nn.optimizer(config)
+
+
+def _coefficients(kind):
+    config = OptimizerConfig(optimizer=kind, arithmetic=_FIXED)
+    return FixedCoefficients(config, _FIXED.gradient_sum_shape(64)), nn.coefficients(config)
+
+
+def _layers(name, kernel):
+    """Units of the layers, the loss and the transfer of a kernel's learner."""
+    learner, width = kernel.learner, kernel.engine.data_width
+    shared = learner.layer_config
+    yield f"{name}_loss", lambda: (Loss(learner), learner_estimate.parts(kernel)["loss"])
+    yield (
+        f"{name}_image",
+        lambda: (ImageTransfer(learner, width), learner_estimate.parts(kernel)["image"]),
+    )
+    for k, layer in enumerate(placed(learner)):
+        shape, options = layer.shape, layer.backward_options
+        yield (
+            f"{name}_{k}_forward",
+            lambda shape=shape, groups=layer.groups: (
+                Forward(shared, shape, groups),
+                block.forward(shared, shape, len(groups)),
+            ),
+        )
+        yield (
+            f"{name}_{k}_backward",
+            lambda arguments=(shared, shape, layer.backward_groups), options=options: (
+                Backward(*arguments, **options),
+                block.backward(*arguments, **options),
+            ),
+        )
+        yield (
+            f"{name}_{k}_parameters",
+            lambda shape=shape, wanted=layer.input_gradient: (
+                LayerParameters(shared, shape, input_gradient=wanted),
+                layer_parameters(shared, shape, wanted),
+            ),
+        )
+
+
 #: Folder of hw -> {name: function that gives a unit and its Estimate}.
 UNITS = {
     "stream": {
@@ -147,7 +228,7 @@ UNITS = {
             f"queue_{width}_{depth}": partial(_made, Queue, width, depth, need=stream.queue)
             for width, depth in (
                 (64, 16), (100, 20), (130, 64), (8, 256), (72, 700), (33, 4), (9, 2), (65, 256),
-                (5, 1), (129, 1),
+                (5, 1), (129, 1), (20, 8), (16, 32), (40, 48),
             )
         },
         **{
@@ -215,6 +296,17 @@ UNITS = {
             for width in (18, 27, 32)
         },
         "tanh_fixed": lambda: (TanhFixed(SQ(8, 10)), area("arith.tanh.fixed")),
+        **{
+            f"requantize_{width}_{kind}": partial(
+                _requantize, width, "weight", kind, kind=kind
+            )
+            for width in (42, 46, 51)
+            for kind in ("activation", "gradient")
+        },
+        **{
+            f"derived_by_tanh_{fraction}": partial(_derived_by_tanh, fraction)
+            for fraction in (8, 10)
+        },
     },
     "shell": {
         **dict(_engines()),
@@ -253,51 +345,24 @@ UNITS = {
             (2, 32, 8), (3, 32, 8), (2, 8, 16), (2, 8, 32), (2, 16, 16), (2, 16, 32), (2, 32, 32),
         )
     },
+    "nn": {
+        "batch_sum": lambda: (BatchSum(), together([area("nn.batch_sum"), arith.add(_FLOAT)])),
+        "td_loss_fixed": lambda: (TdLoss(_FIXED), TdLoss.estimate(_FIXED)),
+        "td_loss_float": lambda: (TdLoss(_FLOAT), TdLoss.estimate(_FLOAT)),
+        **{
+            f"{make.__name__[1:]}_{name}_{arithmetic.kind}": partial(make, name, arithmetic)
+            for make in (_activation, _derivative)
+            for name in ("relu", "leaky_relu")
+            for arithmetic in (_FIXED, _FLOAT)
+        },
+        **{
+            f"optimizer_{kind}_{arithmetic.kind}": partial(_optimizer, kind, arithmetic)
+            for kind in OPTIMIZERS
+            for arithmetic in (_FIXED, _FLOAT)
+        },
+        **{f"coefficients_{kind}": partial(_coefficients, kind) for kind in OPTIMIZERS},
+    },
+    "learner": {
+        unit: make for name, kernel in LEARNERS.items() for unit, make in _layers(name, kernel)
+    },
 }  # fmt: skip
-
-#: Design -> {name: config} of kernels of which each part is mapped.
-KERNELS = {
-    "replay": {
-        "K=8": replay_kernel(1000, 8, 32, 20, 512, 64, 4, 8),
-        "K=4": replay_kernel(2048, 4, 24, 16, 128, 16, 8, 4),
-        "K=16": replay_kernel(1024, 16, 16, 8, 128, 32, 8, 8),
-        "K=2": replay_kernel(8192, 2, 12, 4, 256, 128, 8, 64),
-    },
-    "gae": {
-        "4 rows": gae_kernel(4, 1, 8, 8, 128, 512),
-        "16 rows": gae_kernel(16, 2, 8, 16, 128, 1024),
-        "12 rows": gae_kernel(12, 3, 16, 8, 128, 256),
-        "5 rows": gae_kernel(5, 2, 32, 32, 256, 128),
-    },
-}
-#: Design -> {module, by its path in the kernel: part of the estimate}; the rest counts as engines.
-PARTS = {
-    "replay": {
-        r"core\.manager\.level_\d+": "tree",
-        r"core\.manager\.table": "table",
-        r"core\.manager\.draw": "draw",
-        r"core\.manager": "manager",
-        r"core\.items": "items",
-        r"core\.gather": "gather",
-        r"core\.insert": "insert",
-        r"core\.dispatcher": "commands",
-        r"core": "core",
-        r"control": "control",
-        r"sequencer": "sequencer",
-    },
-    "gae": {
-        r"rlfabric_pe_\w+": "pes",
-        r"core\.estimator\.stack": "stack",
-        r"core\.estimator": "estimator",
-        r"core\.intake\.standardize": "standardize",
-        r"core\.intake\.statistics": "statistics",
-        r"core\.intake": "intake",
-        r"core\.output": "output",
-        r"core\.dispatcher": "commands",
-        r"core": "core",
-        r"control": "control",
-        r"sequencer": "sequencer",
-    },
-}
-#: Design -> function that gives ``{part: Estimate}`` of a kernel's config.
-ESTIMATES = {"replay": replay_estimate.parts, "gae": gae.parts}

@@ -40,8 +40,9 @@ the rows in `docs/results/NAME.json`, with the commit and the date. Rows that th
 measure stay. `make tables` prints the tables of README and of these pages from the files.
 
 `python -m bench.area_fit ecp5 --write` fits the rows of `hw/area.json`, from which estimates are
-made, to maps of single units and small kernels (`bench/area_units.py`), and prints both beside each
-other; `xcup` for UltraScale+. It takes a quarter of an hour; maps are kept in `build/area`.
+made, to maps of single units (`bench/area_units.py`) and small kernels (`bench/area_kernels.py`),
+and prints both; `xcup` for UltraScale+. It takes an hour. Maps are kept in `build/area`, and their
+counts in `tests/reference/area_maps.json`, from which `--recorded` fits the same rows in seconds.
 
 | bench | rows | first measured | last measured | at commit |
 | --- | ---: | --- | --- | --- |

@@ -98,10 +98,12 @@ def fits_resources(board, estimate):
     """Raises ``DoesNotFit`` for the first resource of which ``estimate`` has more than the board's
     usable count.
 
-    ``estimate``: an ``hw.estimate.Estimate``. A resource that is None on either side is unknown,
-    and passes: ``unknown`` names it.
+    ``estimate``: an ``hw.estimate.Estimate``. An unknown count is refused if its lower bound is too
+    much, and passes if not: ``unknown`` names it.
     """
-    for name, limit, need in board.usable.exceeded(needs(board, estimate)):
+    known = needs(board, estimate)
+    for name, limit, least in board.usable.exceeded(estimate.least(board.counted)):
+        need = least if known[name] is not None else f"{least:g} or more"
         raise DoesNotFit(
             f"{name} must be at most {limit} on {board.title} (the usable share), not {need}"
         )

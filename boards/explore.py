@@ -34,7 +34,8 @@ class Point:
     values : ``{dotted name: value}`` of the fields that were tried.
     clocks : clocks of the operation.
     levels, latency : as ``Space.levels`` and ``Space.latency``.
-    resources : ``{resource: count}`` on the board; None is unknown.
+    resources : ``{resource: count}`` on the board; None is unknown. Of a point whose lower bound is
+        too much, the bound.
     share : the largest share of a resource, and ``limit`` its name; of an unknown one, infinity.
     total : the sum of the shares of all resources.
     """
@@ -296,7 +297,10 @@ def _enough(points, fastest):
 
 
 def _point(design, board, config, values, batch, limits):
-    resources = needs(board, design.estimate(config))
+    estimate = design.estimate(config)
+    resources, least = needs(board, estimate), estimate.least(board.counted)
+    if any(exceeded(least, limits)):
+        resources = least
     shares = {name: _share(resources[name], limits[name]) for name in RESOURCES}
     limit = max(RESOURCES, key=shares.get)
     return Point(
@@ -331,11 +335,11 @@ def _reasons(point, limits):
 
 def _nothing(board, regions, limits, points):
     """Why no point fits, by the one that lacks least."""
-    known = [point for point in points if None not in point.resources.values()]
-    if not known:
-        unknown = sorted({name for point in points for name in _reasons(point, limits)})
+    unknown = [point for point in points if None in point.resources.values()]
+    if unknown:
+        unknown = sorted({name for point in unknown for name in _reasons(point, limits)})
         return f"resources must be known to fit {board.title}, not unknown: {', '.join(unknown)}"
-    least = min(known, key=lambda point: (point.share, point.clocks))
+    least = min(points, key=lambda point: (point.share, point.clocks))
     where = f"region {regions[0]} of " if len(regions) == 1 < len(board.regions) else ""
     text = (
         f"{least.limit} must be at most {limits[least.limit]} in {where}{board.title} (the planned "

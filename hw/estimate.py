@@ -22,6 +22,7 @@ class Estimate:
     lut, ff, bram36, uram, dsp : on UltraScale+, lookup tables, registers, RAMB36, URAM288 and DSP
         blocks. A RAMB18 is half a RAMB36.
     ecp5 : the same five on an ECP5, a tuple: LUT4, registers, pairs of DP16KD, 0, MULT18X18D.
+    ecp5_least : if ``ecp5`` is None, a lower bound for each of the five, or None.
     """
 
     lut: int | None = None
@@ -30,6 +31,7 @@ class Estimate:
     uram: int | None = None
     dsp: int | None = None
     ecp5: tuple | None = field(default=None, repr=False)
+    ecp5_least: tuple | None = field(default=None, repr=False)
 
     @property
     def resources(self):
@@ -44,6 +46,21 @@ class Estimate:
             return self
         return replace(self, **dict(zip(RESOURCES, self.ecp5 or (None,) * 5, strict=True)))
 
+    def least(self, family):
+        """``{name: count or None}`` of ``RESOURCES`` on ``family``, at least: the counts that are
+        known, and on an ECP5 a lower bound of the others.
+
+        The bound has the parts whose counts are known; of the others a MULT18X18D for each DSP
+        block, whose operands are wider, unless they have a bound of their own.
+        """
+        if family == "ecp5" and self.ecp5 is None:
+            return dict(zip(RESOURCES, self._ecp5_bound, strict=True))
+        return self.of(family).resources
+
+    @property
+    def _ecp5_bound(self):
+        return self.ecp5 or self.ecp5_least or (0, 0, 0, 0, self.dsp or 0)
+
 
 def total(*numbers):
     """Sum of numbers; None if one of them is unknown."""
@@ -53,7 +70,8 @@ def total(*numbers):
 def together(estimates):
     """An ``Estimate`` with the sum of each resource over ``estimates``, a sequence.
 
-    None counts as 0, but on an ECP5 the sum with an unknown one is unknown.
+    None counts as 0, but on an ECP5 the sum with an unknown one is unknown, and has the sum of
+    their bounds.
     """
     return times(1, *estimates)
 
@@ -64,11 +82,13 @@ def times(count, *estimates):
         estimates = ()
     ecp5 = [each.ecp5 for each in estimates]
     known = None if None in ecp5 else _sums(count, ecp5)
+    least = _sums(count, [each._ecp5_bound for each in estimates]) if known is None else None
     rows = [
         (each.lut or 0, each.ff or 0, each.bram36 or 0, each.uram or 0, each.dsp or 0)
         for each in estimates
     ]
-    return Estimate(**dict(zip(RESOURCES, _sums(count, rows), strict=True)), ecp5=known)
+    sums = dict(zip(RESOURCES, _sums(count, rows), strict=True))
+    return Estimate(**sums, ecp5=known, ecp5_least=least)
 
 
 def _sums(count, rows):
@@ -102,8 +122,10 @@ def exceeded(need, limits):
 
 
 def fits(estimate, limits):
-    """Whether an ``Estimate`` has no more of any resource than the dict ``limits`` allows.
+    """Whether an ``Estimate`` has no more of any resource than the dict ``limits`` allows, on the
+    family that ``limits["family"]`` names, or "xcup".
 
-    A resource that is None or absent on either side is unknown, and fits.
+    A resource that is None or absent on either side is unknown, and fits. A lower bound stands for
+    an unknown count on an ECP5.
     """
-    return not any(exceeded(estimate.resources, limits))
+    return not any(exceeded(estimate.least(limits.get("family", "xcup")), limits))

@@ -118,6 +118,13 @@ def test_the_check_itself():
 # -- kernels
 
 
+def test_an_estimate_counts_as_the_boards_part_does():
+    """Tables of four inputs, and multipliers of 18 x 18."""
+    small, large = (rlfabric.estimate("replay", board, capacity=256) for board in ("ulx3s", "u50"))
+    assert small.resources == dict(zip(small.resources, small.ecp5, strict=True))
+    assert large.resources == large.of("xcup").resources != large.of("ecp5").resources
+
+
 def test_a_kernel_is_made_once_and_for_its_board():
     one = rlfabric.load_kernel("replay", "u50", capacity=512)
     two = rlfabric.load_kernel("replay", "u50", card=one.card, capacity=512)
@@ -133,7 +140,7 @@ def test_a_kernel_is_made_once_and_for_its_board():
         (lambda: rlfabric.load_kernel("gae", "u1"), "board must be one of u200, "),
         (lambda: rlfabric.load_kernel("gae", rows_=4), "rows_ must be the name of a field"),
         (lambda: rlfabric.load_kernel("gae", card="x"), "card must be model, sim, xrt"),
-        (lambda: rlfabric.estimate("dqn", "zcu106", multipliers=1024), "must be at most"),
+        (lambda: rlfabric.estimate("dqn", "ulx3s", multipliers=1024), "must be at most"),
         (lambda: rlfabric.PrioritizedReplayBuffer({}, 10), "fields must be one or more"),
         (lambda: rlfabric.PrioritizedReplayBuffer({"a": (float, ())}, 1), "capacity must be"),
         (lambda: rlfabric.load_policy("nothing"), "policy must be a file"),

@@ -50,7 +50,7 @@ def _fits(design, board, config):
         _check(design, board, config)
     except boards.DoesNotFit:
         return False
-    return True
+    return not boards.unknown(board, design.estimate(config))
 
 
 def _largest_capacity(design, board, config):
@@ -59,10 +59,10 @@ def _largest_capacity(design, board, config):
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            _check(design, board, override(config, {"capacity": middle}))
-            low = middle
-        except ValueError:  # too large for the board, or too small for the design
-            high = middle
+            fits = _fits(design, board, override(config, {"capacity": middle}))
+        except ValueError:  # too small for the design
+            fits = False
+        low, high = (middle, high) if fits else (low, middle)
     return low or None
 
 
@@ -164,7 +164,7 @@ def _made(name, board, out, values, overwrite, *, library, package=None):
         banks(description, board, **package)  # without such memory it raises, nothing is touched
     take(directory, whose, overwrite=overwrite)  # it refuses before the Verilog is made
     if unknown := boards.unknown(board, design.estimate(config)):
-        say(f"{', '.join(unknown)} of {name} on {board.title} unknown: not judged")
+        say(f"{', '.join(unknown)} of {name} on {board.title} unknown: it may not fit")
     say(f"writing Verilog of {name} for {board.title}")
     files = _files(design, board, config, whose)
     if package is not None:

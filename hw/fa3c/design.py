@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from hw.estimate import exceeded
+from hw.estimate import fits
 from hw.fa3c.commands import IMAGES
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.core import A3cCore
@@ -64,7 +64,7 @@ def _default(numbers):
     engine = default_engine(numbers)
     for sizes in _SIZES if engine.data_width == ROW_WIDTH else _SIZES[2:]:
         config = Fa3cConfig(engine=engine, ultra_ram=numbers["ultra_ram"], **sizes)
-        if not any(exceeded(estimate(config).resources, limits)):
+        if fits(estimate(config), limits | {"family": numbers.get("family", "xcup")}):
             break
     return config
 

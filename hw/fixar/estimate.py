@@ -111,7 +111,8 @@ def _blocks(width, depth, style):
     """The memory blocks of a ``Ram``; of UltraRAM without folding, which only yosys does."""
     if style == "ultra":
         return Estimate(uram=memory_blocks(width, depth, style))
-    return Estimate(bram36=Ram.estimate(width, depth, style).bram36)
+    ram = Ram.estimate(width, depth, style)
+    return Estimate(bram36=ram.bram36, ecp5_least=(0, 0, ram.ecp5[2], 0, 0))
 
 
 def parameters(config, data_width, ultra_ram=True):

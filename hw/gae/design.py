@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hw.estimate import exceeded
+from hw.estimate import fits
 from hw.gae.config import GaeConfig, GaeKernelConfig
 from hw.gae.core import GaeCore
 from hw.gae.estimate import cycles, estimate
@@ -33,8 +33,7 @@ def _default(numbers, **widths):
     while rows > 1:
         gae = GaeConfig(rows=rows, ultra_ram=numbers["ultra_ram"], **widths)
         config = GaeKernelConfig(gae=gae, engine=default_engine(numbers))
-        need = estimate(config).of(numbers.get("family", "xcup"))
-        if not any(exceeded(need.resources, numbers)):
+        if fits(estimate(config), numbers):
             break
         rows //= 2
     return config

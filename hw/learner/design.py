@@ -93,7 +93,7 @@ def _default(algorithm, numbers):
                 **algorithm.sizes,
             ),
         )
-        if fits(estimate(config), limits):
+        if fits(estimate(config), limits | {"family": numbers.get("family", "xcup")}):
             break
     return config
 

@@ -27,7 +27,10 @@ def queue(width, depth, style="auto"):
     if depth <= SHALLOW:
         # A pointer that wraps before its last number is compared.
         wrap = 0 if depth & (depth - 1) == 0 else pointers
-        control = area("stream.queue.shallow", level=level, pointers=pointers, wrap=wrap)
+        # On an ECP5, of a memory of two or three cells in depth: one has no enables, four as many
+        # as pointers have values.
+        cut = 1 < -(-depth // 16) < 4
+        control = area("stream.queue.shallow", level=level, pointers=pointers, wrap=wrap, cut=cut)
         return together([control, shallow_memory(width, depth)])
     control = area("stream.queue.deep", level=level, pointers=pointers)
     return together([control, Ram.estimate(width, depth, style)])

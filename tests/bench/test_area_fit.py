@@ -1,15 +1,19 @@
 """Rows of area.json on an ECP5: units and kernels that no row was fitted to, and the fit itself."""
 
 import json
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 import bench.area_fit
 import boards
 from bench.area import mapped, whole_of
-from bench.area_fit import FILE, Linear, fit, mapped_units
-from bench.area_units import ESTIMATES, KERNELS, PARTS, UNITS
+from bench.area_fit import FILE, MAPS, Linear, fit, mapped_units
+from bench.area_kernels import ESTIMATES, KERNELS, PARTS
+from bench.area_units import UNITS
 from hw.area import area
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
@@ -25,6 +29,7 @@ from hw.shell.write_engine import WriteEngine
 from hw.stream import estimate as stream
 from hw.stream.queue import Queue
 
+ROOT = Path(__file__).parents[2]
 _ENGINE = EngineConfig(data_width=256, depth=32, burst_beats=16, bursts=8)
 _ARGUMENTS = standard_arguments(DESIGNS["dqn"].core.BUFFERS)
 
@@ -52,7 +57,7 @@ UNSEEN = {
     "queue": (lambda: Queue(50, 32), lambda: stream.queue(50, 32), (269, 16)),
 }
 #: Kernel that a ULX3S has by default -> LUT, FF, pairs of DP16KD, URAM, MULT18X18D.
-WHOLE = {"replay": (31183, 14736, 15, 0, 38), "gae": (20167, 14035, 4, 0, 98)}
+WHOLE = {"replay": (31181, 14736, 15, 0, 38), "gae": (20167, 14035, 4, 0, 98)}
 
 
 def _default(name):
@@ -61,10 +66,10 @@ def _default(name):
 
 @pytest.mark.parametrize("name", UNSEEN)
 def test_unseen_units_of_an_ecp5(name):
-    """Taken down once. Within 6 %, or, of a queue between the depths of the fitted ones, 10 %."""
+    """Taken down once."""
     _, need, (lut, ff) = UNSEEN[name]
     found = need().ecp5
-    assert found[0] == pytest.approx(lut, rel=0.1 if name == "queue" else 0.06)
+    assert found[0] == pytest.approx(lut, rel=0.06)
     assert found[1] == pytest.approx(ff, rel=0.06)
     assert found[2:] == (0, 0, 0)
 
@@ -109,8 +114,39 @@ def test_unseen_kernels_mapped_again(name):
 
 
 def test_designs_with_an_unknown_part_are_unknown():
+    """They have a bound, which is below what is known of the others."""
     for name in DESIGNS:
-        assert (DESIGNS[name].estimate(_default(name)).ecp5 is None) == (name not in WHOLE), name
+        found = DESIGNS[name].estimate(_default(name))
+        assert (found.ecp5 is None) == (name in ("fixar", "a3c")), name
+        assert (found.ecp5_least is None) == (found.ecp5 is not None), name
+
+
+def _fitted(*arguments):
+    """``{row: its functions}`` that a fit prints. Its symbols stay in a process of its own."""
+    words = [sys.executable, "-m", "bench.area_fit", "ecp5", "--recorded", *arguments]
+    text = subprocess.run(words, cwd=ROOT, text=True, capture_output=True, check=True).stdout
+    lines = (line.split(": ", 1) for line in text.splitlines() if line.endswith("}"))
+    return {row: json.loads(functions) for row, functions in lines}
+
+
+def test_the_rows_of_an_ecp5_are_those_of_the_recorded_maps():
+    table = json.loads(FILE.read_text())
+    fitted = _fitted()
+    for row, functions in fitted.items():
+        assert table[row]["ecp5"] == functions, row
+    given = {row for row, families in table.items() if "ecp5" in families} - fitted.keys()
+    assert given == {"stream.delay", "stream.delay.long"}
+
+
+@pytest.mark.long
+def test_the_maps_are_those_of_yosys():
+    """One folder of units, mapped again. It takes minutes."""
+    recorded = json.loads(MAPS.read_text())["ecp5"]
+    units = {name: make()[0] for name, make in UNITS["stream"].items()}
+    for name, counts in mapped_units(units, "ecp5", "stream_units").items():
+        lut, *exact = recorded[f"stream, {name}"]
+        assert counts["lut"] == pytest.approx(lut, rel=0.03, abs=5), name
+        assert [counts[each] for each in RESOURCES[1:]] == exact, name
 
 
 def test_linear_functions_pass_through_estimates():

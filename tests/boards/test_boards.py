@@ -6,7 +6,7 @@ import pytest
 
 import boards
 from boards.board import Board
-from hw.estimate import Estimate
+from hw.estimate import Estimate, fits, times, together
 
 #: Bytes of a bank of the Alveo U50.
 _HBM = 256 << 20
@@ -73,9 +73,9 @@ def test_usable_is_the_planning_share_of_what_the_shell_leaves():
     # Floor of 0.8 x (320 + 160 + 320), of 0.7 x (354831 + 159854 + 354962), of 0.5 x ...
     usable = boards.get("u200").usable
     assert (usable.uram, usable.lut, usable.ff) == (640, 608_752, 889_218)
-    # 0.85 x (83640 - 3977), 0.85 x (83640 - 1709), all of 104 - 81, 0.85 x 156
+    # 0.85 x (83640 - 3977), 0.85 x (83640 - 1709), 0.85 x (104 - 81), 0.85 x 156
     usable = boards.get("ulx3s").usable
-    assert (usable.lut, usable.ff, usable.bram36, usable.dsp) == (67_713, 69_641, 23, 132)
+    assert (usable.lut, usable.ff, usable.bram36, usable.dsp) == (67_713, 69_641, 19, 132)
 
 
 @pytest.mark.parametrize("board", boards.BOARDS.values(), ids=lambda board: board.name)
@@ -208,7 +208,36 @@ def test_unknown_needs_are_named():
     assert boards.unknown(ulx3s, known) == ["lut", "ff", "bram36", "uram", "dsp"]
     assert boards.unknown(u200, known) == []
     assert boards.unknown(u200, Estimate(lut=1, ff=1, bram36=1, uram=0)) == ["dsp"]
-    boards.fits_resources(ulx3s, known)  # unknown there
+    boards.fits_resources(ulx3s, replace(known, dsp=132))  # unknown there
+    with pytest.raises(boards.DoesNotFit, match="^lut must be at most"):
+        boards.fits_resources(u200, known)
+
+
+def test_a_lower_bound_refuses_what_is_unknown():
+    """Counts that are known, and of the rest a multiplier for each DSP block, or a bound of its
+    own. Not what UltraScale+ would take."""
+    board, known = boards.get("ulx3s"), Estimate(lut=1, ff=1, ecp5=(67_000, 1, 2, 0, 30))
+    for need, name, limit, least in (
+        ([known, Estimate(lut=10**6, dsp=102)], None, None, None),
+        ([known, Estimate(lut=10**6, dsp=103)], "dsp", 132, 133),
+        ([known, Estimate(dsp=1, ecp5_least=(713, 0, 17, 0, 102))], None, None, None),
+        ([known, Estimate(dsp=1, ecp5_least=(714, 0, 0, 0, 0))], "lut", 67_713, 67_714),
+        ([known, Estimate(dsp=1, ecp5_least=(0, 0, 17.5, 0, 0))], "bram36", 19, 19.5),
+    ):
+        whole = together([*need, times(0, Estimate(dsp=10**3))])
+        assert boards.unknown(board, whole) == ["lut", "ff", "bram36", "uram", "dsp"]
+        assert set(boards.needs(board, whole).values()) == {None}
+        assert fits(whole, board.numbers) == (name is None)
+        if name is None:
+            boards.fits_resources(board, whole)
+        else:
+            message = f"^{name} must be at most {limit} on ULX3S-85F .*, not {least} or more$"
+            with pytest.raises(boards.DoesNotFit, match=message):
+                boards.fits_resources(board, whole)
+    # What is known exactly is said exactly, and a bound beside it does not count.
+    with pytest.raises(boards.DoesNotFit, match="not 200$"):
+        boards.fits_resources(board, Estimate(dsp=1, ecp5=(0, 0, 0, 0, 200)))
+    boards.fits_resources(board, replace(known, ecp5_least=(10**6,) * 5))
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_defaults_fit(board, sizes):
         ("u50", {"cores": 7, "batch": 512, "port_words": 4}, r"uram must be .*; port_words 2 fits"),
         ("zcu106", {"hidden": (400, 300)}, r"bram36 must be at most .*; .*hidden \d+,\d+"),
         ("zcu106", {"cores": 3}, r"(dsp|lut) must be at most .*; cores 2 fits; side 8 fits"),
-        ("ulx3s", {}, r"lut must be at most 58547 on ULX3S-85F"),
+        ("ulx3s", {}, r"bram36 must be at most 19 on ULX3S-85F .*, not \d+ or more; nothing"),
     ],
 )
 def test_what_does_not_fit_is_named_with_what_would(board, values, message):

@@ -4,32 +4,8 @@ import pytest
 from learner.test_estimate import MAPPED
 
 from bench.area import mapped, whole_of
+from bench.area_kernels import PARTS
 from hw.learner.estimate import estimate, parts
-
-_LAYER, _REPLAY = r"core\.learner\.\w+_\d", r"core\.replay"
-#: Module, by its path in the kernel -> the part of the estimate that it is; the ports' multiplexers
-#: at the top count as engines.
-_PARTS = {
-    **{rf"{_LAYER}\.{unit}": unit for unit in ("forward", "backward", "parameters")},
-    rf"{_LAYER}\.ring": "buffers",
-    r"core\.learner\.loss_unit": "loss",
-    r"core\.learner\.(batch_memory|play)": "samples",
-    r"core\.learner\.outputs": "results",
-    r"core\.td_errors": "results",
-    r"core\.learner\.transfer": "image",
-    r"core\.iteration": "iteration",
-    r"core\.dispatcher": "commands",
-    rf"{_REPLAY}\.manager\.level_\d+": "replay tree",
-    **{rf"{_REPLAY}\.manager\.{unit}": f"replay {unit}" for unit in ("table", "draw")},
-    **{
-        rf"{_REPLAY}\.{unit}": f"replay {unit}" for unit in ("manager", "items", "gather", "insert")
-    },
-    rf"{_REPLAY}\.dispatcher": "replay commands",
-    _REPLAY: "replay core",
-    r"core": "core",
-    r"control": "control",
-    r"sequencer": "sequencer",
-}
 
 
 @pytest.mark.long
@@ -38,7 +14,7 @@ def test_kinds_of_modules(name):
     """Lookup tables and registers within a tenth, or, of what is small, a fiftieth of the kernel;
     the whole within a twentieth. Some minutes each."""
     config, _ = MAPPED[name]
-    found = mapped(config.learner.algorithm, config, _PARTS, "engines")
+    found = mapped(config.learner.algorithm, config, PARTS[config.learner.algorithm], "engines")
     whole, total = estimate(config), whole_of(found)
     assert set(found) == set(parts(config))
     for kind, need in parts(config).items():

@@ -44,10 +44,10 @@ def test_defaults_fit(board, name, unroll):
             "ulx3s",
             "dqn",
             {},
-            "lut must be at most 58547 on ULX3S-85F .*; "
-            "batch 32, hidden 32,32, kind fixed, optimizer sgd fits$",
+            r"lut must be at most 67713 on ULX3S-85F .*, not \d+; "
+            "batch 8, hidden 8,8, kind fixed, optimizer sgd fits$",
         ),
-        ("ulx3s", "ddpg", {}, "lut must be at most 58547 on ULX3S-85F"),
+        ("ulx3s", "ddpg", {}, r"lut must be at most 67713 on ULX3S-85F .*, not \d+; nothing"),
         ("zcu106", "dqn", {"hidden": (512, 512)}, r"bram36 .*; hidden \d+,\d+ fits"),
         ("zcu106", "dqn", {"multipliers": 32}, r"lut .*; multipliers 16 fits; .*; kind fixed fits"),
         ("zcu106", "dqn", {"words": (4, 8, 8, 2), "lanes": 2}, r"lut .* not \d+; kind fixed fits$"),
@@ -59,6 +59,40 @@ def test_defaults_fit(board, name, unroll):
 def test_what_does_not_fit_is_named_with_what_would(board, name, values, message):
     with pytest.raises(boards.DoesNotFit, match=f"^({message})"):
         configure(DESIGNS[name], boards.get(board), values)
+
+
+#: A DQN for an ULX3S, near the end of its multipliers.
+_ULX3S = dict(
+    kind="fixed",
+    hidden=(16,),
+    batch=2,
+    capacity=256,
+    words=(1, 3, 1),
+    double=False,
+    optimizer="sgd",
+)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({}, None),
+        ({"words": (1, 4, 1)}, "dsp must be at most 132 on ULX3S-85F .*, not 133"),
+        ({"kind": "float32", "words": (1, 1, 1)}, "dsp must be at most 132 on ULX3S-85F"),
+        ({"words": (2, 8, 2)}, "lut must be at most 67713 on ULX3S-85F"),
+        ({"hidden": (64, 64), "words": (1, 1, 1, 1)}, "bram36 must be at most 19 on ULX3S-85F"),
+    ],
+)
+def test_an_ulx3s_judges_by_its_own_counts(changes, message):
+    """Each limit that a learner can exceed there, and a kernel within all."""
+    board, values = boards.get("ulx3s"), _ULX3S | changes
+    if message:
+        with pytest.raises(boards.DoesNotFit, match=f"^{message}"):
+            configure(DESIGNS["dqn"], board, values)
+    else:
+        found = estimate(configure(DESIGNS["dqn"], board, values))
+        assert not boards.unknown(board, found)
+        assert boards.needs(board, found)["dsp"] > 0.9 * board.usable.dsp
 
 
 def test_what_is_suggested_fits():

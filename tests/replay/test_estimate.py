@@ -131,7 +131,7 @@ def test_defaults_fit(board, capacity):
 
 
 def test_too_many_lookup_tables_are_refused_with_what_would_fit():
-    board, values = boards.get("ulx3s"), {"capacity": 8192, "priority_width": 32, "fanout": 64}
+    board, values = boards.get("ulx3s"), {"capacity": 4096, "priority_width": 32, "fanout": 64}
     message = (
         r"^lut must be at most 67713 on ULX3S-85F \(the usable share\), not \d+; "
         r"capacity (\d+) fits; fanout 16 fits$"

@@ -220,7 +220,7 @@ def test_the_api_gives_the_same(explored):
         (["dqn", "--rule", "cf22", "--cap", "x"], 2, "cap must be an integer, not 'x'"),
         (["dqn", "--rule", "cf22", "--set", "lanes=2"], 2, "lanes must be one of observation, "),
         (["dqn", "--cap", "32"], 2, "cap must be with --rule cf22, not alone"),
-        (["fixar", "--board", "ulx3s"], 4, "resources must be known to fit ULX3S-85F, not unk"),
+        (["fixar", "--board", "ulx3s"], 4, "bram36 must be at most 19 in ULX3S-85F"),
         (["replay", "--set", "capacity=1e12"], 2, "capacity must be"),
         (["replay", "--board", "ulx3s", "--set", "capacity=1048576"], 4, "must be at most"),
     ],

@@ -139,8 +139,21 @@ def test_an_unknown_need_is_said(tmp_path, monkeypatch, capsys):
     for board, unknown in (("u200", "dsp"), ("ulx3s", "lut, ff, bram36, uram, dsp")):
         generate("stub", board, tmp_path)
         title = boards.get(board).title
-        said = f"rlfabric: {unknown} of stub on {title} unknown: not judged\n"
+        said = f"rlfabric: {unknown} of stub on {title} unknown: it may not fit\n"
         assert said in capsys.readouterr().err
+
+
+def test_what_is_unknown_is_no_hint(monkeypatch):
+    """A lower bound refuses; a smaller capacity, which it does not refuse, may not fit either."""
+    known = dict(lut=0, ff=0, bram36=0, uram=0)
+    monkeypatch.setattr(
+        StubDesign, "estimate", lambda self, config: Estimate(**known, dsp=config.capacity)
+    )
+    refusal = r"^dsp must be at most 132 on .*, not 256 or more; nothing smaller of stub is known"
+    with pytest.raises(boards.DoesNotFit, match=refusal):
+        configure(StubDesign(), boards.get("ulx3s"), {"capacity": 256})
+    with pytest.raises(boards.DoesNotFit, match=r"not 10000; capacity \d+ fits"):
+        configure(StubDesign(), boards.get("u50"), {"capacity": 10_000})
 
 
 def test_nothing_is_written_for_what_does_not_fit(tmp_path):
