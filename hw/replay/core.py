@@ -142,7 +142,6 @@ class ReplayCore(CommandCore):
             gather.beta.eq(work.beta),
             manager.stratum_width.eq(work.stratum_width),
             ask.count.eq(work.count),
-            ask.is_list.eq(flags.is_list | (flags.given & ~flags.clearing)),
             ask.is_insert.eq(work.selected.insert),
             ask.is_batch.eq(flags.is_batch),
             ask.is_find.eq(work.selected.find),
@@ -153,6 +152,9 @@ class ReplayCore(CommandCore):
             ring.saturated.eq(items.saturated),
             ring.largest.eq(manager.maximum),
         ]
+        # A register, since the list's ready waits for it; the first item comes after the start.
+        with m.If(work.start):
+            m.d.sync += ask.is_list.eq(flags.is_list | flags.given)
         connect(m, items.request, ask.items)
         connect(m, ask.request, manager.request)
         connect(m, manager.response, ask.response)
@@ -220,6 +222,7 @@ class ReplayCore(CommandCore):
             with m.State("UNDO"):
                 # Of an INSERT that ends so: nothing that it may have touched can be drawn.
                 m.d.comb += [ring.rewind.eq(1), ask.start.eq(1), ask.begin.eq(1)]
+                m.d.sync += ask.is_list.eq(0)  # the clearing priorities come from no list
                 m.next = "CLEAR"
             with m.State("CLEAR"):
                 with m.If(ask.complete):

@@ -126,16 +126,14 @@ class JobDispatcher(wiring.Component):
         ]
         self._operands(m)
         with m.FSM() as fsm:
-            m.d.comb += [
-                self.busy.eq(~fsm.ongoing("IDLE")),
-                self.running.eq(fsm.ongoing("RUN")),
-            ]
+            m.d.comb += self.running.eq(fsm.ongoing("RUN"))
             with m.State("IDLE"):
                 m.d.sync += [outcome.eq(refused), self.failed.eq(0)]
                 for opcode in _JOBS:
                     selected = getattr(self.selected, opcode.name.lower())
                     m.d.sync += selected.eq(self.job.p.opcode == opcode)
                 with m.If(self.job.valid):
+                    m.d.sync += self.busy.eq(1)
                     m.next = "START"
             with m.State("START"):
                 m.next = "OUTCOME"
@@ -151,6 +149,7 @@ class JobDispatcher(wiring.Component):
             with m.State("OUTCOME"):
                 m.d.comb += self.outcome.valid.eq(1)
                 with m.If(self.outcome.ready):
+                    m.d.sync += self.busy.eq(0)
                     m.next = "IDLE"
         return m
 

@@ -25,7 +25,8 @@ class OperationIssuer(wiring.Component):
     -------
     count, is_list, is_insert, is_batch, is_find : In
         The command's count and kind: its requests come from ``items``; it is an INSERT; its answers
-        go to ``answer``; it is a FIND. Steady from ``start`` to ``complete``.
+        go to ``answer``; it is a FIND. Steady from ``start`` to ``complete``, ``is_list`` from the
+        clock after ``start``.
     start : In(1)
         One clock, before the first request: ``count`` answers are to come.
     begin : In(1)

@@ -204,7 +204,7 @@ class Unpack(wiring.Component):
         share = Signal(range(size + 1))
         end = Signal(range(2 * size + 1))
         final, drop, beyond = Signal(), Signal(), Signal()
-        advance, fire, spent = Signal(), Signal(), Signal()
+        advance, fire, spent, take = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             need.eq(Mux(inside, left, self.count.p.count)),
             final.eq(need <= size),
@@ -216,9 +216,11 @@ class Unpack(wiring.Component):
             fire.eq(advance & self.count.valid & have & (~beyond | self.i.valid)),
             spent.eq(drop | (end >= size)),
             self.count.ready.eq(fire & final),
-            self.i.ready.eq(~have | (fire & spent)),
+            take.eq(~have | (fire & spent)),
+            # With ``i.valid``, this is ``take``; no path from valid to ready, as in ``Split``.
+            self.i.ready.eq(~have | (advance & self.count.valid & spent)),
         ]
-        with m.If(self.i.ready):
+        with m.If(take):
             m.d.sync += [
                 head.eq(self.i.payload),
                 have.eq(self.i.valid & ~(have & beyond & drop)),

@@ -68,7 +68,8 @@ class Split(wiring.Component):
             advance.eq(~self.o.valid | self.o.ready),
             fire.eq(advance & self.i.valid & self.count.valid),
             self.count.ready.eq(fire & final),
-            self.i.ready.eq(fire & (final | (index == self.parts - 1))),
+            # ``fire`` without ``i.valid``: valid to ready would be a path through many units.
+            self.i.ready.eq(advance & self.count.valid & (final | (index == self.parts - 1))),
             self.o.payload.eq(out),
         ]
         with m.If(advance):
