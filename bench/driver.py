@@ -34,20 +34,23 @@ class Overhead:
         """Seconds that launches and transfers take, one after the other, on the shipped machine
         ``name``: ``launches * launch_us + transfers * latency + moved / bandwidth`` of its card and
         of the link between that and the cpu."""
-        machine = shipped(name)
-        card, (link,) = machine.card, machine.route(machine.cpu.name, machine.card.name)
-        latency, rate = link.known("latency_us"), link.known("gb_per_s")
-        launches = self.launches * card.launch_us
+        launch, latency, rate = _costs(name)
+        launches = self.launches * launch
         return 1e-6 * (launches + transfer_us(self.transfers * latency, self.moved, rate))
 
     def source(self, name):
         """How ``seconds`` were obtained, as a row's source."""
-        machine = shipped(name)
-        card, (link,) = machine.card, machine.route(machine.cpu.name, machine.card.name)
+        launch, latency, rate = _costs(name)
         return (
-            f"launch {card.launch_us:g} us, link {link.latency_us:g} us and {link.gb_per_s:g} GB/s "
-            f"(assumed: machine {name})"
+            f"launch {launch:g} us, link {latency:g} us and {rate:g} GB/s (assumed: machine {name})"
         )
+
+
+def _costs(name):
+    """``(us a launch, us a transfer, GB/s)`` of machine ``name``'s card and its link to the cpu."""
+    machine = shipped(name)
+    (link,) = machine.route(machine.cpu.name, machine.card.name)
+    return machine.card.launch_us, link.known("latency_us"), link.known("gb_per_s")
 
 
 class Counted:

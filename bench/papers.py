@@ -154,13 +154,10 @@ def _heppo(results):
 def _fa3c(results):
     rows = results("fa3c")
     shared = rows.row("2 pairs of 64 PEs, 16 agents", "ips", reference="FA3C", source="Verilog")
-    own, how = _measured_or_formula(rows, _OWN_THETA, "ips")
+    own = rows.row(_OWN_THETA, "ips", reference="FA3C", source="Verilog")
     populations = "ALE/Pong-v5, 2 populations of 16 agents"
     point = dict(arithmetic="binary32", bits="32", batch="5", how="measured")
     device, host = ("inference",), ("inference", "host", "launch", "transfers")
-    reasons = {"inside": "FA3C's rate has its host"}
-    if how == "formula":
-        reasons["how"] = "formula, no round was simulated"
     return Comparison(
         paper="FA3C",
         kernel="a3c",
@@ -168,24 +165,16 @@ def _fa3c(results):
         ours=Point(name="`a3c`", value=shared["value"], sharing="4 agents a theta", inside=device,
                    **point),
         same=Point(name="`a3c`", value=own["value"], sharing="a theta each", inside=device,
-                   **point | dict(how=how)),
+                   **point),
         theirs=Point(name="FA3C", value=own["reference_value"], sharing="a theta each", inside=host,
                      **point),
-        reasons=reasons,
+        reasons={"inside": "FA3C's rate has its host"},
         more=(
             Point(name="`a3c` with Pong on two cores, which are measured, and a card by formula",
                   value=rows.value(populations, "platform_ips", source="machine"),
                   sharing="4 agents a theta", inside=host, **point | dict(how="formula")),
         ),
     )  # fmt: skip
-
-
-def _measured_or_formula(rows, case, metric):
-    """``(row, how)``: the row of the Verilog if it exists, else the formula's."""
-    try:
-        return rows.row(case, metric, reference="FA3C", source="Verilog"), "measured"
-    except KeyError:
-        return rows.row(case, metric, reference="FA3C", source="worked out"), "formula"
 
 
 def _fixar(results):

@@ -14,8 +14,7 @@ from hw.config import check_range
 from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
 
-__all__ = ["GroupRounds", "Inference", "RoundPlan", "Training", "cohort_size"]
-__all__ += ["most_joined"]
+__all__ = ["GroupRounds", "Inference", "RoundPlan", "Training", "cohort_size", "most_joined"]
 
 
 @dataclass(frozen=True, kw_only=True)

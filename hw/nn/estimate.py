@@ -11,16 +11,20 @@ __all__ = ["activation", "coefficients", "derivative", "optimizer"]
 
 def activation(name, arithmetic):
     """``apply`` of the activation function ``name``."""
-    if name in ("linear", "tanh"):
-        return arith.tanh(arithmetic) if name == "tanh" else times(0)
+    if name == "linear":
+        return times(0)
+    if name == "tanh":
+        return arith.tanh(arithmetic)
     # Of relu, the register's reset chooses.
     return area(f"nn.{name}", width=Shape.cast(arithmetic.shape("activation")).width)
 
 
 def derivative(name, arithmetic):
     """``derive`` of the activation function ``name``."""
-    if name in ("linear", "tanh"):
-        return arith.derived_by_tanh(arithmetic) if name == "tanh" else times(0)
+    if name == "linear":
+        return times(0)
+    if name == "tanh":
+        return arith.derived_by_tanh(arithmetic)
     # The comparison, and the choice.
     return area(f"nn.{name}.derivative", width=Shape.cast(arithmetic.shape("gradient")).width)
 

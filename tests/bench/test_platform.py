@@ -33,7 +33,7 @@ def test_rows_agree(found):
     sum what one takes."""
     rows, alone = found
     round_steps = 16 * 5 / 8
-    assert rows["transfers"] == 4 and rows["launch_ms"] > 0.1
+    assert rows["transfers"] == 4 and rows["launch_ms"] >= 0.1
     device, host = 1 / rows["device_ips"] + 1e-3 * rows["launch_ms"] / round_steps, rows["host_ips"]
     device = 1 / device
     assert rows["platform_ips"] == pytest.approx(min(device, host), abs=1)

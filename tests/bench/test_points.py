@@ -109,21 +109,6 @@ def test_figures_that_a_hostile_author_asks_for(rows):
     assert (fixar.same.value, fixar.more[0].value) == (57_616, 60_726)
 
 
-def test_a_measured_rate_takes_the_place_of_the_formulas():
-    """Of own thetas, once the bench has one on the Verilog."""
-    case = "2 pairs of 64 PEs, 16 agents, a theta of its own each"
-    kept = Results.of("fa3c")
-    row = dict(bench="fa3c", case=case, metric="ips", value=3210, unit="1/s",
-               reference="FA3C 5.2", reference_value=2550, source="Verilog")  # fmt: skip
-    formula = row | dict(value=2636, source="worked out")
-    others = tuple(each for each in kept.rows if each["case"] != case)
-    for known, value, how in (([formula], 2636, "formula"), ([row, formula], 3210, "measured")):
-        rows = replace(kept, rows=(*others, *known))
-        found = comparisons(lambda name, rows=rows: rows if name == "fa3c" else Results.of(name))[3]
-        assert (found.same.value, found.same.how) == (value, how)
-        assert ("how" in found.reasons) == (how == "formula")
-
-
 def test_the_table_of_points_has_every_column(rows):
     heads, *lines = operating_points(Results.of)
     assert len(heads) == 4 + len(COLUMNS) and {*map(len, lines)} == {len(heads)}
