@@ -78,9 +78,11 @@ bitstream: $(READY_TOOLS) ## the bitstream of DESIGN for BOARD; without the boar
 
 bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with README's tables; two hours
 	@$(RUN) -m bench $(BENCH) --area --write
+	@$(RUN) -m bench figures
 
-tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables from docs/results/*.json
+tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables from docs/results/*.json, draw docs/figures
 	@$(RUN) -m bench --print
+	@$(RUN) -m bench figures
 
 tutorial: $(READY_TEST) ## execute examples/tutorial.ipynb, after a change of what it shows, and keep its outputs
 	@$(RUN) -m scripts.tutorial

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bench import BENCHES, pages, results
+from bench import BENCHES, figures, pages, results
 from host.commands.listing import table
 from host.commands.options import command_line
 from hw.errors import UsageError
@@ -18,7 +18,9 @@ app = command_line()
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A bench, or `all`.")] = "all",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A bench, `all`, or `figures`.")
+    ] = "all",
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
     area: Annotated[bool, typer.Option("--area", help="Synthesize too (yosys, minutes).")] = False,
     write: Annotated[
@@ -47,9 +49,17 @@ def bench(
     - `python -m bench replay --area --json`
 
     - `python -m bench learner --write`
+
+    - `python -m bench figures`, which draws docs/figures from the kept rows
     """
+    if name == "figures":
+        if as_json or area or write or fresh or printed:
+            raise UsageError("figures must be without options, not with one")
+        for path in figures.write():
+            typer.echo(path)
+        return
     if name != "all" and name not in BENCHES:
-        raise UsageError(f"bench must be one of {', '.join(BENCHES)} or all, not {name!r}")
+        raise UsageError(f"bench must be one of {', '.join(BENCHES)}, figures or all, not {name!r}")
     if fresh and not write:
         raise UsageError("fresh must be with --write, not alone")
     rows = []

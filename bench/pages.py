@@ -21,7 +21,7 @@ from bench.tables import TABLES, lines
 from host.checkpoint import write_text
 from hw.errors import UsageError
 
-__all__ = ["ROOT", "filled", "pages", "write"]
+__all__ = ["ROOT", "filled", "number", "pages", "write"]
 
 ROOT = FOLDER.parents[1]
 
@@ -37,7 +37,8 @@ _INDEX = """\
 
 `python -m bench NAME --write` measures one bench (with `--area` it also maps the kernels) and keeps
 the rows in `docs/results/NAME.json`, with the commit and the date. Rows that this run did not
-measure stay. `make tables` prints the tables of README and of these pages from the files.
+measure stay. `make tables` prints the tables of README and of these pages from the files, and draws
+[the papers' figures](figures/README.md), as `python -m bench figures` does.
 
 `python -m bench.area_fit ecp5 --write` fits the rows of `hw/area.json`, from which estimates are
 made, to maps of single units (`bench/area_units.py`) and small kernels (`bench/area_kernels.py`),
@@ -95,7 +96,9 @@ def filled(text, folder=FOLDER):
     return _FIELD.sub(lambda match: _number(match[1], folder), text)
 
 
-def _number(field, folder):
+def number(field, folder=FOLDER):
+    """The value of a row in ``folder``, or its reference's, that ``field`` names, such as
+    ``gae @ pe, k=2 @ lut @ of HEPPO``; errors as ``filled``."""
     bench, *which = (part.strip() for part in field.split("@"))
     case, metric, *rest = which if len(which) > 1 else (None, None)
     asked = {"of": None, "from": ""}
@@ -108,7 +111,11 @@ def _number(field, folder):
         raise UsageError(f"field must be bench @ case @ metric ..., not {field!r}")
     rows = Results.of(bench, folder)
     row = rows.row(case, metric, reference=asked["of"], source=asked["from"])
-    return shown(row["reference_value" if "beside" in asked else "value"])
+    return row["reference_value" if "beside" in asked else "value"]
+
+
+def _number(field, folder):
+    return shown(number(field, folder))
 
 
 def _marked():

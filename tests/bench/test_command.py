@@ -112,7 +112,7 @@ def test_lines_that_are_shown_can_be_typed():
     assert len(lines) > 10
     for words in filter(None, lines):
         given = command.make_context("bench", words).params
-        assert given["name"] in (*BENCHES, "all", "NAME"), words
+        assert given["name"] in (*BENCHES, "all", "figures", "NAME"), words
 
 
 def test_a_bench_that_is_not_there_is_a_line(run):
