@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import BENCHES, pages
+from bench import BENCHES, figures, pages
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text()
@@ -83,12 +83,15 @@ TYPED = {
 
 
 def test_the_map_leads_from_every_figure():
-    """Paper, figure, page or none, command or none; the commands are in the list below it."""
+    """Paper, figure, page or none, command or none, pictures; the commands are in the list below,
+    and every picture is in the map."""
     rows = [cells for cells in lines(PAGE, r"(?:CF'22|PEARL|HEPPO|FIXAR|FA3C) \| (?:Fig|Table)")]
     assert len(rows) >= 25
     listed = {cells[0].strip("`") for cells in lines(PAGE, "`python -m bench")}
-    for _, figure, page, command in rows:
-        assert page and command, figure
+    drawn = re.findall(r"\]\(figures/([\w-]+)\.svg\)", " ".join(cells[4] for cells in rows))
+    assert drawn == sorted(drawn, key=[*figures.figures()].index) and len(drawn) == 23
+    for _, figure, page, command, picture in rows:
+        assert page and command and picture, figure
         if command.startswith("bench "):
             assert f"python -m {command.removesuffix(' --area')}" in listed, command
 
