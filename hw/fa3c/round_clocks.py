@@ -19,6 +19,7 @@ from hw.fa3c.pass_types import Kind
 from hw.fa3c.plan import forward_passes, training_passes
 from hw.fa3c.records import Task
 from hw.fa3c.rows import ROW
+from hw.fa3c.shared_reads import PassReads, TaskReads, shared_times
 from hw.fa3c.unit.pass_clocks import run_passes
 from hw.fa3c.unit.row_clocks import ParameterRows, Reads, beats_of_row, first_beat
 from hw.shell.arbiter import Arbiter
@@ -70,9 +71,10 @@ def period_works(config, schedule):
 
 
 @lru_cache(maxsize=4096)
-def clocks_of_launch(config, works):
-    """Clocks of the launch of a ROUND with ``works``; rounds of a schedule are alike."""
-    clocks = round_clocks(config, works) + _COMMAND
+def clocks_of_launch(config, works, apart=False):
+    """Clocks of the launch of a ROUND with ``works``; rounds of a schedule are alike. ``apart`` as
+    of ``round_clocks``."""
+    clocks = round_clocks(config, works, apart) + _COMMAND
     return launch_clocks(config.engine, [clocks], latencies(config.engine)["read"])
 
 
@@ -88,12 +90,13 @@ def works_of(plan):
     return works + [Work(Task.SYNC)] * len(plan.renewed)
 
 
-def round_clocks(config, tasks):
+def round_clocks(config, tasks, apart=False):
     """Clocks of a ROUND from its start to its end.
 
     tasks : list of ``Work``, in the order of the ROUND's list
+    apart : as if each compute unit had local masters of its own; found sooner, and never more
     """
-    return _round(config, tasks)[1]
+    return _round(config, tasks, apart)[1]
 
 
 def round_units(config, tasks):
@@ -102,48 +105,97 @@ def round_units(config, tasks):
     return _round(config, tasks)[0]
 
 
-def _round(config, tasks):
+def _round(config, tasks, apart=False):
     """``round_units`` and the clocks of a ROUND."""
-    begin, spans = _begin(config, tasks), defaultdict(list)
-
-    def run(unit, ready, clocks, pause=0):
-        """``unit`` takes its next item when it is ``ready``, a ``pause`` after the one before;
-        returns when the item begins and ends."""
-        before = spans[unit][-1][1] if spans[unit] else begin
-        clock = max(ready, before + pause)
-        spans[unit].append((clock, clock + clocks))
-        return spans[unit][-1]
-
-    trained, synced, rows = {}, [], 0
-    # Units begin at once, except with an INFER that waits for a snapshot; RMSProp takes its
-    # commands in order.
-    training = len({work.unit for work in tasks if work.kind == Task.TRAIN})
-    for position, work in enumerate(tasks):
-        if work.kind == Task.TRAIN:
-            own = task_clocks(config, work, training)
-            trained[position] = run(f"unit {work.unit}", begin, own.end)[0], own
-            rows += own.rows
-    for layer, position in _updates(config, tasks):
-        if layer is None:
-            synced.append(run("RMSProp", begin, _sync_clocks(config), _NEXT)[1])
-        else:
-            # Rows of the gradient that come late delay all that follow.
-            (start, task), alone = trained[position], update_clocks(config, layer)
-            run("RMSProp", start + _behind(task, layer, alone), alone.done, _NEXT)
-    # Units load observations at the same time, if they wait for the same SYNC or for none.
-    inferring = defaultdict(set)
-    for work in tasks:
-        if work.kind == Task.INFER:
-            inferring[work.waits].add(work.unit)
-    for work in tasks:
-        if work.kind == Task.INFER:
-            ready = synced[work.waits - 1] if work.waits else begin
-            own = task_clocks(config, work, len(inferring[work.waits]))
-            run(f"unit {work.unit}", ready, own.end)
-            rows += own.rows
+    begin, own = _begin(config, tasks), _own_clocks(config, tasks)
+    # A unit executes its TRAINs first.
+    queues = defaultdict(list)
+    for kind in (Task.TRAIN, Task.INFER):
+        for position, work in enumerate(tasks):
+            if work.kind == kind:
+                queues[work.unit].append(position)
+    # One unit reads at most a row a clock, with how many masters ever.
+    shared = len(queues) > config.local_masters and not apart
+    times_of = _shared if shared else _apart
+    times = times_of(config, queues, own, dict.fromkeys(own, begin))
+    updates, synced = _rms(config, tasks, begin, own, times)
+    waits = {each: synced[tasks[each].waits - 1] for each in own if tasks[each].waits}
+    if waits:
+        times = times_of(config, queues, own, dict.fromkeys(own, begin) | waits)
+        if shared:
+            updates, _ = _rms(config, tasks, begin, own, times)
+    spans = {
+        f"unit {unit}": [(start, start + ends[-1]) for start, ends in map(times.get, positions)]
+        for unit, positions in queues.items()
+    }
+    if updates:
+        spans["RMSProp"] = updates
     # All units together read at most a beat a clock from each local master.
+    rows = sum(each.rows for each in own.values())
     least = begin + rows * beats_of_row(config.engine) // config.local_masters
-    return spans, max([least, *(own[-1][1] for own in spans.values())])
+    return spans, max([least, *(each[-1][1] for each in spans.values())])
+
+
+def _apart(_config, queues, own, ready):
+    """``{position: (begin, ends)}`` of the tasks in ``queues``, lists of positions by unit.
+    ``ends`` of the passes are counted from ``begin``. A task begins when its unit has ended the
+    task before it, and from ``ready[position]`` on."""
+    times = {}
+    for positions in queues.values():
+        end = 0
+        for position in positions:
+            begin, ends = max(ready[position], end), own[position].ends
+            times[position], end = (begin, ends), begin + ends[-1]
+    return times
+
+
+def _shared(config, queues, own, ready):
+    """As ``_apart``, but the units share the beats of the local masters."""
+    port = 1 / beats_of_row(config.engine)
+    found = shared_times(
+        [[TaskReads(ready[each], own[each].passes) for each in q] for q in queues.values()],
+        ring=config.parameter_rows,
+        port=port,
+        capacity=port * config.local_masters,
+    )
+    return {
+        position: each
+        for positions, unit in zip(queues.values(), found, strict=True)
+        for position, each in zip(positions, unit, strict=True)
+    }
+
+
+def _own_clocks(config, tasks):
+    """``{position: TaskClocks}`` of each INFER and TRAIN by itself."""
+    # Units load observations at the same time, if they wait for the same SYNC or for none.
+    loading = defaultdict(set)
+    for work in tasks:
+        loading[work.kind, work.waits].add(work.unit)
+    return {
+        position: task_clocks(config, work, len(loading[work.kind, work.waits]))
+        for position, work in enumerate(tasks)
+        if work.kind != Task.SYNC
+    }
+
+
+def _rms(config, tasks, begin, own, times):
+    """When RMSProp begins and ends each of its commands, which it takes in order, and when it ends
+    each SYNC. ``own`` and ``times`` as of ``_own_clocks`` and ``_times``."""
+    spans, synced, end = [], [], begin
+    for layer, position in _updates(config, tasks):
+        ready, clocks = begin, _sync_clocks(config)
+        if layer is not None:
+            # Rows of the gradient that come late delay all that follow.
+            (start, ends), task = times[position], own[position]
+            alone, number = update_clocks(config, layer), task.gradient_passes[layer]
+            late = ends[number] - task.ends[number]
+            ready, clocks = start + late + _behind(task, layer, alone), alone.done
+        first = max(ready, end + _NEXT)
+        end = first + clocks
+        spans.append((first, end))
+        if layer is None:
+            synced.append(end)
+    return spans, synced
 
 
 def _updates(config, tasks):
@@ -206,15 +258,24 @@ def _begin(config, tasks):
 class TaskClocks:
     """Clocks of a task, counted from its beginning.
 
-    end : until it is done
+    ends : until each of ``passes`` is done, the last of which is the task's end
     gradients : ``{layer: [(clock, rows)]}`` of a TRAIN: the clock of the last row of each run of
         gradient rows
     rows : rows that it reads from local memory
+    passes : PassReads of each pass, the last one with what follows it
+    gradient_passes : ``{layer: place of its gradient in passes}``
     """
 
-    end: int
+    ends: tuple
     gradients: dict
     rows: int
+    passes: tuple
+    gradient_passes: dict
+
+    @property
+    def end(self):
+        """Clocks until the task is done."""
+        return self.ends[-1]
 
 
 def task_clocks(config, work, sharing=1):
@@ -253,17 +314,23 @@ def _clocks(config, train, count, sharing):
         [there[number] for number in needs],
         ParameterRows(config, passes, Reads(engine, latency, stripes, before=local)),
     )
-    gradients = {
-        p.layer: each.gradient for p, each in zip(passes, found, strict=True) if p.kind == Kind.GC
-    }
-    end = found[-1].end
+    places = {p.layer: place for place, p in enumerate(passes) if p.kind == Kind.GC}
+    gradients = {layer: found[place].gradient for layer, place in places.items()}
+    ends = [each.end for each in found]
     if not train:
         # Outputs are written a beat a clock, and then acknowledged. A burst waits twice until it
         # is whole: for its port's turn, and in the engine.
         beats = count * config.map_rows[-1] * beats_of_row(engine)
-        end += beats + 2 * min(beats, engine.burst_beats) + latencies(engine)["write"] + _WRITE
-    moved = sum(p.segments.total for p in passes if p.segments is not None)
-    return TaskClocks(end, gradients, moved + train * count * config.step_rows)
+        ends[-1] += beats + 2 * min(beats, engine.burst_beats) + latencies(engine)["write"] + _WRITE
+    segments = [
+        (p.segments.total, p.segments.resident) if p.segments else (0, False) for p in passes
+    ]
+    reads = tuple(
+        PassReads(end - before, *each)
+        for before, end, each in zip([0, *ends], ends, segments, strict=False)
+    )
+    moved = sum(each.rows for each in reads) + train * count * config.step_rows
+    return TaskClocks(tuple(ends), gradients, moved, reads, places)
 
 
 def _maps(config, count, reads, clock):

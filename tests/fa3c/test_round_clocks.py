@@ -10,7 +10,14 @@ from hw.designs import DESIGNS
 from hw.fa3c import round_clocks as clocks_of_rounds
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.records import Task
-from hw.fa3c.round_clocks import Work, period_clocks, round_clocks, round_units, task_clocks
+from hw.fa3c.round_clocks import (
+    Work,
+    period_clocks,
+    period_works,
+    round_clocks,
+    round_units,
+    task_clocks,
+)
 from hw.fa3c.schedule import Schedule
 from hw.shell.axi import EngineConfig
 
@@ -104,6 +111,38 @@ def test_the_design_has_a_period():
     }
     rounds = period_clocks(CONFIG, Schedule(CONFIG, 16))
     assert DESIGNS["a3c"].clocks(CONFIG) == {"period of 8 rounds with 16 agents": sum(rounds)}
+
+
+#: 16 agents on two pairs, in groups of a size: clocks of a period, each different round run on the
+#: Verilog (docs/results/fa3c.md has groups of one). Four units read from two local masters.
+PERIODS = {1: 3_951_172, 2: 2_952_549}
+
+
+@pytest.mark.parametrize("size", PERIODS)
+def test_units_wait_for_each_others_reads(size):
+    config = replace(CONFIG, agents=16, snapshots=16, tasks=128)
+    period, clocks = Schedule(config, 16, size), PERIODS[size]
+    assert sum(period_clocks(config, period)) == pytest.approx(clocks, rel=0.005)
+    apart = sum(round_clocks(config, each, apart=True) for each in period_works(config, period))
+    assert apart < 0.97 * clocks
+
+
+@pytest.mark.parametrize("waits, clocks", [(False, 115_608), (True, 252_306)])
+def test_four_units_infer_an_agent_each(waits, clocks):
+    """Rounds on the Verilog, with a SYNC for each unit or none; apart, 85 772 clocks without."""
+    config = replace(CONFIG, units=("any",) * 4)
+    tasks = [SYNC] * 4 * waits
+    tasks += [Work(Task.INFER, unit, 1, waits=waits * (unit + 1)) for unit in range(4)]
+    assert round_clocks(config, tasks) == pytest.approx(clocks, rel=0.005)
+
+
+def test_apart_is_never_slower():
+    """The search for the fastest schedule rests on it."""
+    for units in (("infer", "train") * 2, ("any",) * 4, ("infer", "train") * 4):
+        for size, agents in ((1, 8), (2, 5), (4, 16)):
+            config = replace(CONFIG, units=units, agents=16, snapshots=16)
+            for works in set(period_works(config, Schedule(config, agents, size))):
+                assert round_clocks(config, works, apart=True) <= round_clocks(config, works)
 
 
 def test_fewer_snapshots_than_agents_want():

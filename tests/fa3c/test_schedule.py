@@ -249,7 +249,7 @@ def test_no_size_and_no_fewer_agents_are_faster(units):
     [
         (dict(units=("infer", "train")), 16, 2550),
         (dict(units=("any",), lanes=8), 4, 1650),
-        (dict(units=("any",) * 4), 32, 5323),
+        (dict(units=("any",) * 4), 32, 5083),
         (dict(), 16, 5248),
         (dict(), 32, 5248),
     ],
@@ -262,8 +262,8 @@ def test_inferences_a_second(changes, agents, ips):
 @pytest.mark.parametrize(
     "changes, group, ips",
     [
-        (dict(), 1, 3769),
-        (dict(), 2, 5141),
+        (dict(), 1, 3633),
+        (dict(), 2, 4886),
         (dict(), 4, 5258),
         (dict(units=("infer", "train") * 2 + ("infer",), local_masters=4), 1, 5257),
         (dict(units=("any",) * 4, local_masters=4), 1, 4363),
