@@ -180,7 +180,8 @@ def rows():
 
 
 def worked_out():
-    """Rows computed by ``round_clocks``, which is right to half a percent."""
+    """Rows computed by ``round_clocks``, which is right to half a percent: their masters are as
+    wide as a row."""
     result, source = [], "worked out, hw.fa3c.round_clocks, at 180 MHz"
     for case, settings in CASES.items():
         config = Fa3cConfig(**settings)

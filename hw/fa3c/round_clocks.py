@@ -2,8 +2,9 @@
 side, RMSProp follows them in the order of the list.
 
 Passes are exact where their rows are there (``unit/pass_clocks.py``), and rows come as memory moves
-beats (``unit/row_clocks.py``). A round is right to half a percent. Tests compare it with the
-simulated card.
+beats (``unit/row_clocks.py``). A round is right to half a percent, but too short with
+more units than local masters where those are narrower than a row (``shared_reads.py``). Tests
+compare it with the simulated card.
 """
 
 from collections import defaultdict
