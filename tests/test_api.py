@@ -233,4 +233,5 @@ def test_the_page_has_every_name(name):
     page = (Path(__file__).parents[1] / "docs" / "package.md").read_text()
     module, _, own = name.rpartition(".")
     part = page[page.index(f"| `{module}.` | |") :]
-    assert re.search(rf"`[^`]*\b{own}\b[^`]*`", part.split("\n\n")[0]), f"{name} is not listed"
+    codes = re.findall("`([^`]*)`", part.split("\n\n")[0])  # not the prose between two of them
+    assert any(re.search(rf"\b{own}\b", code) for code in codes), f"{name} is not listed"
