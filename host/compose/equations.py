@@ -1,8 +1,9 @@
-"""PEARL's equations 4 to 8 (section VI and VII-D): how long an iteration takes, and portability.
+"""PEARL's equations 2 and 4 to 8 (section VI and VII-D): pipelines that fit beside the replay
+manager, how long an iteration takes, and portability.
 
 Clocks are those of the accelerator's clock; times are microseconds. Equation 3, which balances the
-unroll factors of a learner's layers, is CF'22's too: see ``boards.cf22``. Equation 2, which bounds
-DP by the SRAM that the replay memory leaves, is not here: ``boards.explore`` limits all memory.
+unroll factors of a learner's layers, is CF'22's too: see ``boards.cf22``. ``boards.explore`` does
+not use equation 2: it limits block RAM and UltraRAM separately, and by a planned share.
 """
 
 from hw.errors import UsageError
@@ -12,6 +13,7 @@ __all__ = [
     "clocks_us",
     "iteration_us",
     "learner_clocks",
+    "pipelines",
     "portability",
     "sample_clocks",
     "transfer_us",
@@ -20,6 +22,27 @@ __all__ = [
 
 #: Bytes of a word: an index, a priority, a number of an experience.
 WORD_BYTES = 4
+
+
+def pipelines(sram, manager, pipeline):
+    """The most pipelines of a learner, DP: the largest with ``DP pipeline <= sram - manager``
+    (PEARL, section VI-A, equation 2). All are sizes in one unit, such as bytes.
+
+    sram : all SRAM of the FPGA.
+    manager : SRAM of the replay manager, RM.
+    pipeline : all buffers of one pipeline.
+
+    UsageError if ``pipeline`` is not positive, or if not even one pipeline fits, so that replay
+    manager and learner must be on different devices.
+    """
+    if not pipeline > 0:
+        raise UsageError(f"pipeline must be positive, not {pipeline!r}")
+    if manager + pipeline > sram:
+        raise UsageError(
+            f"sram must be at least {manager + pipeline:g}, for the replay manager and one "
+            f"pipeline on one device, not {sram!r}"
+        )
+    return int((sram - manager) // pipeline)
 
 
 def sample_clocks(fanout, batch, depth):

@@ -6,12 +6,36 @@ from host.compose.equations import (
     clocks_us,
     iteration_us,
     learner_clocks,
+    pipelines,
     portability,
     sample_clocks,
     transfer_us,
     update_clocks,
 )
 from hw.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    "sram, manager, pipeline, count",
+    [(100, 40, 20, 3), (100, 41, 20, 2), (100, 0, 100, 1), (100, 0, 0.5, 200), (99, 40, 20, 2)],
+)
+def test_pipelines(sram, manager, pipeline, count):
+    """Equation 2: as many as fit, the last one exactly."""
+    assert pipelines(sram, manager, pipeline) == count
+    assert manager + count * pipeline <= sram < manager + (count + 1) * pipeline
+
+
+@pytest.mark.parametrize(
+    "sizes, message",
+    [
+        ((100, 40, 0), "pipeline must be positive, not 0"),
+        ((100, 40, 61), "sram must be at least 101, for the replay manager and one pipeline on"),
+        ((100, 101, 1), "sram must be at least 102"),
+    ],
+)
+def test_no_pipeline(sizes, message):
+    with pytest.raises(UsageError, match=message):
+        pipelines(*sizes)
 
 
 def test_replay_manager():
