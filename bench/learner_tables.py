@@ -3,6 +3,8 @@
 ``rows`` is the bench's ``Results``; a table is as in ``bench.tables``.
 """
 
+from hw.replay.config import ReplayConfig
+
 __all__ = ["learner_area", "learner_steps"]
 
 
@@ -37,17 +39,19 @@ def _known(rows, case, metric, **which):
 
 
 def learner_area(rows):
-    yield ["network", "words", "arithmetic",
-           *(head for name in ("DSP", "LUT", "FF") for head in (name, "own count", "beside it")),
+    yield ["network", "words", "arithmetic", "K",
+           *(head for name in ("DSP", "LUT", "FF", "SRAM, MB")
+             for head in (name, "own count", "beside it")),
            "BRAM36", "URAM"]  # fmt: skip
     for row in rows.rows:
         case = row["case"]
         if row["metric"] != "dsp_estimate":
             continue
-        net, words, _, kind, _ = case.removeprefix("kernel ").split(", ")
+        net, words, _, kind, _, *fanout = case.removeprefix("kernel ").split(", ")
+        fanout = fanout[0].removeprefix("K=") if fanout else str(ReplayConfig().fanout)
         cells = []
-        for name in ("dsp", "lut", "ff"):
-            own = rows.row(case, f"{name}_estimate")
+        for name in ("dsp", "lut", "ff", "sram_mb"):
+            own = _known(rows, case, f"{name}_estimate")
             cells += [_known(rows, case, name)["value"], own["value"], own["reference_value"]]
         blocks = [_known(rows, case, name)["value"] for name in ("bram36", "uram")]
-        yield [net, words.removeprefix("words "), kind, *cells, *blocks]
+        yield [net, words.removeprefix("words "), kind, fanout, *cells, *blocks]

@@ -1,5 +1,7 @@
 """Resources of the learners that are measured: whole kernels, estimated and mapped by yosys."""
 
+from dataclasses import replace
+
 from bench import row
 from bench.area import mapped
 from bench.learner.cases import (
@@ -18,8 +20,12 @@ from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
 
-__all__ = ["estimates", "kernels", "rows"]
+__all__ = ["estimates", "kernels", "rows", "sram_mb"]
 
+#: Algorithm -> MB of SRAM in CF'22's Table 2, which counts all memory blocks of the design.
+_SRAM_MB = {"dqn": 6.6, "ddpg": 9.2}
+#: Children of a node of CF'22's sum tree (4.1).
+_PAPERS_FANOUT = 64
 #: Of 4-64-64-2 with two lanes.
 _BARS = {"fixed": dict(lut=112_000, dsp=600), "float32": dict(lut=300_000, dsp=1160)}
 #: As fast as the words that ``fit`` finds. In binary32 each row has adders of its own for the sums
@@ -44,7 +50,13 @@ def kernels():
             learner = LearnerConfig(**sizes, lanes=2, arithmetic=Arithmetic(kind=kind))
             units = f" and {learner.update_units} update units" if sizes is MORE_UNITS else ""
             case = f"kernel {net_of(learner)}{units}, DP=2, {kind}, N=2^20"
-            result[case] = LearnerKernelConfig(learner=learner), *_beside(sizes, learner)
+            config, beside = LearnerKernelConfig(learner=learner), _beside(sizes, learner)
+            result[case] = config, *beside
+            if kind == "float32" and sizes in (ONE_LAYER, TWO_NETWORKS_FLOAT):
+                # Table 2's arithmetic, and its sum tree too.
+                tree = replace(config.replay, fanout=_PAPERS_FANOUT)
+                papers = replace(config, replay=tree)
+                result[f"{case}, K={_PAPERS_FANOUT}"] = papers, *beside
     return result
 
 
@@ -55,7 +67,8 @@ def _beside(sizes, learner):
     if sizes is ONE_SLR:
         share = U200.planned(U200.regions[0])
         return "at most, the planned share of an SLR", share.to_dict()
-    return "CF'22, Table 2", PUBLISHED[learner.algorithm].resources
+    papers = PUBLISHED[learner.algorithm].resources | {"sram_mb": _SRAM_MB[learner.algorithm]}
+    return "CF'22, Table 2", papers
 
 
 def estimates():
@@ -80,11 +93,24 @@ def rows():
     return result
 
 
+def sram_mb(found):
+    """10^6 bytes of the memory blocks in ``found``, ``{resource: count}``, whole blocks with their
+    parity bits: 36 Kibit of a RAMB36, 288 Kibit of a URAM288."""
+    return (36 * found["bram36"] + 288 * found["uram"]) * 1024 / 8 / 1e6
+
+
 def _compared(case, found, reference, beside, suffix, source):
-    return [
+    cells = [
         row("learner", case, f"{name}{suffix}", round(found[name], 1), "cells",
             reference=reference if name in beside else None, reference_value=beside.get(name),
             source=source)
         for name in RESOURCES
         if found[name] is not None
+    ]  # fmt: skip
+    if "sram_mb" not in beside:
+        return cells
+    return [
+        *cells,
+        row("learner", case, f"sram_mb{suffix}", round(sram_mb(found), 1), "MB",
+            reference=reference, reference_value=beside["sram_mb"], source=source),
     ]  # fmt: skip

@@ -7,6 +7,7 @@ from bench.learner.step_clocks import LEARNERS, case_of
 from boards import cf22 as papers_rule
 from boards.u200 import U200
 from hw.arith.arithmetic import Arithmetic
+from hw.config import with_values
 from hw.designs import DESIGNS
 from hw.estimate import fits
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
@@ -114,16 +115,36 @@ def test_draws_hide_behind_layers_of_64_clocks():
 
 def test_kernels_stand_beside_what_they_are_compared_with():
     found = {case: (reference, beside) for case, (_, reference, beside) in area.kernels().items()}
-    assert len(found) == 8
+    assert len(found) == 10
     own = "kernel 4-64-2, words 4-8-2, DP=2, fixed, N=2^20"
-    assert found[own] == ("CF'22, Table 2", dict(dsp=1600, lut=346_000, ff=459_000))
+    assert found[own] == ("CF'22, Table 2", dict(dsp=1600, lut=346_000, ff=459_000, sram_mb=6.6))
     both = "kernel ddpg 8-64-2, words 2-16-1 and 8-4-2, DP=2, float32, N=2^20"
-    assert found[both][1]["dsp"] == 2560
+    assert found[both][1]["dsp"] == 2560 and found[both][1]["sram_mb"] == 9.2
+    assert found[f"{both}, K=64"] == found[both]
     cartpole = "kernel 4-64-64-2, words 1-4-8-1, DP=2, float32, N=2^20"
     assert found[cartpole] == ("at most", dict(lut=300_000, dsp=1160))
     wide = "kernel 4-64-64-2, words 2-8-16-2, DP=2, fixed, N=2^20"
     reference, share = found[wide]
     assert reference.startswith("at most, ") and share["dsp"] == int(0.8 * 2265)
+
+
+def test_the_papers_sum_tree_has_64_children():
+    """CF'22 4.1. The config differs from that of our own default in nothing else."""
+    kernels = {case: config for case, (config, *_) in area.kernels().items()}
+    wide = [case for case in kernels if case.endswith(", K=64")]
+    assert len(wide) == 2
+    for case in wide:
+        config, own = kernels[case], kernels[case.removesuffix(", K=64")]
+        assert (config.replay.fanout, own.replay.fanout) == (64, 16)
+        assert with_values(config, {"replay.fanout": 16}) == own
+        design = DESIGNS[config.learner.algorithm]
+        more, less = (design.estimate(each).resources for each in (config, own))
+        assert area.sram_mb(more) > area.sram_mb(less)
+
+
+def test_megabytes_of_memory_blocks():
+    """A URAM288 has 4096 words of 72 bits, a RAMB36 1024 of 36."""
+    assert area.sram_mb(dict(bram36=0.5, uram=2)) == (512 * 36 + 2 * 4096 * 72) / 8 / 1e6
 
 
 def test_measured_and_mapped_kernels_fit_a_u200():
@@ -137,7 +158,10 @@ def test_rows_of_a_kernel(monkeypatch):
     counts = dict(lut=1, ff=2, bram36=3, uram=4, dsp=5)
     monkeypatch.setattr(area, "mapped", lambda *arguments: {"kernel": counts})
     found = values([*area.rows(), *area.estimates()])
-    assert len(found) == 8 * 2 * 5
+    assert len(found) == 10 * 2 * 5 + 7 * 2
+    table = found["kernel 4-64-2, words 4-8-2, DP=2, float32, N=2^20, K=64", "sram_mb",
+                  "CF'22, Table 2"]  # fmt: skip
+    assert (table["value"], table["reference_value"], table["unit"]) == (0.2, 6.6, "MB")
     case = "kernel 4-64-64-2, words 1-8-4-1, DP=2, fixed, N=2^20"
     assert [found[case, name, None]["value"] for name in ("ff", "bram36", "uram")] == [2, 3, 4]
     assert found[case, "lut", "at most"]["reference_value"] == 112_000
