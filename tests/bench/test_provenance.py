@@ -1,5 +1,6 @@
 """bench.provenance: the commit that a number is of, and whether the sources were its own."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -106,3 +107,45 @@ def test_every_folder_of_code_is_a_source():
     assert {"hw", "bench", "host"} <= folders
     assert folders - {"tests"} <= set(provenance.SOURCES)
     assert all((ROOT / name).exists() for name in provenance.SOURCES)
+
+
+def _git(*words):
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def cited(value):
+    """Names of commits anywhere in a JSON value, under ``commit`` and ``commits``."""
+    if isinstance(value, list):
+        return [name for each in value for name in cited(each)]
+    if not isinstance(value, dict):
+        return []
+    found = [name for key, each in value.items() if key != "rows" for name in cited(each)]
+    return found + [name for name in [value.get("commit"), *value.get("commits", ())] if name]
+
+
+def test_every_cited_commit_is_an_ancestor():
+    """Of rows, records and pages: what is measured can be checked out."""
+    try:
+        shallow = _git("rev-parse", "--is-shallow-repository")
+    except FileNotFoundError:
+        shallow = None
+    if shallow is None:
+        pytest.skip("no git, or no checkout: commits cannot be asked for")
+    if shallow.strip() != "false":
+        pytest.skip("a shallow clone lacks the commits: git fetch --unshallow")
+    where = {}
+    for path in sorted((ROOT / "docs").rglob("*.json")):
+        for name in cited(json.loads(path.read_text())):
+            where.setdefault(name.rstrip("+"), path.relative_to(ROOT))
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for names in re.findall(
+            r"commits? ((?:`?[0-9a-f]{7,40}\b`?\+?(?:, )?)+)", path.read_text()
+        ):
+            for name in re.findall(r"[0-9a-f]{7,40}", names):
+                where.setdefault(name, path.relative_to(ROOT))
+    ancestors = _git("rev-list", "HEAD").split()
+    beginnings = {name[:length] for length in set(map(len, where)) for name in ancestors}
+    assert len(where) > 40
+    lost = {name: str(path) for name, path in where.items() if name not in beginnings}
+    assert not lost, f"no ancestors of HEAD: {lost}"
