@@ -8,7 +8,7 @@ from dataclasses import asdict
 from rich.console import Console
 
 from bench.learning import chance, records, state
-from bench.learning.claims import CLAIMS, select
+from bench.learning.claims import CLAIMS, select, wanted
 from bench.learning.documents import claimed, write_claim, write_index
 from bench.learning.findings import find, summary
 from bench.learning.job import jobs_of
@@ -74,7 +74,12 @@ def hold(
     KeyboardInterrupt after a signal; the same call continues.
     """
     console, chosen = console or Console(), select(only, claims)
-    jobs = [job for claim in chosen for job in jobs_of(claim, runs).values()]
+    jobs = [
+        job
+        for claim in chosen
+        for key, job in jobs_of(claim, runs).items()
+        if wanted(only, claim, *key)
+    ]
     jobs.sort(key=lambda job: job.peer is not None)  # rlfabric's own runs come first
     for job in jobs:
         job.check()
@@ -92,10 +97,10 @@ def hold(
         write_index(every, docs)
         missed = _told([each for each in every if each.claim in chosen], console)
     if readme is not None:
-        wanted = summary(every, names=False)
-        missed = claimed(readme) != wanted
+        sentence = summary(every, names=False)
+        missed = claimed(readme) != sentence
         if missed:
-            _say(console, f"{readme} must say between its marks: {wanted}")
+            _say(console, f"{readme} must say between its marks: {sentence}")
     for name, code in failed.items():
         _say(console, f"failed: {name} ({code})")
     return 1 if failed or missed else 0
@@ -190,7 +195,11 @@ def _options():
         "failed; 2, wrong usage; 130, interrupted.",
     )
     parser.add_argument(
-        "only", nargs="*", metavar="ONLY", help="claims, by name, algorithm or environment [all]"
+        "only",
+        nargs="*",
+        metavar="ONLY",
+        help="claims, by name, algorithm or environment, or runs, by CLAIM/KIND or "
+        "CLAIM/KIND-SEED [all]",
     )
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time [2]")
     parser.add_argument(
