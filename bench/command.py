@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bench import BENCHES, figures, pages, results
+from bench.provenance import commit_for
 from host.commands.listing import table
 from host.commands.options import command_line
 from hw.errors import UsageError
@@ -63,6 +64,8 @@ def bench(
     if fresh and not write:
         raise UsageError("fresh must be with --write, not alone")
     rows = []
+    if write:  # before hours of measurements, too
+        commit_for(results.FOLDER)
     for each in () if printed else BENCHES if name == "all" else [name]:
         measured = importlib.import_module(f"bench.{each}").rows(area=area)
         rows += measured

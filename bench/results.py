@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.provenance import commit, now
+from bench.provenance import commit_for, now
 from host.checkpoint import write_text
 
 __all__ = ["FOLDER", "Results", "keep", "kept", "names"]
@@ -38,13 +38,15 @@ def keep(name, rows, folder=FOLDER, *, made=None, fresh=False):
 
     Rows of earlier measurements are removed if ``rows`` has them again, and with ``fresh`` all of
     them are. Returns the number of earlier rows that stay.
+
+    UsageError as in ``bench.provenance.commit_for``, before anything is written.
     """
     anew = {_key(row) for row in rows}
     earlier = [] if fresh else kept(name, folder)
     for each in earlier:
         each["rows"] = [row for row in each["rows"] if _key(row) not in anew]
     earlier = [each for each in earlier if each["rows"]]
-    name_of_commit, date = made or (commit(), now())
+    name_of_commit, date = made or (commit_for(folder), now())
     latest = {"commit": name_of_commit, "date": date, "rows": list(rows)}
     path = Path(folder) / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -36,6 +36,14 @@ def test_jobs():
         assert job["steps"][0]["uses"].startswith("actions/checkout@"), name
 
 
+def test_tests_have_the_whole_history():
+    """A test asks git for the commits that pages cite, and would be skipped without them."""
+    for name, commands in runs().items():
+        tests = any(command.startswith("make test") for command in commands)
+        given = WORKFLOW["jobs"][name]["steps"][0].get("with", {})
+        assert (given.get("fetch-depth") == 0) == tests, name
+
+
 def test_the_oldest_python_is_one_everywhere():
     project = (ROOT / "pyproject.toml").read_text()
     (oldest,) = re.findall(r'requires-python = ">=(.+)"', project)

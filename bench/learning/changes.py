@@ -1,7 +1,8 @@
 """Changes of a run's results that no field of its config shows: ``CHANGES``.
 
 If a record (``records.py``) is older than such a change, its claim's page says so. Fields whose
-defaults have changed need no line here: a record has all of its run's fields.
+defaults have changed need no line here: a record has all of its run's fields. A change after which
+runs of ``tests/reference/freeze.json`` are others needs one.
 """
 
 from dataclasses import dataclass, field
@@ -31,12 +32,13 @@ class Change:
     where: dict = field(default_factory=dict)
 
     def is_after(self, record):
-        """Whether this change is newer than the run of ``record``, and changes runs with its
-        algorithm and fields."""
+        """Whether this change is newer than the begin of the run of ``record``, and changes runs
+        with its algorithm and fields. A peer's run has none of rlfabric's code."""
         config = record["asked"]["config"]
         values = config | config["agent"]
         return (
-            record["date"] < self.date
+            "peer" not in record["asked"]
+            and record.get("begun", record.get("date", "")) < self.date
             and config["algo"] in self.algos
             and all(values.get(name) == value for name, value in self.where.items())
         )

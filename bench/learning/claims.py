@@ -6,7 +6,7 @@ from bench.learning.claim import AS_GOOD, Claim, Kind
 from bench.learning.fixar import FIXAR
 from hw.errors import UsageError
 
-__all__ = ["CLAIMS", "select"]
+__all__ = ["CLAIMS", "select", "wanted"]
 
 
 def _card(kind, title):
@@ -32,8 +32,55 @@ _CPU_BESIDE = Kind(
 _CPU = Kind(name="cpu", title="CPU learner", what="the CPU trains, the card draws", learner="cpu")
 
 
-def _heppo(preset, what):
-    return Kind(name=preset, title=preset, what=what, learner="cpu", preset=preset, board="zcu106")
+def _heppo(preset, what, **options):
+    values = dict(name=preset, title=preset, learner="cpu", preset=preset, board="zcu106")
+    return Kind(**values | options, what=what)
+
+
+_HEPPO5 = (
+    "rewards standardized by all rewards so far, values by the rollout and restored, 8-bit codes"
+)
+
+
+def _heppo_codes(env, steps, threshold):
+    """HEPPO's experiment 5 with 32-bit and with 8-bit results, and its baseline."""
+    return Claim(
+        name=f"ppo-{env.replace('/', '-')}",
+        algo="ppo",
+        env=env,
+        kinds=(
+            _heppo("heppo1", "nothing standardized, 32-bit words"),
+            _heppo("heppo5", _HEPPO5, at_least=AS_GOOD),
+            _heppo(
+                "heppo5",
+                f"{_HEPPO5}, 8-bit results",
+                name="heppo5-results8",
+                title="heppo5, 8-bit results",
+                fields={"result_width": 8},
+                at_least=AS_GOOD,
+            ),
+        ),
+        reference="heppo1",
+        seeds=5,
+        needed=3,
+        threshold=threshold,
+        episodes=100,
+        fields={"steps": steps},
+        source="HEPPO's experiment 5 gains what the baseline gains (V-C), also in environments "
+        "that take longer than Pendulum",
+    )
+
+
+def _code_bits(bits):
+    """heppo5 with codes of ``bits`` bits, in a kernel of 16-bit codes."""
+    return _heppo(
+        "heppo5",
+        f"heppo5 with codes of {bits} bits",
+        name=f"bits{bits}",
+        title=f"{bits} bits",
+        fields={"code_width": 16, "code_bits": bits},
+        counts=bits >= 8,
+    )
 
 
 def _library(peer, what, **options):
@@ -85,6 +132,17 @@ def _beside_the_card(algo):
 _IN_ROUNDS = Kind(
     name="card", title="card", what="rounds of inferences and trainings on the card", learner="card"
 )
+
+
+def _t_max(steps):
+    return replace(
+        _IN_ROUNDS,
+        name=f"t_max{steps}",
+        title=f"t_max {steps}",
+        what=f"gradients of rollouts of {steps} steps",
+        fields={"batch_size": steps},
+    )
+
 
 _SAME_ROUNDS = Kind(
     name="torch",
@@ -244,6 +302,19 @@ CLAIMS = (
         source="HEPPO's five experiments: none of its ways to standardize and to quantize keeps "
         "PPO from the solution",
     ),
+    Claim(
+        name="ppo-bits-Pendulum-v1",
+        algo="ppo",
+        env="Pendulum-v1",
+        kinds=tuple(_code_bits(bits) for bits in range(3, 11)),
+        seeds=3,
+        needed=2,
+        episodes=100,
+        source="HEPPO's codes of 3 to 10 bits (V-B, Fig. 8, 9): with the 8 bits that it chooses, "
+        "and with more, PPO solves the task",
+    ),
+    _heppo_codes("MinAtar/Breakout-v1", 1_000_000, 2.1),
+    _heppo_codes("HalfCheetah-v5", 1_000_000, 1000.0),
     _beside_the_card("td3"),
     _beside_the_card("sac"),
     _on_the_card("dqn", "LunarLander-v3", "the second environment of CF'22"),
@@ -290,6 +361,15 @@ CLAIMS = (
         **_OWN_THETA,
     ),
     _from_pixels(
+        "MinAtar/Breakout-v1",
+        2.1,
+        "FA3C's t_max is 5; the kernel has up to 32, with fewer gradient steps",
+        name="t_max-MinAtar-Breakout-v1",
+        seeds=3,
+        kinds=(_t_max(5), _t_max(32)),
+        fields={"steps": 300_000},
+    ),
+    _from_pixels(
         "MinAtar/Asterix-v1",
         1.7,
         "more than three times what random actions return, and as good as torch",
@@ -309,15 +389,32 @@ CLAIMS = (
 
 
 def select(words, claims=None):
-    """The claims that any of ``words`` names: by a claim's name, its algorithm or its environment;
-    without words, all claims. ValueError if a word names none."""
+    """The claims that any of ``words`` names: by a claim's name, its algorithm or its environment,
+    or by ``CLAIM/KIND`` or ``CLAIM/KIND-SEED``; without words, all claims. ValueError if a word
+    names none."""
     claims = CLAIMS if claims is None else claims
     for word in words:
-        if not any(word in _names(claim) for claim in claims):
+        if not any(word in _names(claim) or word in _runs(claim) for claim in claims):
             known = ", ".join(dict.fromkeys(name for each in claims for name in _names(each)))
-            raise UsageError(f"ONLY must be one of {known}, not {word!r}")
-    return tuple(each for each in claims if not words or set(words) & set(_names(each)))
+            raise UsageError(
+                f"ONLY must be one of {known}, or CLAIM/KIND or CLAIM/KIND-SEED of one, "
+                f"not {word!r}"
+            )
+    return tuple(each for each in claims if not words or set(words) & {*_names(each), *_runs(each)})
+
+
+def wanted(words, claim, kind, seed):
+    """Whether ``words``, as of ``select``, name the run of ``claim`` of the kind called ``kind``
+    with ``seed``."""
+    own = {*_names(claim), f"{claim.name}/{kind}", f"{claim.name}/{kind}-{seed}"}
+    return not words or bool(own & set(words))
 
 
 def _names(claim):
     return claim.name, claim.algo, claim.env
+
+
+def _runs(claim):
+    for kind in claim.kinds:
+        yield f"{claim.name}/{kind.name}"
+        yield from (f"{claim.name}/{kind.name}-{seed}" for seed in claim.seeds_of(kind))

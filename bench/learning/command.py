@@ -8,12 +8,13 @@ from dataclasses import asdict
 from rich.console import Console
 
 from bench.learning import chance, records, state
-from bench.learning.claims import CLAIMS, select
+from bench.learning.claims import CLAIMS, select, wanted
 from bench.learning.documents import claimed, write_claim, write_index
 from bench.learning.findings import find, summary
 from bench.learning.job import jobs_of
 from bench.learning.judge import HOLDS
 from bench.learning.work import work
+from bench.provenance import commit_for
 from host.commands.exits import report
 from host.interrupt import leave
 from hw.errors import UsageError
@@ -54,7 +55,7 @@ def hold(
     workers : int
         Runs at a time.
     fresh : bool
-        Whether runs that other sources made begin anew.
+        Whether runs that were begun before a change (``changes.py``) begin anew.
     judging : bool
         Whether claims are only judged, by existing records, without runs.
     saved : path, optional
@@ -68,14 +69,22 @@ def hold(
     console : rich.console.Console, optional
         Where progress is shown.
 
-    ValueError if a word names no claim, or if a run does not have one of its fields.
+    ValueError if a word names no claim, if a run does not have one of its fields, or if sources
+    differ from the commit (``bench.provenance.commit_for``).
     KeyboardInterrupt after a signal; the same call continues.
     """
     console, chosen = console or Console(), select(only, claims)
-    jobs = [job for claim in chosen for job in jobs_of(claim, runs).values()]
+    jobs = [
+        job
+        for claim in chosen
+        for key, job in jobs_of(claim, runs).items()
+        if wanted(only, claim, *key)
+    ]
     jobs.sort(key=lambda job: job.peer is not None)  # rlfabric's own runs come first
     for job in jobs:
         job.check()
+    if not judging:
+        commit_for(docs)
     failed = {}
     try:
         if not judging:
@@ -88,10 +97,10 @@ def hold(
         write_index(every, docs)
         missed = _told([each for each in every if each.claim in chosen], console)
     if readme is not None:
-        wanted = summary(every, names=False)
-        missed = claimed(readme) != wanted
+        sentence = summary(every, names=False)
+        missed = claimed(readme) != sentence
         if missed:
-            _say(console, f"{readme} must say between its marks: {wanted}")
+            _say(console, f"{readme} must say between its marks: {sentence}")
     for name, code in failed.items():
         _say(console, f"failed: {name} ({code})")
     return 1 if failed or missed else 0
@@ -99,12 +108,15 @@ def hold(
 
 def _run(jobs, claims, docs, workers, fresh, saved, command, console):
     """Does missing runs, and keeps their records; ``{job's name: exit code}`` of failed runs."""
-    done = {job.name for job in jobs if _is_done(job, docs, fresh)}
-    _say(console, f"{len(jobs)} runs, of which {len(done)} are finished")
-    missing = [job for job in jobs if job.name not in done]
+    missing = [job for job in jobs if not _is_done(job, docs, fresh)]
+    _say(console, f"{len(jobs)} runs, of which {len(jobs) - len(missing)} are finished")
+    if fresh:
+        _forget_old(missing)
     if saved is not None:
         for name in state.take(missing, saved):
             _say(console, f"{name} goes on from {saved}")
+        if fresh:
+            _forget_old(missing)
     _measure_chance(claims, docs, console)
     try:
         failed = work(missing, command, workers=workers, console=console)
@@ -115,28 +127,28 @@ def _run(jobs, claims, docs, workers, fresh, saved, command, console):
         if saved is not None:
             for name in state.put(jobs, saved):
                 _say(console, f"{name} is put into {saved}")
-    stale = sum(_is_stale(job, docs) for job in jobs)
-    if stale:
-        _say(console, f"{stale} runs were made by other sources: FRESH=1 repeats them")
+    kept = [(records.read(docs, job), job) for job in jobs]
+    old = sum(bool(record and records.differences(record, job)) for record, job in kept)
+    if old:
+        _say(console, f"{old} runs were made before a change: FRESH=1 repeats them")
     return failed
 
 
 def _is_done(job, docs, fresh):
-    """Whether a run is finished, here or by its record, and need not be repeated."""
-    if fresh and _is_stale(job, docs):
-        job.forget()
-        return False
+    """Whether a run is finished, here or by its record; with ``fresh``, as it would be today."""
     record = records.read(docs, job)
-    kept = record and not record.get("unfinished") and job.is_mine(record)
-    return bool(job.result or kept)
+    kept = record if record and not record.get("unfinished") and job.is_mine(record) else None
+    return any(
+        found and not (fresh and records.differences(found, job)) for found in (job.result, kept)
+    )
 
 
-def _is_stale(job, docs):
-    """Whether other sources made the run that is here or, if there is none, its record."""
-    record = records.read(docs, job)
-    if job.result or job.cut or not record or record.get("unfinished"):
-        return job.stale
-    return job.peer is None and record["sources"] != job.sources
+def _forget_old(jobs):
+    """Forgets runs in the folders of ``jobs`` that were begun before a change."""
+    for job in jobs:
+        found = job.result or job.begun
+        if found and records.differences(found, job):
+            job.forget()
 
 
 def _measure_chance(claims, docs, console):
@@ -183,7 +195,11 @@ def _options():
         "failed; 2, wrong usage; 130, interrupted.",
     )
     parser.add_argument(
-        "only", nargs="*", metavar="ONLY", help="claims, by name, algorithm or environment [all]"
+        "only",
+        nargs="*",
+        metavar="ONLY",
+        help="claims, by name, algorithm or environment, or runs, by CLAIM/KIND or "
+        "CLAIM/KIND-SEED [all]",
     )
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time [2]")
     parser.add_argument(
@@ -192,7 +208,9 @@ def _options():
     parser.add_argument(
         "--docs", default="docs/learning", help="folder of the pages [docs/learning]"
     )
-    parser.add_argument("--fresh", action="store_true", help="repeat runs that other sources made")
+    parser.add_argument(
+        "--fresh", action="store_true", help="repeat runs that were made before a change"
+    )
     parser.add_argument(
         "--judge", action="store_true", help="do no runs: judge by existing records"
     )

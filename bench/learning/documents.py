@@ -27,7 +27,7 @@ Claims of training, each with its runs, on card `model`, which computes the same
 Verilog. A row of `bench/learning/claims.py` is a claim. `make learning` does the missing runs,
 continues interrupted ones, and writes these pages; [testing.md](../testing.md#what-agents-learn)
 has its options. Each run leaves a record in [runs](runs). `make learning JUDGE=1` judges the claims
-and writes these pages from the records alone.
+and writes these pages from the records alone. [queue.md](queue.md) has the runs that are owed.
 
 A run has solved its environment if its return reaches the threshold. A claim holds if every kind of
 run that it names solves the task in as many seeds as it needs; other columns are for comparison.

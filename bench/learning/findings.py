@@ -60,21 +60,36 @@ def find(claims, docs, runs="runs/learning"):
 
 
 def summary(every, *, names=True):
-    """A sentence that says how many claims hold, do not hold, and are not decided.
+    """A sentence that says how many claims hold, do not hold, and are not decided, and how many of
+    each are fresh, old (``Findings.before``), or not run.
 
-    If ``names``, the names of those that do not hold or are not decided are in brackets. ``every``
-    is a list of Findings.
+    If ``names``, the names of those that do not hold or are not decided follow. ``every`` is a list
+    of Findings.
     """
-    named = {
-        verdict: [each.claim.name for each in every if each.judgement.verdict == verdict]
-        for verdict in (HOLDS, FAILS, OPEN)
-    }
-    parts = [f"{len(every)} claims of training: {len(named[HOLDS])} hold"]
+    parts = [f"{len(every)} claims of training"]
     for verdict, one, many in (
+        (HOLDS, "holds", "hold"),
         (FAILS, "does not", "do not"),
         (OPEN, "is not decided", "are not decided"),
     ):
-        if count := len(named[verdict]):
-            which = f" ({', '.join(named[verdict])})" if names else ""
-            parts.append(f"{count} {one if count == 1 else many}{which}")
-    return "; ".join(parts) + "."
+        which = [each for each in every if each.judgement.verdict == verdict]
+        if which or verdict == HOLDS:
+            named = f": {', '.join(each.claim.name for each in which)}"
+            parts.append(
+                f"{len(which)} {one if len(which) == 1 else many}{_ages(which)}"
+                f"{named if names and verdict != HOLDS else ''}"
+            )
+    old = " Old: made before the code changed." if any(each.before for each in every) else ""
+    return f"{parts[0]}: {'; '.join(parts[1:])}.{old}"
+
+
+def _ages(every):
+    """`` (1 fresh, 2 old)``, without ages that no claim has."""
+    fresh = sum(bool(each.known) and not each.before for each in every)
+    ages = {
+        "fresh": fresh,
+        "old": sum(bool(each.before) for each in every),
+        "not run": sum(not each.known for each in every),
+    }
+    found = ", ".join(f"{count} {age}" for age, count in ages.items() if count)
+    return f" ({found})" if found else ""

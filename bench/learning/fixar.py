@@ -106,6 +106,6 @@ FIXAR = (
     _task("HalfCheetah-v5", 100_000, 500.0, seeds=3, beside=_16_BITS),
     _task("Hopper-v5", 100_000, 300.0),
     _task("Swimmer-v5", 100_000, 20.0),
-    _task("HalfCheetah-v5", 250_000, 1000.0, seeds=3, name="fixar-HalfCheetah-v5-250K"),
+    _task("HalfCheetah-v5", 250_000, 1000.0, seeds=5, name="fixar-HalfCheetah-v5-250K"),
     _task("HalfCheetah-v5", 1_000_000, 2000.0, name="fixar-HalfCheetah-v5-1M"),
 )

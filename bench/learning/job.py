@@ -2,20 +2,19 @@
 
 ``asked.json`` is the request of the folder's run: the whole config, the kernel's fields, the peer's
 hyperparameters, how it is judged. ``result.json`` is written at the end. A finished run with the
-same request is not repeated, and an interrupted one continues; any other run begins anew. The
-sources of rlfabric are not compared, since a run takes hours, and a new word in a docstring is no
-reason to repeat it. Their digest is kept, and ``job.stale`` says whether it differs from today's.
+same request is not repeated, and an interrupted one continues; any other run begins anew. Both
+files have the date at which the run began and the commits that it has run at; ``changes.py`` says
+which changes of the code since then make it an old run.
 """
 
-import hashlib
 import json
 import shlex
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from bench.learning.peers import PEERS
-from bench.provenance import commit, now
+from bench.provenance import commit_for, now
 from host.checkpoint import write_text
 from host.settings import override
 from host.train.log import read_progress
@@ -27,8 +26,6 @@ __all__ = ["JUDGING_SEED", "Job", "jobs_of"]
 #: seed of the first episode that judges, above all seeds of a run
 JUDGING_SEED = 1 << 32
 
-_ROOT = Path(__file__).parents[2]
-_SOURCES = ("hw", "sim", "boards", "host")
 _ASKED, _RESULT = "asked.json", "result.json"
 
 
@@ -111,7 +108,7 @@ class Job:
     @property
     def result(self):
         """The result of the finished run: ``mean_return``, ``steps``, ``updates``, ``seconds``,
-        ``curve``, a list of (environment steps, return), ``versions``, ``sources``, ``commits`` and
+        ``curve``, a list of (environment steps, return), ``versions``, ``commits``, ``begun`` and
         ``date``; None if it is not finished, or had another request."""
         found = _read(Path(self.folder) / _RESULT)
         return found if self.is_mine(found) else None
@@ -136,22 +133,16 @@ class Job:
         return json.loads(json.dumps(asked)) == self.asked
 
     @property
-    def stale(self):
-        """Whether the run in the folder was made by other sources of rlfabric than today's; False
-        if there is no run, or if a peer made it."""
+    def begun(self):
+        """What ``begin`` has written of this run, finished or not; None if the folder has none, or
+        had another request."""
         found = _read(Path(self.folder) / _ASKED)
-        return bool(found) and found["sources"] != self.sources
-
-    @property
-    def sources(self):
-        """A digest of rlfabric's sources as they are now; None for a peer, which has others."""
-        return None if self.peer else _digest()
+        return found if self.is_mine(found) else None
 
     @property
     def cut(self):
         """Whether the folder has this run, begun but not finished."""
-        found = _read(Path(self.folder) / _ASKED)
-        return self.is_mine(found) and self.result is None
+        return self.begun is not None and self.result is None
 
     @property
     def so_far(self):
@@ -163,9 +154,8 @@ class Job:
         rows = [row for row in read_progress(self.folder) if row["return_mean"] is not None]
         if not rows:
             return None
-        began = _read(Path(self.folder) / _ASKED)
         return {
-            **began,
+            **self.begun,
             "date": now(),
             "unfinished": True,
             "mean_return": rows[-1]["return_mean"],
@@ -181,19 +171,25 @@ class Job:
             (Path(self.folder) / name).unlink(missing_ok=True)
 
     def begin(self):
-        """Forgets the folder's old run, and writes this run's request as ``asked.json``."""
+        """Forgets the folder's old run, and writes this run's request as ``asked.json``.
+
+        UsageError, as in ``bench.provenance.commit_for``, before anything is forgotten.
+        """
+        commits = [commit_for(self.folder)]
         self.forget()
         Path(self.folder).mkdir(parents=True, exist_ok=True)
-        asked = {"asked": self.asked, "sources": self.sources, "commits": [commit()]}
-        self._write(_ASKED, asked)
+        self._write(_ASKED, {"asked": self.asked, "commits": commits, "begun": now()})
+
+    def resume(self):
+        """Adds today's commit to the commits of the interrupted run; UsageError as in ``begin``."""
+        commits = dict.fromkeys([*self.begun["commits"], commit_for(self.folder)])
+        self._write(_ASKED, {**self.begun, "commits": list(commits)})
 
     def end(self, result):
         """Writes ``result``, a dict of the finished run's numbers, as ``result.json``, together
-        with the request, versions, sources, commits and the date."""
+        with the request, versions, commits and dates."""
         began = _read(Path(self.folder) / _ASKED)
-        commits = list(dict.fromkeys([*began.get("commits", ()), commit()]))
-        made = {"commits": commits, "date": now(), "versions": versions()}
-        self._write(_RESULT, {**began, **made, **result})
+        self._write(_RESULT, {**began, "date": now(), "versions": versions(), **result})
 
     def _write(self, name, values):
         write_text(Path(self.folder) / name, json.dumps(values, indent=1) + "\n")
@@ -245,16 +241,6 @@ def jobs_of(claim, runs):
                 falls=claim.falls,
             )
     return found
-
-
-@cache
-def _digest():
-    """A digest of all sources that decide what a run computes."""
-    digest = hashlib.sha256()
-    for folder in _SOURCES:
-        for path in sorted((_ROOT / folder).rglob("*.py")):
-            digest.update(f"{path.relative_to(_ROOT)}\n".encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _read(path):

@@ -38,8 +38,7 @@ def _perform(job, console):
     if job.result is not None:  # another process finished it while this one waited
         return 0
     resume = job.cut
-    if not resume:
-        job.begin()
+    job.resume() if resume else job.begin()
     if job.peer:
         library_run = _library_run()
         with stop_requests() as stop:

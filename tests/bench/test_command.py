@@ -36,6 +36,14 @@ def run(monkeypatch, capsys):
     return in_process(monkeypatch, capsys, "bench.command")
 
 
+@pytest.fixture(autouse=True)
+def committed(monkeypatch):
+    """The list of changed sources, none, so that a bench may be kept while it is worked on."""
+    changed = []
+    monkeypatch.setattr("bench.provenance.changed", lambda: changed)
+    return changed
+
+
 @pytest.fixture
 def bench_stub(monkeypatch):
     asked = []
@@ -61,6 +69,18 @@ def test_bench_keeps_what_it_measured(run, bench_stub, monkeypatch):
     assert "README.md is printed anew" in err
     assert run("--print")[0] == 0 and kept[2:] == [1] and bench_stub == [False]
     assert run("stub", "--fresh")[0] == 2
+
+
+def test_changed_sources_are_not_measured_for_a_row(run, bench_stub, committed):
+    """They are not kept after hours, so they are not measured; without --write they are."""
+    committed.append("hw/config.py")
+    code, _, err = run("stub", "--write")
+    assert code == 2 and bench_stub == []
+    assert err.splitlines() == [
+        "rlfabric: sources must be committed before their measurements are kept, not changed in "
+        "hw/config.py"
+    ]
+    assert run("stub", "--json")[0] == 0 and bench_stub == [False]
 
 
 def test_each_bench_keeps_its_own_rows(run, bench_stub, monkeypatch):

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from bench.learning.claims import CLAIMS, select
+from bench.learning.claims import CLAIMS, select, wanted
 from bench.learning.job import jobs_of
 from host.commands.request import request
 from host.settings import fields_of
@@ -64,6 +64,8 @@ def test_what_is_for_all_kinds_and_what_for_one():
         (["dqn"], ["a", "b"]),
         (["Acrobot-v1", "a"], ["a", "b"]),
         (["ppo", "c"], ["c"]),
+        (["c/cpu"], ["c"]),
+        (["c/cpu-0", "a/cpu"], ["a", "c"]),
     ],
 )
 def test_words_select(words, found):
@@ -71,9 +73,28 @@ def test_words_select(words, found):
     assert [each.name for each in select(words, claims)] == found
 
 
-def test_a_word_that_names_nothing():
-    with pytest.raises(ValueError, match=r"^ONLY must be one of a, dqn, CartPole-v1, not 'cart'$"):
-        select(["a", "cart"], (claim("a"),))
+@pytest.mark.parametrize("word", ["cart", "a/gpu", "a/cpu-1", "dqn/cpu"])
+def test_a_word_that_names_nothing(word):
+    known = "a, dqn, CartPole-v1, or CLAIM/KIND or CLAIM/KIND-SEED of one"
+    with pytest.raises(ValueError, match=f"^ONLY must be one of {known}, not '{word}'$"):
+        select(["a", word], (claim("a"),))
+
+
+@pytest.mark.parametrize(
+    "words, found",
+    [
+        ([], ["one-0", "one-1", "two-0", "two-1"]),
+        (["a"], ["one-0", "one-1", "two-0", "two-1"]),
+        (["a/two"], ["two-0", "two-1"]),
+        (["a/two-1", "b"], ["two-1"]),
+        (["a/one", "a/two-0"], ["one-0", "one-1", "two-0"]),
+    ],
+)
+def test_words_want_runs(words, found):
+    row = claim("a", kinds=(kind("one"), kind("two")), seeds=2)
+    assert [
+        f"{name}-{seed}" for name, seed in jobs_of(row, "runs") if wanted(words, row, name, seed)
+    ] == found
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """bench.learning.command: what is run, what the pages say, and the exit code."""
 
 import io
+import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -12,10 +14,11 @@ import pytest
 from rich.console import Console
 
 from bench.learning import command as module
-from bench.learning import job as job_module
+from bench.learning.changes import Change
 from bench.learning.command import hold
 from bench.learning.job import jobs_of
 from bench.learning.state import put
+from hw.errors import UsageError
 from tests.bench.learning.tiny import *
 
 TWO = (kind("one"), kind("two", counts=False))
@@ -53,6 +56,14 @@ def test_what_is_finished_is_not_repeated(held):
     assert "3 runs, of which 3 are finished" in held.words()
     more = (claim("a", seeds=3, needed=1), claims[1])
     assert held(more, {"a/cpu-2": 0.0}) == 0 and held.begun == ["a/cpu-2"]
+
+
+def test_a_part_of_a_claim_is_run_alone(held):
+    """The claim is judged by what there is then."""
+    row = claim("a", kinds=TWO, seeds=2, needed=1)
+    assert held((row,), {"a/one-1": 100.0}, "a/one-1") == 0 and held.begun == ["a/one-1"]
+    assert "1 runs, of which 0 are finished" in held.words()
+    assert "a: 1 of 4 runs are finished" in held.words()
 
 
 @pytest.mark.parametrize("needed, code", [(1, 0), (2, 1)])
@@ -117,11 +128,14 @@ def test_what_does_not_hold_is_not_claimed(held, tmp_path):
     readme.write_text("<!-- claims: begin -->3 claims of training: 3 hold.<!-- claims: end -->")
     held(claims, means)
     assert held(claims, {}, judging=True, readme=readme) == 1
-    said = "3 claims of training: 1 hold; 1 does not; 1 is not decided."
+    said = (
+        "3 claims of training: 1 holds (1 fresh); 1 does not (1 fresh); "
+        "1 is not decided (1 not run)."
+    )
     assert f"must say between its marks: {said}" in held.words()
     readme.write_text(f"<!-- claims: begin -->\n{said}\n<!-- claims: end -->")
     assert held(claims, {}, judging=True, readme=readme) == 0
-    named = "3 claims of training: 1 hold; 1 does not (b); 1 is not decided (c)."
+    named = "1 does not (1 fresh): b; 1 is not decided (1 not run): c."
     assert named in (held.docs / "README.md").read_text()
 
 
@@ -168,20 +182,62 @@ def test_the_page(held):
     assert (held.docs / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_other_sources(held, monkeypatch):
-    """Such runs count, and are repeated on request."""
+@pytest.fixture
+def change(monkeypatch):
+    """Plants a change of all runs of dqn, after those of ``scripted``."""
+    made = Change(what="rounded", date="2027-06-01 00:00", algos=("dqn",))
+    monkeypatch.setattr("bench.learning.records.CHANGES", (made,))
+
+
+def test_runs_from_before_a_change(held, change):
+    """They count, and are repeated on request, each once."""
     claims, means = (claim("a"), claim("b")), {"a/cpu-0": 100.0, "b/cpu-0": 100.0}
-
-    def begin(job):
-        job.begin()
-        return scripted(means, held.begun)(job)
-
-    assert held(claims, means, command=begin) == 0 and "FRESH" not in held.words()
-    monkeypatch.setattr(job_module, "_digest", lambda: "other")
+    assert held(claims, means) == 0 and "2 runs were made before a change: FRESH=1" in held.words()
     assert held(claims, means) == 0 and held.begun == []
-    assert "2 runs were made by other sources: FRESH=1 repeats them" in held.words()
-    assert held(claims, means, "a", fresh=True, command=begin) == 0 and held.begun == ["a/cpu-0"]
-    assert held(claims, means, fresh=True, command=begin) == 0 and held.begun == ["b/cpu-0"]
+
+    def again(job):
+        assert job.result is None, "the old one is forgotten"
+        return scripted(means, held.begun, {"date": "2027-07-01 00:00"})(job)
+
+    assert held(claims, means, "a", fresh=True, command=again) == 0 and held.begun == ["a/cpu-0"]
+    assert held(claims, means, fresh=True, command=again) == 0 and held.begun == ["b/cpu-0"]
+    assert "before a change" not in held.words()
+    assert held(claims, means, fresh=True, command=again) == 0 and held.begun == []
+
+
+@pytest.mark.parametrize("begun, text", [("2027-07-01 00:00", "half"), ("2027-05-01 00:00", None)])
+def test_a_repeated_run_that_was_cut_goes_on(held, change, tmp_path, begun, text):
+    """Although the record of the old run is finished; but not from a state before the change."""
+    claims, means, seen = (claim("a"),), {"a/cpu-0": 100.0}, []
+    assert held(claims, means) == 0
+    (job,) = jobs_of(claims[0], tmp_path / "runs").values()
+    job.begin()
+    Path(job.folder, "checkpoint.npz").write_text("half")
+    Path(job.folder, "progress.csv").write_text("steps\n400\n")
+    asked = json.loads(Path(job.folder, "asked.json").read_text())
+    Path(job.folder, "asked.json").write_text(json.dumps(asked | {"begun": begun}))
+    put([job], tmp_path / "saved")
+
+    def command(job):
+        seen.append(Path(job.folder, "checkpoint.npz").read_text() if job.cut else None)
+        return [sys.executable, "-c", "raise SystemExit(3)"]
+
+    for _ in range(2):  # from the folder of runs, and from the folder of states alone
+        held(claims, means, fresh=True, command=command, saved=tmp_path / "saved")
+        shutil.rmtree(tmp_path / "runs", ignore_errors=True)
+    assert seen == [text, text]
+
+
+def test_sources_that_differ_from_the_commit_train_nothing(held, monkeypatch, tmp_path):
+    """They may judge."""
+    held((claim("a"),), {"a/cpu-0": 100.0})
+    monkeypatch.setattr("bench.provenance._ROOT", tmp_path)
+    monkeypatch.setattr("bench.provenance.changed", lambda: ["hw/config.py", "host/new.py"])
+    index = (held.docs / "README.md").read_text()
+    with pytest.raises(UsageError, match=r"not changed in hw/config.py, host/new.py$"):
+        held((claim("a"), claim("b")), {"b/cpu-0": 100.0})
+    assert held.begun == [] and (held.docs / "README.md").read_text() == index
+    assert held((claim("a"),), {}, judging=True) == 0
 
 
 def test_an_interrupt_keeps_what_is_finished(held, tmp_path):
@@ -212,7 +268,7 @@ def test_an_interrupt_keeps_what_is_finished(held, tmp_path):
 
 
 def test_wrong_words_and_fields(held):
-    with pytest.raises(ValueError, match="^ONLY must be one of a, dqn, CartPole-v1, not 'td3'$"):
+    with pytest.raises(ValueError, match="^ONLY must be one of a, dqn, .*, not 'td3'$"):
         held((claim("a"),), {}, "td3")
     with pytest.raises(ValueError, match="^gama must be the name of a field, "):
         held((claim("a"), claim("b", fields={"gama": 0.9})), {})

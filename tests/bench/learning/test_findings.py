@@ -1,5 +1,6 @@
 """bench.learning.findings: what the records say, and the sentence of which claims hold."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -12,24 +13,37 @@ from bench.learning.judge import FAILS, HOLDS, OPEN
 from tests.bench.learning.tiny import *
 
 
-def finding(name, verdict):
+def finding(name, verdict, age="fresh"):
     return SimpleNamespace(
-        claim=SimpleNamespace(name=name), judgement=SimpleNamespace(verdict=verdict)
+        claim=SimpleNamespace(name=name),
+        judgement=SimpleNamespace(verdict=verdict),
+        known=[{}] * (age != "none"),
+        before={"rounded": ["cpu"]} if age == "old" else {},
     )
+
+
+OLD = "Old: made before the code changed."
 
 
 @pytest.mark.parametrize(
     "verdicts, text",
     [
-        ([HOLDS, HOLDS], "2 claims of training: 2 hold."),
-        ([FAILS, HOLDS], "2 claims of training: 1 hold; 1 does not (a)."),
-        ([FAILS, FAILS, OPEN], "3 claims of training: 0 hold; 2 do not (a, b); 1 is not decided "
-                               "(c)."),
-        ([OPEN, OPEN], "2 claims of training: 0 hold; 2 are not decided (a, b)."),
+        ([(HOLDS,), (HOLDS,)], "2 claims of training: 2 hold (2 fresh)."),
+        ([(FAILS, "old"), (HOLDS,)],
+         "2 claims of training: 1 holds (1 fresh); 1 does not (1 old): a. " + OLD),
+        ([(FAILS,), (FAILS,), (OPEN, "none")], "3 claims of training: 0 hold; 2 do not (2 fresh): "
+                                               "a, b; 1 is not decided (1 not run): c."),
+        ([(OPEN,), (OPEN, "old"), (OPEN, "none")],
+         "3 claims of training: 0 hold; 3 are not decided (1 fresh, 1 old, 1 not run): a, b, c. "
+         + OLD),
+        ([(HOLDS, "old"), (HOLDS,), (HOLDS, "old")],
+         "3 claims of training: 3 hold (1 fresh, 2 old). " + OLD),
     ],
 )  # fmt: skip
 def test_the_sentence(verdicts, text):
-    assert summary([finding(*each) for each in zip("abc", verdicts, strict=False)]) == text
+    every = [finding(name, *each) for name, each in zip("abc", verdicts, strict=False)]
+    assert summary(every) == text
+    assert summary(every, names=False) == re.sub(r": [abc, ]+(?=[;.])", "", text)
 
 
 def keep(row, folder, values, **more):

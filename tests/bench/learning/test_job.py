@@ -1,13 +1,12 @@
 """bench.learning.job: what a folder has is this job or another, finished or cut."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.learning import job as module
 from bench.learning.job import jobs_of
+from hw.errors import UsageError
 from tests.bench.learning.tiny import *
 
 
@@ -81,28 +80,14 @@ def test_a_damaged_result_is_none(tiny):
     assert job.result is None and job.cut
 
 
-def test_other_sources_are_seen_and_do_not_count_by_themselves(tiny, monkeypatch):
+def test_where_sources_differ_from_the_commit_no_run_begins(tiny, monkeypatch, tmp_path):
+    """And none goes on: what was known stays."""
     job = tiny()
-    assert not job.stale
     job.begin()
-    job.end({"mean_return": 1.0})
-    assert not job.stale and job.result["sources"] == module._digest()
-    monkeypatch.setattr(module, "_digest", lambda: "other")
-    assert job.stale and job.result
-    job.forget()
-    assert not job.stale and job.result is None and not job.cut
-    peer = replace(job, algo="dqn", peer="zoo")
-    peer.begin()
-    monkeypatch.setattr(module, "_digest", lambda: "third")
-    assert not peer.stale
-
-
-def test_the_digest_is_of_every_source(tmp_path, monkeypatch):
-    for folder in ("hw", "sim", "boards", "host/train"):
-        (tmp_path / folder).mkdir(parents=True)
-    monkeypatch.setattr(module, "_ROOT", tmp_path)
-    file, seen = tmp_path / "host/train/loop.py", set()
-    for path, text in ((file, "a"), (file, "b"), (file.with_name("x.py"), ""), (file, "a")):
-        path.write_text(text)
-        seen.add(module._digest.__wrapped__())
-    assert len(seen) == 4
+    before = Path(job.folder, "asked.json").read_text()
+    monkeypatch.setattr("bench.provenance._ROOT", tmp_path)
+    monkeypatch.setattr("bench.provenance.changed", lambda: ["hw/config.py"])
+    for step in (job.begin, job.resume):
+        with pytest.raises(UsageError, match=r"not changed in hw/config.py$"):
+            step()
+    assert Path(job.folder, "asked.json").read_text() == before

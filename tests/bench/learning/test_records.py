@@ -1,6 +1,7 @@
 """bench.learning.records: what is kept of a run, and in what it is another than today's."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -40,9 +41,12 @@ def test_an_unfinished_run_takes_no_finished_ones_place(job, tmp_path):
 
 
 def test_a_run_of_two_commits_has_both(job, monkeypatch):
-    for name in ("1111111", "2222222"):
-        monkeypatch.setattr("bench.learning.job.commit", lambda name=name: name)
-        job.begin() if name < "2" else job.end({})
+    """Each process of a run adds the commit from which it was started."""
+    for name in ("1111111", "2222222", "2222222"):
+        monkeypatch.setattr("bench.learning.job.commit_for", lambda folder, name=name: name)
+        job.begin() if name < "2" else job.resume()
+    monkeypatch.setattr("bench.learning.job.commit_for", lambda folder: "3333333")
+    job.end({})
     assert job.result["commits"] == ["1111111", "2222222"]
 
 
@@ -80,6 +84,33 @@ def test_a_change_that_no_field_shows(job, monkeypatch, change, named):
     monkeypatch.setattr(records, "CHANGES", (made,))
     found = records.differences(job.result, job)
     assert found == (["priorities are of magnitudes"] if named else [])
+
+
+@pytest.mark.parametrize(
+    "begun, date, named",
+    [
+        ("2026-01-01 00:00", "2026-03-01 00:00", True),
+        ("2026-02-01 00:01", "2026-03-01 00:00", False),
+        (None, "2026-01-31 23:59", True),
+        (None, "2026-02-01 00:00", False),
+        (None, None, True),
+    ],
+)
+def test_a_run_is_as_old_as_its_begin(job, monkeypatch, begun, date, named):
+    """Records from before runs had that date have their end."""
+    made = Change(what="rounded", date="2026-02-01 00:00", algos=("dqn",))
+    monkeypatch.setattr(records, "CHANGES", (made,))
+    kept = {name: value for name, value in (("begun", begun), ("date", date)) if value}
+    record = {"asked": job.asked, **kept}
+    assert records.differences(record, job) == (["rounded"] if named else [])
+
+
+def test_a_change_of_rlfabric_changes_no_peers_run(job, monkeypatch):
+    made = Change(what="rounded", date="2999-01-01 00:00", algos=("dqn",))
+    monkeypatch.setattr(records, "CHANGES", (made,))
+    peer = replace(job, peer="zoo")
+    record = {"asked": peer.asked, "begun": "2026-01-01 00:00"}
+    assert records.differences(record, peer) == []
 
 
 def test_changes_are_of_the_past():

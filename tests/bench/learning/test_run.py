@@ -49,8 +49,9 @@ def asked(monkeypatch):
     return seen
 
 
-def test_a_run_that_was_cut_goes_on_and_is_not_repeated(tiny, asked):
-    job = tiny(episodes=3)
+def test_a_run_that_was_cut_goes_on_and_is_not_repeated(tiny, asked, monkeypatch):
+    job, names = tiny(episodes=3), iter(["1111111", "2222222"])
+    monkeypatch.setattr("bench.learning.job.commit_for", lambda folder: next(names))
     assert job.result is None and not job.cut
     assert perform(job, Signalling(file=open(os.devnull, "w"))) == INTERRUPTED
     assert job.cut and job.result is None
@@ -59,6 +60,7 @@ def test_a_run_that_was_cut_goes_on_and_is_not_repeated(tiny, asked):
     assert perform(job, quiet()) == 0
     result, summary = job.result, json.loads(Path(job.folder, "summary.json").read_text())
     assert not job.cut and summary["steps"] == result["steps"] == 800
+    assert result["commits"] == ["1111111", "2222222"]
     assert result["updates"] == summary["updates"] > 0 and result["seconds"] > 0
     rows = read_progress(job.folder)
     assert rows[0]["steps"] <= before and [p[0] for p in result["curve"]] == [400, 800]

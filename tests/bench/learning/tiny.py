@@ -41,16 +41,23 @@ pathlib.Path(path, "result.json").write_text(text)
 """
 
 
-def scripted(means, begun):
+def scripted(means, begun, made=()):
     """A ``command`` of ``bench.learning.command.hold``: each run has the mean return that ``means``
-    has for its name, or fails with code 3 where there is none; ``begun`` collects names."""
+    has for its name, or fails with code 3 where there is none; ``begun`` collects names, and
+    ``made`` has other values of the result."""
 
     def command(job):
         begun.append(job.name)
         if job.name not in means:
             return [sys.executable, "-c", "print('no such luck'); raise SystemExit(3)"]
-        made = {"commits": ["1234567"], "date": "2026-01-01 00:00", "sources": None}
-        result = {"asked": job.asked, **made, "mean_return": means[job.name], "steps": 120_000}
+        past = {"commits": ["1234567"], "date": "2027-01-01 00:00"}
+        result = {
+            "asked": job.asked,
+            **past,
+            **dict(made),
+            "mean_return": means[job.name],
+            "steps": 120_000,
+        }
         result |= {"updates": 77, "seconds": 1800.0, "curve": [[400, 9.0], [800, 11.5]]}
         return [sys.executable, "-c", _WRITE, job.folder, json.dumps(result)]
 
