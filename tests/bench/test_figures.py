@@ -162,7 +162,6 @@ def one(**series):
         (dict(row="none @ case @ {x}", x=["lut"]), "none @ case @ lut"),
         (dict(run="none/card-{x}", x=[0]), "none/card-0"),
         (dict(curve="none/card-1"), "none/card-1"),
-        (dict(curve="a3c-short-SpaceInvaders/card-0"), "curve of 'a3c-short-SpaceInvaders/card-0'"),
         (dict(row="gae @ pe, k={x}, words of 27 bits @ logic_depth @ beside", x=[1]), "@ beside"),
         (dict(roofline=dict(kind="tree", fanout=2, capacity=4, batch=1, clocks="gae @ a @ b")),
          "gae @ a @ b"),
@@ -172,6 +171,13 @@ def test_what_is_missing_is_named_in_one_line(series, named):
     with pytest.raises(UsageError, match=re.escape(named)) as error:
         figures.resolved("heppo-99", one(**series))
     assert "\n" not in str(error.value)
+
+
+def test_a_record_without_a_curve_is_named(tmp_path):
+    (tmp_path / "claim").mkdir()
+    (tmp_path / "claim/card-0.json").write_text('{"mean_return": 1, "curve": null}')
+    with pytest.raises(UsageError, match="curve of 'claim/card-0'"):
+        figures.resolved("heppo-99", one(curve="claim/card-0"), runs=tmp_path)
 
 
 def test_rooflines_by_hand():
