@@ -3,19 +3,25 @@
 Numbers in the prose of documents, beside tests/reference/page_numbers.json, which has those of each
 page: ``short`` of two digits, ``rows`` that a row of a bench has, and ``others``, each with where
 it is from. Prints what differs; `write` keeps it, where nothing of three digits is unexplained.
+
+tests/reference/page_orders.json has a digest of the sequence of all numbers of each page, and of
+bench/papers.md: of two that change places, and of one of a single digit, the sets say nothing.
 """
 
 import json
 import re
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 from bench.results import FOLDER, kept, names
 
-__all__ = ["LEDGER", "differences", "in_rows", "ledger", "numbers", "pages", "prose", "sorted_out"]
+__all__ = ["LEDGER", "differences", "in_rows", "ledger", "numbers", "order", "orders", "ordered"]
+__all__ += ["pages", "prose", "sorted_out"]
 
 ROOT = Path(__file__).parents[1]
 LEDGER = Path(__file__).parent / "reference" / "page_numbers.json"
+ORDERS = LEDGER.with_name("page_orders.json")
 
 #: Digits from which on a number needs a row or a reason, and from which on it is kept at all.
 _EXPLAINED, _KEPT = 3, 2
@@ -89,6 +95,22 @@ def sorted_out(text, rows, reasons):
     return entry, unexplained
 
 
+def ordered(root=ROOT):
+    """``{name: text}`` of the pages whose ``order`` is kept: ``pages``, and bench/papers.md, of
+    which docs/papers.md is printed."""
+    return pages(root) | {"bench/papers.md": (root / "bench" / "papers.md").read_text()}
+
+
+def order(text):
+    """A digest of all numbers in the prose of ``text``, of one digit too, one after the other."""
+    return sha256(" ".join(re.findall(r"\d+(?:\.\d+)?", prose(text))).encode()).hexdigest()[:16]
+
+
+def orders():
+    """``{page: order}``, read from its file."""
+    return json.loads(ORDERS.read_text())
+
+
 def ledger():
     """``{page: entry}``, read from its file."""
     return json.loads(LEDGER.read_text())
@@ -114,7 +136,11 @@ def main(words):
         found[page], unexplained = sorted_out(text, rows, before["others"])
         left += unexplained
         print("\n".join(differences(page, text, rows, before)), end="\n" * bool(unexplained))
+    was, now = orders(), {page: order(text) for page, text in ordered().items()}
+    for page in sorted(page for page in was.keys() | now if was.get(page) != now.get(page)):
+        print(f"{page}: its numbers are others, or stand in another order")
     if words == ["write"] and not left:
+        ORDERS.write_text(json.dumps(now, indent=1) + "\n")
         LEDGER.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     sys.exit(bool(left))
 

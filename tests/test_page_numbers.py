@@ -1,7 +1,7 @@
 """Numbers in prose are in rows, in formulas of today or in the ledger, which says where from."""
 
 import pytest
-from page_numbers import differences, in_rows, ledger, numbers, pages, prose
+from page_numbers import differences, in_rows, ledger, numbers, order, ordered, orders, pages, prose
 
 from bench import pages as printed
 from bench.fixar.cycles import config_of
@@ -48,6 +48,29 @@ def test_every_number_is_known(page, rows):
     assert not differences(page, TEXTS[page], rows, ledger()[page])
     others = ledger()[page]["others"]
     assert all(len(reason.split()) >= 2 for reason in others.values()), "a reason is two words"
+
+
+@pytest.mark.parametrize("page", ordered())
+def test_numbers_stand_where_they_stood(page):
+    """`python tests/page_numbers.py write` keeps a change on purpose."""
+    assert order(ordered()[page]) == orders()[page]
+
+
+def test_every_order_is_of_a_page():
+    assert {*orders()} == {*TEXTS, "bench/papers.md"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "3 of 3 seeds, 121 of one, 949 of the other",
+        "2 of 3 seeds, 949 of one, 121 of the other",
+        "2 of 3 seeds, 121 of one",
+    ],
+)
+def test_an_order_sees_a_digit_a_swap_and_an_end(wrong):
+    text = "2 of 3 seeds, 121 of one, 949 of the other"
+    assert order(text) == order(f"{text} <!-- value: x -->7<!-- end -->") != order(wrong)
 
 
 @pytest.mark.parametrize("page, number", FORMULAS)

@@ -107,6 +107,8 @@ def test_figures_that_a_hostile_author_asks_for(rows):
     assert fa3c.same.value < fa3c.ours.value and fa3c.theirs.value == 2550
     assert {*fa3c.more[0].inside} == {*INSIDE} - {"draw"}
     assert (fixar.same.value, fixar.more[0].value) == (57_616, 60_726)
+    assert fixar.ours.value == 61_121  # of 32 bits, not the 121 546 of 16
+    assert fixar.more[0].value < fixar.ours.value < fixar.more[1].value
 
 
 def test_the_table_of_points_has_every_column(rows):
