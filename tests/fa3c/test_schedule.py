@@ -176,6 +176,13 @@ def test_small_groups_of_a_cohort_begin_on_different_units(agents, size, loads):
         assert sorted(load.values(), reverse=True) in ([], loads)
 
 
+def test_parts_of_two_groups_share_no_unit():
+    """Two groups of two on four units: each unit has one agent of each step."""
+    schedule = GroupRounds(replace(CONFIG, units=("any",) * 4, snapshots=8), 4, 2, None, 2)
+    for plan in period(schedule):
+        assert [task.unit for task in plan.inferences] in ([], [0, 1, 2, 3])
+
+
 @pytest.mark.parametrize(
     "units, size, joined",
     [
@@ -285,6 +292,8 @@ def test_rounds_fit_the_list_of_tasks():
     tight = Schedule(replace(CONFIG, tasks=most(wide) - 1), 32)
     assert most(tight) < most(wide)
     assert (tight.size, tight.active) != (wide.size, wide.active)
+    exact = Schedule(replace(CONFIG, tasks=most(wide)), 32)
+    assert (exact.size, exact.active, exact.joined) == (wide.size, wide.active, wide.joined)
     none = Schedule(replace(CONFIG, tasks=1), 32)
     assert none.active >= 1
 

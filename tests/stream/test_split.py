@@ -21,14 +21,14 @@ def loop_split(words, count):
     return narrow, ends
 
 
-def case(item_bytes, parts, count):
+def case(item_bytes, parts, count, count_width=32):
     rng = np.random.default_rng(2)
     data = random_granules(rng, sum(-(-c // parts) for c in count), parts, item_bytes)
     keys = np.arange(data.shape[0] * parts).reshape(-1, parts)
     order, ends = split(keys, count)
     narrow = data.reshape(-1, item_bytes)[order]
     none = np.zeros((len(count), 0), dtype=np.uint8)
-    inputs = {"i": texts(data), "count": texts(none, count=(count, 32))}
+    inputs = {"i": texts(data), "count": texts(none, count=(count, count_width))}
     return inputs, texts(narrow, last=(ends, 1))
 
 
@@ -68,6 +68,14 @@ def test_split(run, item_bytes, parts):
         clocks=[Split.LATENCY + k for k in range(len(words[1]))],
         gaps=GAPS,
     )
+
+
+@pytest.mark.parametrize("count_width", [1, 2, 4])
+def test_the_longest_list(run, count_width):
+    """Of as many words as the count's bits allow, and a list behind it."""
+    most = (1 << count_width) - 1
+    words = case(2, 3, [most, 1, most - 1 or 1], count_width)
+    run(Split(16, 3, count_width), words, gaps=GAPS)
 
 
 def test_a_reset_in_a_list():
