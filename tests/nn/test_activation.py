@@ -10,6 +10,7 @@ from nn.exact_activation import EXACT
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.arith.fixed_point import DualPrecision
+from hw.nn import estimate
 from hw.nn.activation import ACTIVATIONS
 from sim.model.arith.arithmetic import twin_of
 from sim.model.nn import activation as twin
@@ -166,6 +167,13 @@ def test_twin_derivative_is_the_slope(activation):
     away = np.abs(y) > 2.0**-11 if EXACT[activation].bent else slice(None)
     bound = np.abs(dx) * 2.0**-10 + 2.0**-14
     assert np.all((np.abs(got * 2.0**-14 - expected) <= bound)[away])
+
+
+@pytest.mark.parametrize("arithmetic, dsp", [(FLOAT, 8), (FIXED, 5), (DUAL, 5)])
+def test_estimated_dsp_blocks(arithmetic, dsp):
+    """Those of ``test_dsp_blocks``: of tanh and its derivative together."""
+    units = estimate.activation("tanh", arithmetic), estimate.derivative("tanh", arithmetic)
+    assert sum(each.dsp for each in units) == dsp
 
 
 @pytest.mark.long

@@ -84,6 +84,7 @@ MANY = InterconnectConfig(data_width=64, ports=6, depth=64, burst_beats=64, burs
         (estimate.read_interconnect(SHARED), 3418, 834),
         (estimate.write_interconnect(MANY), 2411, 1366),
         (estimate.sequencer(128, 256), 1983, 768),
+        (estimate.sequencer(512, 192), 1248, 378),  # four beats of status
         (estimate.upsizer(512, 128), 10, 516),
         (estimate.downsizer(512, 128), 520, 515),
     ],
