@@ -153,3 +153,13 @@ def test_an_algorithm_may_decide_more(monkeypatch):
     more = replace(DQN, kernel=lambda agent: {"multipliers": agent.batch_size // 2})
     monkeypatch.setitem(ALGORITHMS, "dqn", more)
     assert kernel_of("dqn", run_of("dqn", {"batch_size": 12})).learner.multipliers == 6
+
+
+@pytest.mark.parametrize("design", ["dqn", "ddpg"])
+def test_the_kernel_has_the_agents_activation(design):
+    """Its name differs from the run's, so that no comparison of names misses it."""
+    for name in ("relu", "tanh"):
+        assert (
+            kernel_of(design, run_of(design, {"activation": name})).learner.hidden_activation
+            == name
+        )
