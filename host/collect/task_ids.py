@@ -1,0 +1,67 @@
+"""Ids of tasks, environments in fixed point that are programs, in gymnasium's registry.
+
+gymnasium calls ``register_shipped``, an entry point of rlfabric, when it is imported: so this
+module imports nothing that takes time, and the ids' classes are named by texts.
+"""
+
+import importlib
+
+import gymnasium
+
+__all__ = ["NAMESPACE", "SHIPPED", "find_task", "is_task", "register_shipped", "register_task"]
+
+NAMESPACE = "rlfabric"
+#: id without its namespace -> the task's place, its limit of steps and its threshold
+SHIPPED = {
+    "CartPole-v1": ("cartpole:CartPole", 500, 475.0),
+    "MountainCar-v0": ("mountain_car:MountainCar", 200, -110.0),
+    "Pendulum-v1": ("pendulum:Pendulum", 200, -200.0),
+}
+#: this folder's name, and that of the folder of hw; both are below rlfabric in a wheel
+_HERE = __name__.rpartition(".")[0]
+_TASKS = f"{_HERE.removesuffix('host.collect')}hw.environment.tasks"
+
+
+def register_shipped():
+    """Registers ``rlfabric/CartPole-v1`` and the other tasks of rlfabric, once."""
+    for name, (place, limit, threshold) in SHIPPED.items():
+        _register(f"{NAMESPACE}/{name}", f"{_TASKS}.{place}", limit, threshold)
+
+
+def register_task(id, task):
+    """Registers a task of one's own.
+
+    Parameters
+    ----------
+    id : str
+        The environment's id, such as ``my/Lander-v0``.
+    task : type
+        A subclass of ``hw.environment.task.Task``, which the module of the id defines.
+
+    ``gymnasium.make``, ``gymnasium.make_vec`` and ``rlfabric train --env MODULE:ID`` find it then.
+    """
+    _register(id, task, task.limit, task.threshold)
+
+
+def find_task(name):
+    """The Task's class for the id ``name`` of SHIPPED."""
+    module, _, kind = f"{_TASKS}.{SHIPPED[name][0]}".partition(":")
+    return getattr(importlib.import_module(module), kind)
+
+
+def is_task(spec):
+    """Whether a ``gymnasium.EnvSpec`` is of a task."""
+    return spec.entry_point == f"{_HERE}.tasks:TaskEnv"
+
+
+def _register(id, task, limit, threshold):
+    registry = gymnasium.envs.registration
+    if id not in registry.registry:
+        registry.register(
+            id,
+            entry_point=f"{_HERE}.tasks:TaskEnv",
+            vector_entry_point=f"{_HERE}.tasks:TaskVectorEnv",
+            reward_threshold=threshold,
+            max_episode_steps=limit,
+            kwargs={"task": task},
+        )
