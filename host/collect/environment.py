@@ -19,7 +19,6 @@ from host.collect.pixels import AtariEnvs, is_atari
 from host.collect.spaces import Flattened, flattened, is_flattened, is_image
 from host.collect.spec import Spec
 from host.collect.task_ids import is_task
-from host.collect.tasks import TaskVectorEnv
 from hw.errors import RlfabricError, UsageError
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
@@ -72,6 +71,8 @@ def make_envs(env, count, algorithm, render_mode=None):
 
     with _installed(env):
         if is_task(spec):
+            from host.collect.tasks import TaskVectorEnv  # numba, which other runs may not need
+
             envs = TaskVectorEnv(count, **spec.kwargs, **how)
         elif algorithm.images and is_atari(spec):
             envs = AtariEnvs(spec, count, **how)
