@@ -17,9 +17,8 @@ SHIPPED = {
     "MountainCar-v0": ("mountain_car:MountainCar", 200, -110.0),
     "Pendulum-v1": ("pendulum:Pendulum", 200, -200.0),
 }
-#: this folder's name, and that of the folder of hw; both are below rlfabric in a wheel
-_HERE = __name__.rpartition(".")[0]
-_TASKS = f"{_HERE.removesuffix('host.collect')}hw.environment.tasks"
+#: the package of the tasks, which like this one is below rlfabric in a wheel
+_TASKS = ".".join([*__package__.split(".")[:-2], "hw", "environment", "tasks"])
 
 
 def register_shipped():
@@ -51,7 +50,7 @@ def find_task(name):
 
 def is_task(spec):
     """Whether a ``gymnasium.EnvSpec`` is of a task."""
-    return spec.entry_point == f"{_HERE}.tasks:TaskEnv"
+    return spec.entry_point == f"{__package__}.tasks:TaskEnv"
 
 
 def _register(id, task, limit, threshold):
@@ -59,8 +58,8 @@ def _register(id, task, limit, threshold):
     if id not in registry.registry:
         registry.register(
             id,
-            entry_point=f"{_HERE}.tasks:TaskEnv",
-            vector_entry_point=f"{_HERE}.tasks:TaskVectorEnv",
+            entry_point=f"{__package__}.tasks:TaskEnv",
+            vector_entry_point=f"{__package__}.tasks:TaskVectorEnv",
             reward_threshold=threshold,
             max_episode_steps=limit,
             kwargs={"task": task},
