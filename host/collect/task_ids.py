@@ -1,12 +1,13 @@
 """Ids of tasks, environments in fixed point that are programs, in gymnasium's registry.
 
-gymnasium calls ``register_shipped``, an entry point of rlfabric, when it is imported: so this
-module imports nothing that takes time, and the ids' classes are named by texts.
+Importing this module registers them; it imports nothing that takes time, so the ids' classes are
+named by texts. ``register_shipped`` is an entry point of the group ``gymnasium.envs`` as well, for
+programs that ask for these: gymnasium 1 by itself does not.
 """
 
 import importlib
 
-import gymnasium
+from gymnasium.envs import registration
 
 __all__ = ["NAMESPACE", "SHIPPED", "find_task", "is_task", "register_shipped", "register_task"]
 
@@ -54,9 +55,8 @@ def is_task(spec):
 
 
 def _register(id, task, limit, threshold):
-    registry = gymnasium.envs.registration
-    if id not in registry.registry:
-        registry.register(
+    if id not in registration.registry:
+        registration.register(
             id,
             entry_point=f"{__package__}.tasks:TaskEnv",
             vector_entry_point=f"{__package__}.tasks:TaskVectorEnv",
@@ -64,3 +64,6 @@ def _register(id, task, limit, threshold):
             max_episode_steps=limit,
             kwargs={"task": task},
         )
+
+
+register_shipped()

@@ -40,7 +40,7 @@ def test_ids_have_what_the_tasks_have(name):
     assert ours.action_space == theirs.action_space
 
 
-def test_importing_gymnasium_registers_them():
+def test_the_entry_point_registers_them():
     (entry,) = re.findall(
         r'"gymnasium.envs"\]\nrlfabric = "(.*)"', (ROOT / "pyproject.toml").read_text()
     )
