@@ -20,6 +20,7 @@ BENCHES = (
     "learner",
     "profile",
     "replay",
+    "tasks",
     "units",
 )
 

@@ -25,6 +25,7 @@ HW_ARROWS = {
     "nn": {"stream", "arith"},
     "shell": {"stream"},
     "uart": {"stream", "shell"},
+    "environment": {"arith"},
     "replay": {"stream", "arith", "shell"},
     "gae": {"stream", "arith", "shell"},
     "learner": {"stream", "arith", "nn", "shell", "replay"},

@@ -220,6 +220,13 @@ def named(source):
     return [text for text in texts if isinstance(text, str) and NAMED.fullmatch(text)]
 
 
+def test_its_tasks_are_environments_of_gymnasium(installed, hostile):
+    """By the id with the module that registers it."""
+    env = "rlfabric.host.collect.task_ids:rlfabric/CartPole-v1"
+    code = f"import gymnasium as g; print(g.make({env!r}).reset(seed=0)[0].shape)"
+    assert run(installed, "-c", code) == "(4,)\n"
+
+
 def test_no_text_names_a_module():
     """An import is rewritten, a text is not: packages are found by ``__package__``."""
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]

@@ -18,6 +18,7 @@ from host.collect.minatar import MinAtarEnv, is_minatar
 from host.collect.pixels import AtariEnvs, is_atari
 from host.collect.spaces import Flattened, flattened, is_flattened, is_image
 from host.collect.spec import Spec
+from host.collect.task_ids import is_task
 from hw.errors import RlfabricError, UsageError
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
@@ -39,7 +40,7 @@ def make_envs(env, count, algorithm, render_mode=None):
 
     Observations are flattened by ``host.collect.spaces.is_flattened``; for images of bytes
     with a warning (FlattenedImages). If the algorithm takes images, games of ALE are
-    ``AtariEnvs``.
+    ``AtariEnvs``; tasks are a ``TaskVectorEnv``.
 
     Parameters
     ----------
@@ -69,7 +70,11 @@ def make_envs(env, count, algorithm, render_mode=None):
             raise
 
     with _installed(env):
-        if algorithm.images and is_atari(spec):
+        if is_task(spec):
+            from host.collect.tasks import TaskVectorEnv  # numba, which other runs may not need
+
+            envs = TaskVectorEnv(count, **spec.kwargs, **how)
+        elif algorithm.images and is_atari(spec):
             envs = AtariEnvs(spec, count, **how)
         else:
             envs = SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)

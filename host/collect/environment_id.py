@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 
 import gymnasium
 
+from host.collect.task_ids import NAMESPACE, register_shipped
 from host.modules import current_folder, import_named
 from hw.errors import UsageError
 from hw.extras import install
@@ -106,6 +107,8 @@ def _register(namespace):
     """Lets installed packages register ``namespace`` if none of its ids is registered."""
     if not namespace or _is_registered(namespace):
         return
+    if namespace == NAMESPACE:
+        register_shipped()
     module = _MODULES.get(namespace)
     if module and importlib.util.find_spec(module):
         importlib.import_module(module)
