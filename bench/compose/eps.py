@@ -4,11 +4,11 @@
 
     EPS = batch * gradient steps a second
 
-All train DQN on CartPole-v1 with one network, batch, number of environments, and ratio of
-environment steps to gradient steps, and act at random with the same chance. Time is the
-processor's, of all threads; rounds take turns. The card is its twin, which computes on the
-processor: so EPS of plans 3 and 4 say what the twin does, and not a card. For plan 4 there is a
-prediction of a card too, by clocks.
+The columns are DQN on CartPole-v1 and DDPG on MountainCarContinuous-v0. In a column, all train with
+the same networks, batch, number of environments, ratio of environment steps to gradient steps, and
+exploration. Time is the processor's, of all threads; rounds take turns. The card is its twin, which
+computes on the processor: so EPS of plans 3 and 4 say what the twin does, and not a card. For plan
+4 there is a prediction of a card too, by clocks.
 """
 
 import sys
@@ -31,7 +31,7 @@ from host.compose.trial import trial
 from host.train.preset import preset
 from host.train.threads import single_threaded
 
-__all__ = ["Measured", "measured", "rows"]
+__all__ = ["BATCHES", "COLUMNS", "DDPG", "DQN", "Column", "Measured", "measured", "rows", "task_of"]
 
 BATCHES = (32, 512)
 #: The card whose time is predicted: MHz, assumed, with the launch and the links of ``u200_host``.
@@ -40,13 +40,54 @@ ROUNDS, _RUN, _PROFILED = 5, 200, 80
 #: Of a library's launches in a round, RLlib's being long.
 _LIBRARY_RUN = {"RLlib": 20}
 _ON_CARD = "4"
-#: PEARL's Table IV, DQN-CartPole: EPS at the batch.
-_PEARL = {
-    "PEARL": {32: 7800, 512: 90300},
-    "stable-baselines3": {32: 4600, 512: 58100},
-    "RLlib": {32: 4100, 512: 50300},
-}
+#: Of both columns: 32 environment steps for a gradient step, which PEARL does not print.
+_SCHEDULE = dict(env_count=8, steps_per_launch=4, updates_per_launch=1, learning_starts=1000)
 _SOURCE = f"processor time, median of five rounds in turn, gymnasium {version('gymnasium')}"
+
+
+class Column(NamedTuple):
+    """A column of PEARL's Table IV.
+
+    case : the beginning of its rows' cases
+    algo, env, hidden : what is trained, where, and the widths of the hidden layers
+    agent : hyperparameters that make rlfabric's agent the same as a library's
+    published : ``{PEARL or library: {batch: EPS}}``
+    """
+
+    case: str
+    algo: str
+    env: str
+    hidden: tuple
+    agent: dict
+    published: dict
+
+
+DQN = Column(
+    "",
+    "dqn",
+    "CartPole-v1",
+    (64, 64),
+    dict(epsilon_start=0.05, epsilon_end=0.05),
+    {
+        "PEARL": {32: 7800, 512: 90_300},
+        "stable-baselines3": {32: 4600, 512: 58_100},
+        "RLlib": {32: 4100, 512: 50_300},
+    },
+)
+#: Table III prints 8 numbers of a state and 4 of an action; the environment has 2 and 1.
+DDPG = Column(
+    "DDPG, MountainCarContinuous, ",
+    "ddpg",
+    "MountainCarContinuous-v0",
+    (256, 128),
+    dict(actor_learning_rate=1e-3, loss="mse", noise="gaussian", noise_start=0.5, noise_end=0.5),
+    {
+        "PEARL": {32: 7800, 512: 95_200},
+        "stable-baselines3": {32: 4300, 512: 60_100},
+        "RLlib": {32: 3600, 512: 51_500},
+    },
+)
+COLUMNS = (DQN, DDPG)
 
 
 class Measured(NamedTuple):
@@ -60,26 +101,27 @@ class Measured(NamedTuple):
     candidate: object
 
 
-def task_of(batch):
-    """The Task: what stable-baselines3's DQN and rlfabric's ``dqn`` can both be."""
-    config = preset("dqn", "card", env="CartPole-v1")
+def task_of(column, batch):
+    """The Task of a Column: what stable-baselines3's agent and rlfabric's can both be."""
+    config = preset(column.algo, "card", env=column.env)
     agent = replace(
         config.agent,
         batch_size=batch,
+        hidden=column.hidden,
         activation="relu",
         n_step=1,
         reward_scale=1.0,
         learning_rate=1e-3,
-        epsilon_start=config.agent.epsilon_end,
+        **column.agent,
     )
-    return Task(replace(config, agent=agent), False, {})
+    return Task(replace(config, agent=agent, **_SCHEDULE), False, {})
 
 
-def measured(batch, *, rounds=ROUNDS, run=_RUN, profiled=_PROFILED):
+def measured(column, batch, *, rounds=ROUNDS, run=_RUN, profiled=_PROFILED):
     """The Measured of ``rounds`` rounds of ``run`` launches each; of plan 4 there are ``profiled``
-    launches more in a round, for its profile. A library that is not installed is left out, and a
-    line on stderr says so."""
-    task = task_of(batch)
+    launches more in a round, for its profile. A library that is not installed, or lacks the
+    algorithm, is left out, and a line on stderr says so."""
+    task = task_of(column, batch)
     config = task.config
     plans = {
         name: plan_of(task, rm, learner)
@@ -110,9 +152,12 @@ def measured(batch, *, rounds=ROUNDS, run=_RUN, profiled=_PROFILED):
 
 
 def _libraries(task, stack):
-    """``{name: library}`` of those that are installed."""
+    """``{name: library}`` of those that are installed and have the algorithm."""
     found = {}
     for kind in LIBRARIES:
+        if task.config.algo not in kind.ALGORITHMS:
+            print(f"{kind.NAME} is left out: it has no {task.config.algo}", file=sys.stderr)
+            continue
         try:
             made = stack.enter_context(closing(kind(task.config)))
         except ImportError as error:
@@ -136,8 +181,8 @@ def _predicted(task, plan, profile):
     return compose(task, [plan], machine, {plan.name: profile}, sizes).choice
 
 
-def rows():
-    """The list of rows of each batch.
+def rows(columns=COLUMNS):
+    """The list of rows of each batch in each of ``columns``.
 
     eps is that of plans 1, 3 and 4 and of the libraries, beside PEARL's Table IV (other machines,
     with a GPU or an FPGA); eps_over_plan_1 is a library's over that of plan 1. Of plan 4 on a card
@@ -145,43 +190,47 @@ def rows():
     and card_us, those of the card and of starting it, which go on beside.
     """
     result = []
-    for batch in BATCHES:
-        found = measured(batch)
-        for name, eps in found.eps.items():
-            result.append(_eps(f"{name}, B={batch}", round(eps), name, batch))
-        result += _over(found.eps, batch) + _on_card(found, batch)
+    for column in columns:
+        for batch in BATCHES:
+            found = measured(column, batch)
+            result += [_eps(column, name, batch, eps) for name, eps in found.eps.items()]
+            result += _over(column, batch, found.eps) + _on_card(column, batch, found)
     return result
 
 
-def _eps(case, value, name, batch):
+def _case(column, name, batch):
+    return f"{column.case}{name}, B={batch}"
+
+
+def _eps(column, name, batch, eps):
     """A row of eps beside PEARL's."""
-    known = name if name in _PEARL else "PEARL"
+    known = name if name in column.published else "PEARL"
     source = f"card model, {_SOURCE}" if name[0] in ("3", _ON_CARD) else _SOURCE
-    reference = dict(reference=f"{known} in PEARL's Table IV")
     return row(
-        "compose", case, "eps", value, "1/s", source=source,
-        reference_value=_PEARL[known][batch], **reference,
+        "compose", _case(column, name, batch), "eps", round(eps), "1/s", source=source,
+        reference=f"{known} in PEARL's Table IV", reference_value=column.published[known][batch],
     )  # fmt: skip
 
 
-def _over(eps, batch):
+def _over(column, batch, eps):
     """The rows of libraries over plan 1."""
     first = next(value for name, value in eps.items() if name[0] == "1")
     return [
-        row("compose", f"{name}, B={batch}", "eps_over_plan_1", round(value / first, 3), "",
+        row("compose", _case(column, name, batch), "eps_over_plan_1", round(value / first, 3), "",
             source="eps of both, in turn in one run")
-        for name, value in eps.items() if name in _PEARL
+        for name, value in eps.items() if name in column.published
     ]  # fmt: skip
 
 
-def _on_card(found, batch):
+def _on_card(column, batch, found):
     """The rows of plan 4 on a card."""
     each, [name] = found.candidate, [name for name in found.eps if name[0] == _ON_CARD]
-    case, parts = f"{name}, B={batch}", each.iteration
+    case, parts = _case(column, name, batch), each.iteration
     source = f"{round(each.clocks)} clocks by formula at {CLOCK_MHZ} MHz, launch and links assumed"
+    published = column.published["PEARL"][batch]
     return [
         row("compose", case, "eps_at_250_mhz", round(batch * each.gps), "1/s", source=source,
-            reference="PEARL in PEARL's Table IV", reference_value=_PEARL["PEARL"][batch]),
+            reference="PEARL in PEARL's Table IV", reference_value=published),
         row("compose", case, "card_us", round(parts.card + parts.launch, 1), "us", source=source),
         row("compose", case, "software_us", round(parts.software, 1), "us",
             source=f"profile, {_SOURCE}"),

@@ -1,13 +1,17 @@
-"""DQN as libraries train it, with the hyperparameters of a run: stable-baselines3 and RLlib.
+"""Agents as libraries train them, with the hyperparameters of a run: DQN and DDPG of
+stable-baselines3, DQN of RLlib, which has no DDPG.
 
 Both are called as their users call them, in this process, without workers and without a GPU. A
 launch has the environment steps and the gradient steps of one of rlfabric's. Each library is a
-class with the same methods as ``host.compose.trial.Trial``; ``PACKAGE`` is what pip installs.
+class with the same methods as ``host.compose.trial.Trial``; ``PACKAGE`` is what pip installs;
+``ALGORITHMS`` names the algorithms that it can train.
 """
 
 import time
 
-from bench.learning.peers import dqn
+import numpy as np
+
+from bench.learning.peers import ddpg, dqn
 from hw.errors import Failure
 
 __all__ = ["LIBRARIES", "Rllib", "Sb3"]
@@ -41,19 +45,27 @@ class _Library:
 
 
 class Sb3(_Library):
-    """stable-baselines3's DQN, with the OffPolicyConfig ``config``. It draws uniformly. ImportError
-    if it is not installed."""
+    """stable-baselines3's DQN or DDPG, with the OffPolicyConfig ``config``. It draws uniformly.
+    ImportError if it is not installed."""
 
     NAME, PACKAGE = "stable-baselines3", "stable-baselines3"
+    ALGORITHMS = ("dqn", "ddpg")
 
     def __init__(self, config):
-        from stable_baselines3 import DQN
+        import stable_baselines3
         from stable_baselines3.common.env_util import make_vec_env
+        from stable_baselines3.common.noise import NormalActionNoise
 
+        plan = {"dqn": dqn, "ddpg": ddpg}[config.algo](config)
         self._steps = config.env_count * config.steps_per_launch
         self._envs = make_vec_env(config.env, config.env_count, seed=config.seed)
-        arguments = dict(seed=config.seed, device="cpu", **dqn(config).arguments)
-        self._model = DQN("MlpPolicy", self._envs, **arguments)
+        arguments = dict(seed=config.seed, device="cpu", **plan.arguments)
+        if plan.noise:
+            _, deviation = plan.noise
+            size = self._envs.action_space.shape
+            arguments["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, deviation))
+        kind = getattr(stable_baselines3, plan.algorithm)
+        self._model = kind("MlpPolicy", self._envs, **arguments)
 
     def _train(self, launches):
         steps = launches * self._steps
@@ -70,7 +82,7 @@ class Rllib(_Library):
     """RLlib's DQN, with the OffPolicyConfig ``config``. It draws by priority, and takes about 36
     environment steps where the others take 32. ImportError if it is not installed."""
 
-    NAME, PACKAGE = "RLlib", "ray[rllib]"
+    NAME, PACKAGE, ALGORITHMS = "RLlib", "ray[rllib]", ("dqn",)
 
     def __init__(self, config):
         import ray

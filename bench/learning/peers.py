@@ -158,6 +158,14 @@ _DQN = dict(
 )
 
 
+def _check_fixed(config, fixed):
+    """UsageError unless the run and its agent have the values ``fixed``, ``{field: value}``."""
+    for name, wanted in fixed.items():
+        value = getattr(config if hasattr(config, name) else config.agent, name)
+        if value != wanted:
+            raise UsageError(f"{name} must be {wanted!r} for peer {fixed['algo']}, not {value!r}")
+
+
 def dqn(config):
     """The ``Plan`` of stable-baselines3's DQN with the hyperparameters of the run's ``config``.
 
@@ -166,10 +174,7 @@ def dqn(config):
     """
     config = config.in_run()
     agent, updates = config.agent, config.steps_per_launch * config.env_count
-    for name, wanted in _DQN.items():
-        value = getattr(config if hasattr(config, name) else agent, name)
-        if value != wanted:
-            raise UsageError(f"{name} must be {wanted!r} for peer dqn, not {value!r}")
+    _check_fixed(config, _DQN)
     return Plan(
         algorithm="DQN",
         steps=config.steps,
@@ -191,6 +196,52 @@ def dqn(config):
             max_grad_norm=agent.max_gradient_norm or 1e9,  # it does not take None
             policy_kwargs=dict(net_arch=list(agent.hidden)),
         ),
+    )
+
+
+#: fields of stable-baselines3's DDPG that cannot be changed by an argument
+_DDPG = dict(
+    algo="ddpg",
+    activation="relu",
+    optimizer="adam",
+    loss="mse",
+    max_gradient_norm=None,
+    noise="gaussian",
+    reward_clip=None,
+    reward_scale=1.0,
+    target_interval=1,
+)
+
+
+def ddpg(config):
+    """The ``Plan`` of stable-baselines3's DDPG with the hyperparameters of the run's ``config``.
+
+    That DDPG draws uniformly, and its actor ascends the critic as it is after the critic's step, so
+    ``alpha``, ``beta`` and ``lagged_critic`` are left out. UsageError for another value that it
+    cannot have: it has one learning rate, and one deviation of the noise.
+    """
+    config = config.in_run()
+    agent = config.agent
+    _check_fixed(config, _DDPG)
+    both = dict(actor_learning_rate=agent.learning_rate, noise_end=agent.noise_start)
+    _check_fixed(config, dict(algo="ddpg") | both)
+    return Plan(
+        algorithm="DDPG",
+        steps=config.steps,
+        env_count=config.env_count,
+        arguments=dict(
+            learning_rate=_rate(agent, config.steps),
+            buffer_size=config.capacity,
+            learning_starts=config.learning_starts,
+            batch_size=agent.batch_size,
+            gamma=agent.gamma,
+            n_steps=agent.n_step,
+            train_freq=config.steps_per_launch,
+            gradient_steps=config.updates_per_launch,
+            tau=agent.target_tau,
+            policy_kwargs=dict(net_arch=list(agent.hidden)),
+        ),
+        noise=["normal", agent.noise_start],
     )
 
 

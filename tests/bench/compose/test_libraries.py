@@ -9,12 +9,13 @@ from bench.compose import eps
 from bench.compose.libraries import _PATIENCE, _REPORT, Rllib, Sb3
 from hw.errors import Failure
 
-CONFIG = eps.task_of(512).config
+CONFIG = eps.task_of(eps.DQN, 512).config
+DDPG = eps.task_of(eps.DDPG, 512).config
 STEPS = CONFIG.env_count * CONFIG.steps_per_launch
 
 
 class Model:
-    """stable-baselines3's DQN: a gradient step for each launch, once learning has started."""
+    """stable-baselines3's agent: a gradient step for each launch, once learning has started."""
 
     def __init__(self, policy, envs, **options):
         self.policy, self.options, self._n_updates, self.steps = policy, options, 0, 0
@@ -32,13 +33,20 @@ def sb3(monkeypatch):
     closed = []
 
     def make_vec_env(env, count, seed):
-        assert (env, count, seed) == (CONFIG.env, CONFIG.env_count, CONFIG.seed)
-        return SimpleNamespace(close=lambda: closed.append(True))
+        assert env in (CONFIG.env, DDPG.env)
+        assert (count, seed) == (CONFIG.env_count, CONFIG.seed)
+        space = SimpleNamespace(shape=(1,))
+        return SimpleNamespace(close=lambda: closed.append(True), action_space=space)
 
-    module = SimpleNamespace(make_vec_env=make_vec_env)
-    monkeypatch.setitem(sys.modules, "stable_baselines3", SimpleNamespace(DQN=Model))
-    monkeypatch.setitem(sys.modules, "stable_baselines3.common.env_util", module)
-    monkeypatch.setitem(sys.modules, "stable_baselines3.common", SimpleNamespace(env_util=module))
+    common = SimpleNamespace(
+        env_util=SimpleNamespace(make_vec_env=make_vec_env),
+        noise=SimpleNamespace(NormalActionNoise=lambda *arguments: ("normal", *arguments)),
+    )
+    kinds = {name: type(name, (Model,), {}) for name in ("DQN", "DDPG")}
+    monkeypatch.setitem(sys.modules, "stable_baselines3", SimpleNamespace(**kinds))
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common", common)
+    for name, module in vars(common).items():
+        monkeypatch.setitem(sys.modules, f"stable_baselines3.common.{name}", module)
     return closed
 
 
@@ -103,8 +111,21 @@ def test_stable_baselines3_has_the_hyperparameters_of_the_run(sb3):
     assert (options["batch_size"], options["n_steps"]) == (512, 1)
     assert (options["train_freq"], options["gradient_steps"]) == (CONFIG.steps_per_launch, 1)
     assert options["exploration_initial_eps"] == options["exploration_final_eps"] == 0.05
+    assert type(Model.made).__name__ == "DQN" and "action_noise" not in options
     library.close()
     assert sb3 == [True]
+
+
+def test_stable_baselines3_has_a_ddpg_too(sb3):
+    library = Sb3(DDPG)
+    options = Model.made.options
+    assert type(Model.made).__name__ == "DDPG"
+    assert options["policy_kwargs"] == {"net_arch": [256, 128]} and options["device"] == "cpu"
+    assert (options["batch_size"], options["n_steps"]) == (512, 1)
+    assert (options["train_freq"], options["gradient_steps"]) == (DDPG.steps_per_launch, 1)
+    assert options["action_noise"] == ("normal", [0.0], [0.5])
+    library.warm(3)
+    assert library.elapsed(25)[1] == 25
 
 
 def test_gradient_steps_of_stable_baselines3(sb3):

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from bench.learning.peers import _ZOO as ZOO
-from bench.learning.peers import PEERS
+from bench.learning.peers import PEERS, ddpg
 from host.settings import override
 from host.train.preset import preset
 
@@ -69,6 +69,47 @@ def test_every_number_of_a_plan_is_the_runs():
     )  # fmt: skip
     limited = override(config, {"max_gradient_norm": 2.5})
     assert PEERS["dqn"](limited).arguments["max_grad_norm"] == 2.5
+
+
+def _ddpg(**fields):
+    fields = dict(
+        learning_rate=0.5, actor_learning_rate=0.5, capacity=999, learning_starts=50, batch_size=8,
+        gamma=0.75, n_step=3, steps_per_launch=4, updates_per_launch=5, env_count=2, steps=400,
+        target_tau=0.625, hidden=(7, 6), noise_start=0.25, noise_end=0.25, loss="mse",
+        reward_scale=1.0,
+    ) | fields  # fmt: skip
+    return override(preset("ddpg", "card"), fields)
+
+
+def test_every_number_of_ddpg_is_the_runs():
+    plan = ddpg(_ddpg())
+    assert (plan.algorithm, plan.steps, plan.env_count) == ("DDPG", 400, 2)
+    assert plan.noise == ["normal", 0.25]
+    assert plan.arguments == dict(
+        learning_rate=0.5, buffer_size=999, learning_starts=50, batch_size=8, gamma=0.75,
+        n_steps=3, train_freq=4, gradient_steps=5, tau=0.625, policy_kwargs=dict(net_arch=[7, 6]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "field, value, rule",
+    [
+        ("loss", "huber", "'mse'"),
+        ("noise", "ornstein_uhlenbeck", "'gaussian'"),
+        ("noise_end", 0.5, "0.25"),
+        ("actor_learning_rate", 0.25, "0.5"),
+        ("target_interval", 2, "1"),
+        ("reward_scale", 0.5, "1.0"),
+    ],
+)
+def test_what_ddpg_has_no_argument_for(field, value, rule):
+    with pytest.raises(ValueError, match=f"^{field} must be {rule} for peer ddpg, not {value!r}$"):
+        ddpg(_ddpg(**{field: value}))
+
+
+def test_ddpg_is_of_no_other_algorithm():
+    with pytest.raises(ValueError, match="^algo must be 'ddpg' for peer ddpg, not 'dqn'$"):
+        ddpg(preset("dqn", "cpu", env="CartPole-v1"))
 
 
 @pytest.mark.parametrize("algo, env", ZOO)
