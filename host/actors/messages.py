@@ -36,6 +36,7 @@ class WorkerPlan:
         for each group.
     steps : steps of each environment for a launch of the run.
     actors : actors of the run.
+    td_errors : whether TD errors go with experiences, for their first priorities.
     """
 
     algo: str
@@ -44,6 +45,7 @@ class WorkerPlan:
     sizes: tuple
     steps: int
     actors: int
+    td_errors: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,9 @@ def sealed(message):
 
 
 def _arrays(experience):
-    """The arrays of records, or of a dataclass of arrays."""
+    """The arrays of records, of a dict of arrays, or of a dataclass of arrays."""
+    if isinstance(experience, dict):
+        return list(experience.values())
     if is_dataclass(experience):
         return [getattr(experience, each.name) for each in fields(experience)]
     return [experience] if isinstance(experience, np.ndarray) else []

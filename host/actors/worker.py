@@ -89,7 +89,9 @@ class CollectingWorker(_Worker):
         if algorithm.learns_from == "replay":
             # All actors together take as many steps for a launch as one process would.
             windows, steps = NStep.of(agent, spec, envs.num_envs), plan.steps * plan.actors
-            self._collector = NStepCollector(envs, steps, windows=windows, seed=environments)
+            rated = dict(td_errors=self._policy.td_errors) if plan.td_errors else {}
+            told = dict(windows=windows, seed=environments, **rated)
+            self._collector = NStepCollector(envs, steps, **told)
         else:
             self._collector = RolloutCollector(envs, plan.steps, seed=environments)
             if getattr(self._policy, "normalizer", None) is not None:

@@ -5,6 +5,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+
 from host.algorithms.autodiff import torch
 from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.exploration import Noise, NoiseConfig
@@ -74,7 +76,7 @@ class DeterministicPolicy(Policy):
     (``Noise``). The inputs of its critics are observation and action side by side.
     """
 
-    ACTS, CRITICS = "actor", ("critic",)
+    ACTS, CRITICS, TD_ERRORS = "actor", ("critic",), True
 
     def __init__(self, config, spec, **seeds):
         super().__init__(config, spec, **seeds)
@@ -100,6 +102,17 @@ class DeterministicPolicy(Policy):
 
     def choose(self, outputs, *, greedy=False, steps=0):
         return outputs if greedy else self._noise.added(outputs, steps, self.rng)
+
+    def td_errors(self, records):
+        """``|r + discount Q(s', mu(s')) - Q(s, a)|``, float32 [rows]. With two critics Q(s', .) is
+        their minimum, and the error their maximum. mu(s') has no noise."""
+        obs, next_obs = self.flat(records["obs"]), self.flat(records["next_obs"])
+        critics = [self.networks[name].forward for name in self.CRITICS]
+        following = np.concatenate([next_obs, self.predict(records["next_obs"])], 1)
+        value = np.min([critic(following)[:, 0] for critic in critics], axis=0)
+        wanted = records["reward"] + records["discount"] * value
+        seen = np.concatenate([obs, records["action"]], 1)
+        return np.max([abs(wanted - critic(seen)[:, 0]) for critic in critics], axis=0)
 
     def ended(self, which):
         self._noise.ended(which)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 from gymnasium.spaces import Discrete
 
 from host.algorithms.algorithm import Algorithm, by_table
@@ -41,7 +42,7 @@ class DQNConfig(ConvolutionConfig, EpsilonConfig, TemporalDifferenceConfig):
 class DQNPolicy(Policy):
     """``argmax Q``, or with chance epsilon any action."""
 
-    ACTS = "q"
+    ACTS, TD_ERRORS = "q", True
 
     def make_networks(self, rng):
         config, spec = self.config, self.spec
@@ -60,6 +61,12 @@ class DQNPolicy(Policy):
         if greedy:
             return actions
         return epsilon_greedy(actions, self.exploration_at(steps), self.spec, self.rng)
+
+    def td_errors(self, records):
+        """``r + discount max Q(s', .) - Q(s, a)``, float32 [rows]; Q is the network that acts."""
+        value = self.predict(records["next_obs"]).max(axis=1)
+        taken = self.predict(records["obs"])[np.arange(len(records)), records["action"]]
+        return records["reward"] + records["discount"] * value - taken
 
 
 class DQNUpdater(Updater):

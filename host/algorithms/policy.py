@@ -37,6 +37,8 @@ class Policy:
     ACTS = None
     #: Whether only gradient steps change the snapshot; acting may too, if it is the user's code.
     STEADY = True
+    #: Whether the policy has ``td_errors``.
+    TD_ERRORS = False
 
     def __init__(self, config, spec, *, weights=0, exploration=0):
         self.config, self.spec = config, spec
@@ -72,6 +74,12 @@ class Policy:
     def predict(self, obs):
         """The outputs of the network that acts for obs [rows, ...]."""
         return self.networks[self.ACTS].forward(self.flat(obs))
+
+    def td_errors(self, records):
+        """TD errors of new experiences by the networks of this policy, without target networks
+        (CF'22 2.1.1): float32 [rows] for ``records`` [rows] of the fields of ``spec``. Only with
+        ``TD_ERRORS``."""
+        raise NotImplementedError
 
     def flat(self, obs):
         """``obs`` [rows, ...] as an array [rows, size] in the dtype of ``spec``; ValueError unless

@@ -1,6 +1,6 @@
 """Collectors step environments by a policy, and make experience of the steps."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -11,10 +11,13 @@ from host.collect.environment import Actor
 from host.collect.nstep import NStep
 from host.phases import Phases
 
-__all__ = ["Acts", "Collector", "Counts", "Episodes", "NStepCollector", "SteppingCollector"]
+__all__ = ["Acts", "Collected", "Collector", "Counts", "Episodes", "NStepCollector"]
+__all__ += ["SteppingCollector", "stored"]
 
 #: ``(return, length)`` of each episode that ended.
 Episodes: TypeAlias = list[tuple[float, int]]
+#: Experiences as records [n], or ``{"records": [n], "td_errors": float32 [n]}``.
+Collected: TypeAlias = NDArray[np.void] | dict[str, NDArray[np.generic]]
 
 
 class Acts(Protocol):
@@ -108,8 +111,9 @@ class SteppingCollector(Collector):
 class NStepCollector(SteppingCollector):
     """Collects records of n-step experiences for a replay memory.
 
-    ``windows``, an NStep, makes experiences of the steps; other arguments are as for
-    SteppingCollector.
+    ``windows``, an NStep, makes experiences of the steps. ``td_errors``, if it is given, computes
+    the TD errors of records [n] for their first priorities (``Policy.td_errors``). Other arguments
+    are as for SteppingCollector.
     """
 
     def __init__(
@@ -119,14 +123,16 @@ class NStepCollector(SteppingCollector):
         *,
         windows: NStep,
         seed: int,
+        td_errors: Callable[[NDArray[np.void]], NDArray[np.float32]] | None = None,
         phases: Phases | None = None,
     ) -> None:
         super().__init__(envs, steps, seed=seed, phases=phases)
-        self._windows, self._broken_off = windows, False
+        self._windows, self._broken_off, self._td_errors = windows, False, td_errors
 
-    def collect(self, policy: Acts, clock: Counts) -> tuple[NDArray[np.void], Episodes]:
-        """Takes ``steps`` steps of every environment. Returns ``(records, episodes)``:
-        the experiences that were completed, and ``(return, length)`` of each episode that ended."""
+    def collect(self, policy: Acts, clock: Counts) -> tuple[Collected, Episodes]:
+        """Takes ``steps`` steps of every environment. Returns ``(experiences, episodes)``: the
+        experiences that were completed, as records or, with ``td_errors``, as a dict; and
+        ``(return, length)`` of each episode that ended."""
         parts, episodes = [self._windows.flush()] if self._broken_off else [], []
         self._broken_off = False
         for _ in range(self.steps):
@@ -137,7 +143,12 @@ class NStepCollector(SteppingCollector):
             with self.phases("packing"):
                 parts.append(self._windows.push(taken))
         with self.phases("packing"):
-            return _joined(parts), episodes
+            records = _joined(parts)
+        if self._td_errors is None:
+            return records, episodes
+        # The replay memory refuses TD errors that are not finite.
+        with self.phases("policy"), np.errstate(over="ignore", invalid="ignore"):
+            return {"records": records, "td_errors": self._td_errors(records)}, episodes
 
     def state_dict(self) -> dict[str, object]:
         return {"windows": self._windows.state_dict()}
@@ -147,6 +158,17 @@ class NStepCollector(SteppingCollector):
         ``collect`` returns their last experiences first."""
         self._windows.load_state_dict(state["windows"])
         self._broken_off = True
+
+
+def stored(
+    collected: Collected | None,
+) -> tuple[NDArray[np.void] | None, dict[str, NDArray[np.generic]]]:
+    """``(records, options)`` of a collection, as ``step`` and ``learn`` of a replay memory take
+    them; ``options`` is ``{"td_errors": ...}``, or empty without TD errors."""
+    if not isinstance(collected, dict) or "td_errors" not in collected:
+        return collected, {}
+    options = dict(collected)
+    return options.pop("records"), options
 
 
 def _joined(parts):

@@ -173,6 +173,11 @@ def task_of(asked):
         if name in asked.settings:
             raise UsageError(f"{name} must be left to compose, not be set")
     config, kernel = _requested(asked)
+    if config.actor_td_errors:
+        raise UsageError(
+            "first_priority must be largest to be composed, not 'td_error': times and programs of "
+            "plans have no TD errors of new experiences"
+        )
     if config.LEARNS_FROM != "replay":
         for name, given in (("ratio", asked.ratio is not None), ("uniform", asked.uniform)):
             if given:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from host.algorithms.config import LOSSES, Clock, TemporalDifferenceConfig
 from host.algorithms.policy import InferredPolicy
+from host.collect.collector import stored
 from host.learners.learner import MemoryLearner
 from host.learners.weights import flat, layers_of, online_of, set_weights
 from host.memory.sent import SentReplay
@@ -161,12 +162,13 @@ class CardLearner(MemoryLearner):
         """Runs the launch. Returns None if ``plan`` is None, else a dict: ``loss`` and ``td``, sums
         over the batch of each gradient step, [steps]; and ``weights``, network -> vector of its
         parameters, or None if they are not fetched."""
+        records, options = stored(experience)
         if plan is None:
-            return self.buffer.step(experience)
+            return self.buffer.step(records, **options)
         steps, sets = plan
         batch = self.agent.batch_size
         reports, parameters = self.buffer.learn(
-            steps, batch_size=batch, experiences=experience, store=sets
+            steps, batch_size=batch, experiences=records, store=sets, **options
         )
         weights = parameters and {name: flat(layers) for name, layers in parameters.items()}
         return {"loss": reports["loss"], "td": reports["td"], "weights": weights}

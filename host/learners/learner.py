@@ -9,6 +9,7 @@ from functools import partial
 
 from host.algorithms.config import Clock
 from host.algorithms.policy import InferredPolicy, Policy
+from host.collect.collector import stored
 from host.interrupt import leaving_behind
 
 __all__ = ["Background", "Inline", "Learner", "MemoryLearner"]
@@ -200,8 +201,9 @@ class MemoryLearner(Learner):
             # A launch draws from experiences that were stored before it. Those that come with it
             # count for learning_starts.
             before = self._fill
-            if experience is not None:
-                self._fill = min(before + len(experience), self.config.capacity)
+            records, _ = stored(experience)
+            if records is not None:
+                self._fill = min(before + len(records), self.config.capacity)
             plan = self.plan(before, self._fill >= self.config.learning_starts)
             return self._card.submit(self.launch, experience, plan)
 
@@ -221,7 +223,7 @@ class MemoryLearner(Learner):
         raise NotImplementedError
 
     def launch(self, experience, plan):
-        """Runs a launch, which stores ``experience``, records or None, and does as ``plan`` says.
+        """Runs a launch, which stores ``experience``, Collected or None, and does as ``plan`` says.
         Returns the argument of ``learned``."""
         raise NotImplementedError
 

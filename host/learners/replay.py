@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from host.collect.collector import stored
 from host.learners.learner import MemoryLearner
 from host.runtime.replay import PrioritizedReplayBuffer
 
@@ -40,7 +41,8 @@ class ReplayLearner(MemoryLearner):
         return errors, [draw] * self.config.updates_per_launch if learning else None
 
     def launch(self, experience, plan):
-        return self.buffer.step(experience, *plan)
+        records, options = stored(experience)
+        return self.buffer.step(records, *plan, **options)
 
     def learned(self, result):
         if result is None:

@@ -46,6 +46,8 @@ class ActorPool:
     launches : int, optional
         Launches of a message, of an algorithm with a replay memory; None: those of 64 environment
         steps, at least one.
+    td_errors : bool
+        Whether TD errors go with experiences, for their first priorities.
     fixed : bool
         Whether messages are taken in turn, so that equal seeds give equal bytes. If not, they are
         taken as they come.
@@ -66,12 +68,14 @@ class ActorPool:
         env_count: int,
         steps: int = 1,
         launches: int | None = None,
+        td_errors: bool = False,
         fixed: bool = False,
         phases: Phases | None = None,
     ) -> None:
         self._actors, self._algo, self._env, self._agent = actors, algo, env, agent
         self._like, self._seeds, self._count, self._fixed = like, seeds, count, fixed
         self._env_count, self._steps, self._launches = env_count, steps, launches
+        self._td_errors = td_errors
         self._phases, self._made = phases or Phases(more=ACTORS), ExitStack()
 
     @property
@@ -136,7 +140,8 @@ class ActorPool:
 
         def make(index: int, generation: int) -> tuple[object, ...]:
             own = tuple(sizes(index))
-            plan = WorkerPlan(**names, sizes=own, steps=self._steps, actors=self._count)
+            told = dict(steps=self._steps, actors=self._count, td_errors=self._td_errors)
+            plan = WorkerPlan(**names, sizes=own, **told)
             return kind, plan, *self._seeds.actor(index, generation)
 
         pool = Pool(

@@ -67,6 +67,9 @@ class OffPolicyConfig(RunConfig):
     alpha: Annotated[float, FRACTION] = 0.6
     #: Number that is added to the magnitude of a TD error before it becomes a priority.
     priority_epsilon: Annotated[float, Number("in (0, 1]", lambda x: 0 < x <= 1)] = 0.01
+    #: Priority of a new experience: the largest so far, or by the TD error that the policy computes
+    #: with the weights it acts by, without target networks (dqn, ddpg, td3).
+    first_priority: Annotated[str, Choice(("largest", "td_error"))] = "largest"
     #: Experiences in the buffer before learning starts: batch_size to capacity.
     learning_starts: int = 1000
 
@@ -127,6 +130,38 @@ class OffPolicyConfig(RunConfig):
     def message_steps(self):
         return self.message_launches() * self.env_count * self.steps_per_launch
 
+    @property
+    def actor_td_errors(self):
+        return self.first_priority == "td_error"
+
+    def identity(self):
+        # Without the default of first_priority, so that checkpoints from before this field go on.
+        found = super().identity()
+        if not self.actor_td_errors:
+            del found["first_priority"]
+        return found
+
+    def _check_first_priority(self):
+        if not self.actor_td_errors:
+            return
+        where = why = None
+        if not self.algorithm.policy.TD_ERRORS:
+            where, why = f"for {self.algo}", "its policy computes no TD errors"
+        elif self.memory == "ring":
+            where, why = "with memory ring", "it has no priorities"
+        elif self.act == "card":
+            where, why = "with act card", "the host has no weights of its own"
+        if where:
+            raise UsageError(
+                f"first_priority must be largest {where}, not {self.first_priority!r}: {why}"
+            )
+        precision = getattr(self.agent, "precision", "float32")
+        if self.learner == "cpu" and precision != "float32":
+            raise UsageError(
+                "precision must be float32 with first_priority td_error and learner cpu, not "
+                f"{precision!r}: TD errors of new experiences are computed in binary32"
+            )
+
     def _check_acting(self):
         self._check_actors(self.env_count, "env_count")
         if not self.actors:
@@ -151,6 +186,7 @@ class OffPolicyConfig(RunConfig):
     def __post_init__(self):
         super().__post_init__()
         self._check_acting()
+        self._check_first_priority()
         batch = self.agent.batch_size
         check_range("batch_size", batch, 1, self.capacity, " (capacity)")
         why = " (batch_size..capacity)"

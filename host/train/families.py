@@ -66,6 +66,7 @@ class Parts:
             env_count=config.env_count,
             steps=getattr(config, "steps_per_launch", 1),
             launches=getattr(config, "launches_per_message", None),
+            td_errors=config.actor_td_errors,
             fixed=config.actor_order == "fixed",
             phases=self.phases,
         )
@@ -131,8 +132,10 @@ class Replay(Family):
     def _collector(self, parts):
         config, [envs] = parts.config, parts.envs
         windows = NStep.of(config.agent, parts.spec, config.env_count)
-        timed = dict(seed=parts.seeds.environments(0), phases=parts.phases)
-        return NStepCollector(envs, config.steps_per_launch, windows=windows, **timed)
+        options = dict(seed=parts.seeds.environments(0), phases=parts.phases)
+        if config.actor_td_errors:
+            options["td_errors"] = parts.policy.td_errors
+        return NStepCollector(envs, config.steps_per_launch, windows=windows, **options)
 
 
 class Rollouts(Family):

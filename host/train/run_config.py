@@ -135,6 +135,11 @@ class RunConfig(ConfigBase):
         elif self.actor_order != "free":
             raise UsageError(f"actor_order must be free without actors, not {self.actor_order!r}")
 
+    @property
+    def actor_td_errors(self):
+        """Whether actors compute the TD errors of new experiences."""
+        return False
+
     def without_actors(self):
         """This config, of a run whose environments are stepped by its own process."""
         names = {"actors", "actor_order", "launches_per_message"}

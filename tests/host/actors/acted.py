@@ -13,7 +13,7 @@ from host.commands.request import request
 from host.train.build import build
 from host.train.run import on_card
 
-__all__ = ["INLINE", "SMALL", "acted", "config_of", "digest"]
+__all__ = ["INLINE", "SMALL", "acted", "config_of", "digest", "through_a_file"]
 
 INLINE = Actors(transport=InlineTransport())
 
@@ -50,11 +50,11 @@ def acted(config, actors, launches, broken_at=None):
                 session.load_state_dict(state)
             for _ in range(until - done):
                 session.iterate()
-            done, state = until, _through_a_file(session.state_dict())
+            done, state = until, through_a_file(session.state_dict())
     return state
 
 
-def _through_a_file(state):
+def through_a_file(state):
     file = io.BytesIO()
     checkpoint.save(file, "training", {}, state)
     file.seek(0)

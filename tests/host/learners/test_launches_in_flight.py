@@ -179,11 +179,12 @@ def launches(session, count):
     return texts, measured
 
 
+@pytest.mark.parametrize("first", ["largest", "td_error"])
 @DEPTHS
 @LEARNERS
-def test_a_checkpoint_of_launches_in_flight(tmp_path, learner, depth):
+def test_a_checkpoint_of_launches_in_flight(tmp_path, learner, depth, first):
     """Equal bytes in all launches that follow, equal losses, equal weights; from a file."""
-    config = configured(learner, depth)
+    config = configured(learner, depth, first_priority=first)
     with session_of(config) as session:
         for _ in range(25):
             session.iterate()

@@ -76,8 +76,9 @@ def planned():
 
 def test_what_a_launch_is_planned_by(planned):
     """Draws are from what was there before it; what comes with it counts for the beginning. A
-    memory that is full stays full."""
-    launches = [planned.begin(x) for x in (None, [0] * 5, [0], [0] * 8, None, [0])]
+    memory that is full stays full. TD errors go with experiences and are none."""
+    rated = {"records": [0] * 8, "td_errors": [0.5] * 8}
+    launches = [planned.begin(x) for x in (None, [0] * 5, [0], rated, None, [0])]
     wanted = [(0, False), (0, False), (5, True), (6, True), (10, True), (10, True)]
     assert [planned.end(launch) for launch in launches] == wanted
 

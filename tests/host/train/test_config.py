@@ -126,6 +126,8 @@ OWN = dict(
 )  # fmt: skip
 #: of a run on the card alone
 ON_CARD = dict(learner="card", design="own", act="card", weights_interval=7)
+#: of a run whose new experiences have TD errors
+RATED = dict(first_priority="td_error")
 #: of a run with actors
 ACTING = dict(actors=4, actor_order="fixed", launches_per_message=3)
 
@@ -137,8 +139,10 @@ def test_what_a_resumed_run_must_share():
     assert whole == config.identity() | {"agent": whole["agent"]}
     assert whole["agent"]["hidden"] == [8, 9]
     every = {field.name for field in fields(config)}
-    assert every == FREE.keys() | OWN.keys() | ON_CARD.keys() | ACTING.keys()
-    assert whole.keys() == every - FREE.keys()
+    assert every == FREE.keys() | OWN.keys() | ON_CARD.keys() | ACTING.keys() | RATED.keys()
+    assert whole.keys() == every - FREE.keys() - RATED.keys()
+    rated = replace(config, **RATED).identity()
+    assert rated == config.identity() | RATED, "the default is not in checkpoints of before"
     assert replace(config, **FREE).identity() == config.identity()
     for name, value in OWN.items():
         agent = {"agent": None} if name == "algo" else {}

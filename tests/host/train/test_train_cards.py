@@ -2,6 +2,7 @@
 
 import functools
 import io
+from dataclasses import replace
 
 import pytest
 from replay.kernels import WIDE, opened
@@ -22,10 +23,11 @@ def factory(kernel):
     return functools.partial(PrioritizedReplayBuffer, kernel)
 
 
-def progress(card, out):
+def progress(card, out, first):
     """Rows of progress.csv but for what depends on the machine or the card's clock."""
+    config, console = replace(CONFIG, first_priority=first), Console(file=io.StringIO())
     with opened(card, WIDE) as kernel:
-        train(CONFIG, factory(kernel), out=out, card=card, console=Console(file=io.StringIO()))
+        train(config, factory(kernel), out=out, card=card, console=console)
     rows = read_progress(out)
     return [
         {n: value for n, value in row.items() if "seconds" not in n and n != "device_cycles"}
@@ -33,8 +35,12 @@ def progress(card, out):
     ]
 
 
-def test_same_training_on_both_cards(tmp_path):
-    model, sim = (progress(card, tmp_path / card) for card in ("model", "sim"))
+LONG = pytest.param("td_error", marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("first", ["largest", LONG])
+def test_same_training_on_both_cards(tmp_path, first):
+    model, sim = (progress(card, tmp_path / card, first) for card in ("model", "sim"))
     assert len(model) > 10 and model[-1]["fill"] == CONFIG.capacity  # the ring has wrapped
     assert model == sim
 
