@@ -117,7 +117,7 @@ class TaskEnv(gymnasium.Env):
 
 
 class TaskVectorEnv(VectorEnv):
-    """``num_envs`` environments of a task, thousands of which are stepped at once, in autoreset
+    """``num_envs`` environments of a task, thousands at once if need be, in autoreset
     mode SAME_STEP. Environment i with seed s is a ``TaskEnv`` with seed s + i, to the bit.
 
     Parameters

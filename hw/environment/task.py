@@ -92,7 +92,7 @@ class TracedTask:
 
 def trace(task):
     """The TracedTask of ``task``, an object of a subclass of Task. UsageError, with the name of the
-    field or the line of the task, for what the machine cannot do."""
+    field or the line of the task, if the machine cannot do it."""
     name = type(task).__name__
     _check(name, task)
     begun = Trace()

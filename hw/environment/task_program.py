@@ -191,9 +191,10 @@ class _Code:
                 continue
             done.add(value)
             if operation.name == "SELECT":
-                if compared != operands[:2]:
-                    self._listed.append((Opcode.LESS, None, operands[:2], None))
-                compared, operands = operands[:2], operands[2:]
+                left, right, *operands = operands
+                if compared != (left, right):
+                    self._listed.append((Opcode.LESS, None, (left, right), None))
+                compared = left, right
             opcode = Opcode[operation.name]
             self._listed.append((opcode, value, operands, operation.value))
 

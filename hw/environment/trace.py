@@ -1,7 +1,7 @@
 """Symbolic fixed-point numbers of a task, and the operations that compute them.
 
 A number is a 32-bit word with a fraction: ``value = word * 2**-fraction``. The tracer knows bounds
-of each value, and gives each result the largest fraction with which its bounds fit. A product is
+of each value, and gives each result the largest fraction that fits its bounds. A product is
 shifted by 24 to 31 bits, so its fraction can be chosen within 8 bits; operands of sums and
 comparisons must have one fraction, which costs a further product only if neither operand is a
 product or a constant. Operations of equal operands are one operation.
@@ -62,7 +62,7 @@ class Operation:
 
 
 class Trace:
-    """The operations of one function of a task, in an order in which they can be computed.
+    """The operations of one function of a task, in an order of computation.
 
     Attributes
     ----------
@@ -99,12 +99,12 @@ class Trace:
         return (number + middle if middle else number).within(low, high)
 
     def operands(self, number):
-        """The Numbers of which ``number`` is computed, with their bounds."""
+        """The operands of ``number``, with their bounds."""
         return self._operands[number.index]
 
 
 def fraction_of(low, high, most=_MOST_FRACTION):
-    """The largest fraction with which the bounds fit a word; UsageError if there is none."""
+    """The largest fraction that fits the bounds into a word; UsageError without one."""
     fraction = most
     while fraction >= 0 and not _fits(low, high, fraction):
         fraction -= 1
@@ -174,7 +174,8 @@ class Number:
             if name == "MUL":
                 return self._product(*operands, fraction)
             if name == "SELECT":
-                operands = *operands[:2], *(each.at(fraction) for each in operands[2:])
+                left, right, *chosen = operands
+                operands = left, right, *(each.at(fraction) for each in chosen)
             else:
                 operands = [each.at(fraction) for each in operands]
             return trace.number(name, operands, fraction, self.low, self.high)
@@ -198,14 +199,14 @@ class Number:
             return _fits(self.low, self.low, fraction)
         if fraction == self.fraction:
             return True
-        operation, operands = self.trace.operations[self.index], self.trace.operands(self)
+        operation, sources = self.trace.operations[self.index], self.trace.operands(self)
         if operation.name == "MUL":
-            a, b = operands
+            a, b = sources
             shift = a.fraction + b.fraction - fraction
             return shift in SHIFTS or (shift > SHIFTS[-1] and (a._is_constant or b._is_constant))
         if operation.name not in ("ADD", "SUB", "MIN", "MAX", "SELECT"):
             return False
-        parts = operands[2:] if operation.name == "SELECT" else operands
+        parts = sources[2:] if operation.name == "SELECT" else sources
         return all(
             _fits(each.low, each.high, fraction) and each._is_free(fraction) for each in parts
         )
