@@ -32,6 +32,8 @@ def test_every_run_is_one(job):
     if job.command is None:
         assert job.peer or "learner" in job.fields
         return
+    if job.algo == "ppo" and "HalfCheetah" in job.env:
+        pytest.importorskip("mujoco")  # a run of ppo asks for the environment's spaces
     words = shlex.split(job.command.removeprefix("rlfabric ")) + ["--seed", "1"]
     given = parsed(words).params
     asked = {name: given[name] for name in ("learner", "env", "steps", "seed", "threshold")}
