@@ -141,6 +141,7 @@ def test_it_works_among_a_users_own_modules(installed, hostile, torch):
     assert summary["steps"] >= 600
 
 
+@pytest.mark.long
 def test_it_writes_the_verilog_of_the_checkout(installed, hostile):
     """And the script beside a kernel imports what is installed, not the repository's folders."""
     program = """

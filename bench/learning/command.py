@@ -81,9 +81,10 @@ def hold(
         if wanted(only, claim, *key)
     ]
     jobs.sort(key=lambda job: job.peer is not None)  # rlfabric's own runs come first
-    for job in jobs:
-        job.check()
     if not judging:
+        # Judged is by records: packages of environments without any need not be installed.
+        for job in jobs:
+            job.check()
         commit_for(docs)
     failed = {}
     try:

@@ -18,9 +18,9 @@ def bytes_of(period):
     return found
 
 
-@pytest.mark.parametrize("agents", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("agents", [5, 1])
 def test_as_the_whole_period(agents):
-    """The kernel of the quick tests is compiled for others too."""
     folder = generate(SMALL).parent
     found, whole = measure_different(folder, agents), measure(folder, agents)
     assert found.agents == whole.agents

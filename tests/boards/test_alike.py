@@ -101,6 +101,7 @@ def test_modules_that_are_mapped_apart_are_the_same(family, verilog, tmp_path, m
     assert count(total(whole, "top"))["ff"] == 3 * 8 + 8 + 3 + 3 and len(whole) == 10
 
 
+@pytest.mark.long
 def test_binary32_units_are_mapped_apart_too(verilog, tmp_path, monkeypatch):
     """Their mapper asks for the parameters of the part's registers. The other modules are mapped
     to UltraScale+ apart too, as in the long test above."""

@@ -63,7 +63,8 @@ def command(tmp_path, monkeypatch, capsys, forgotten_trainers):
     sys.modules.pop("my_trainer", None)
 
 
-@pytest.mark.parametrize("card", ["model", pytest.param("sim", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("card", ["model", "sim"])
 def test_the_page(command, card, tmp_path):
     said = {line: command(line, card) for line in commands("composer.md")}
     plan = json.loads((tmp_path / "runs/mine/plan.json").read_text())

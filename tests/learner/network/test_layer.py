@@ -209,7 +209,10 @@ class Batches:
 
 
 @pytest.mark.parametrize("samples", [SAMPLES, later(MORE_SAMPLES)], ids=["few", "more"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(each, marks=pytest.mark.long) if each == "float" else each for each in CASES],
+)
 def test_batches(simulate, tmp_path, case, samples):
     """Load, then batches of forward, backward and update; everything is stored after each."""
     batches = Batches(case, 1)
