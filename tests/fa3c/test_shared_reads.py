@@ -1,4 +1,4 @@
-"""hw.fa3c.shared_reads by hand; and hw.fa3c.round_clocks, which stands on it, against every kept rate
+"""hw.fa3c.shared_reads by hand; hw.fa3c.round_clocks, which stands on it, against every kept rate
 of whole periods on the Verilog."""
 
 import pytest
