@@ -93,8 +93,8 @@ def designs() -> dict[str, str]:
 
 
 def estimate(design: str, board: str = "u200", **config: Setting) -> Estimate:
-    """Estimates the resources and clocks of ``design`` on ``board``, as its family of parts counts
-    them, by the design's formulas; None stands for an unknown number.
+    """Estimates the resources of ``design`` on ``board``, as its family of parts counts them, by
+    the design's formulas; None stands for an unknown number.
 
     ``config``: fields of the design's config that differ from its default on the board. UsageError
     for an unknown design, board or field, or a wrong value; DoesNotFit if the design is too large

@@ -69,8 +69,8 @@ def hold(
     console : rich.console.Console, optional
         Where progress is shown.
 
-    ValueError if a word names no claim, if a run does not have one of its fields, or if sources
-    differ from the commit (``bench.provenance.commit_for``).
+    ValueError if a word names no claim, or, unless it only judges, if a run does not have one of
+    its fields, or if sources differ from the commit (``bench.provenance.commit_for``).
     KeyboardInterrupt after a signal; the same call continues.
     """
     console, chosen = console or Console(), select(only, claims)

@@ -166,6 +166,22 @@ def _check_fixed(config, fixed):
             raise UsageError(f"{name} must be {wanted!r} for peer {fixed['algo']}, not {value!r}")
 
 
+def _replay_arguments(config):
+    """Arguments that stable-baselines3's DQN and DDPG have in common."""
+    agent = config.agent
+    return dict(
+        learning_rate=_rate(agent, config.steps),
+        buffer_size=config.capacity,
+        learning_starts=config.learning_starts,
+        batch_size=agent.batch_size,
+        gamma=agent.gamma,
+        n_steps=agent.n_step,
+        train_freq=config.steps_per_launch,
+        tau=agent.target_tau,
+        policy_kwargs=dict(net_arch=list(agent.hidden)),
+    )
+
+
 def dqn(config):
     """The ``Plan`` of stable-baselines3's DQN with the hyperparameters of the run's ``config``.
 
@@ -180,21 +196,13 @@ def dqn(config):
         steps=config.steps,
         env_count=config.env_count,
         arguments=dict(
-            learning_rate=_rate(agent, config.steps),
-            buffer_size=config.capacity,
-            learning_starts=config.learning_starts,
-            batch_size=agent.batch_size,
-            gamma=agent.gamma,
-            n_steps=agent.n_step,
-            train_freq=config.steps_per_launch,
+            **_replay_arguments(config),
             gradient_steps=1,
-            tau=agent.target_tau,
             target_update_interval=agent.target_interval * updates,  # in environment steps
             exploration_fraction=agent.epsilon_steps / config.steps,
             exploration_initial_eps=agent.epsilon_start,
             exploration_final_eps=agent.epsilon_end,
             max_grad_norm=agent.max_gradient_norm or 1e9,  # it does not take None
-            policy_kwargs=dict(net_arch=list(agent.hidden)),
         ),
     )
 
@@ -230,16 +238,8 @@ def ddpg(config):
         steps=config.steps,
         env_count=config.env_count,
         arguments=dict(
-            learning_rate=_rate(agent, config.steps),
-            buffer_size=config.capacity,
-            learning_starts=config.learning_starts,
-            batch_size=agent.batch_size,
-            gamma=agent.gamma,
-            n_steps=agent.n_step,
-            train_freq=config.steps_per_launch,
+            **_replay_arguments(config),
             gradient_steps=config.updates_per_launch,
-            tau=agent.target_tau,
-            policy_kwargs=dict(net_arch=list(agent.hidden)),
         ),
         noise=["normal", agent.noise_start],
     )

@@ -12,16 +12,15 @@ from importlib.metadata import entry_points
 
 import gymnasium
 
-from host.collect.task_ids import NAMESPACE, register_shipped
 from host.modules import current_folder, import_named
 from hw.errors import UsageError
 from hw.extras import install
 
 __all__ = ["find_spec", "missing_packages", "namespace_of", "reward_threshold"]
 
-#: namespace of ids -> module that registers it when it is imported, for packages without an entry
-#: point
-_MODULES = {"ALE": "ale_py"}
+#: namespace of ids -> module that registers it when it is imported: of packages without an entry
+#: point, and of a checkout
+_MODULES = {"ALE": "ale_py", "rlfabric": f"{__package__}.task_ids"}
 
 #: namespace -> the extra of rlfabric that installs it
 _EXTRAS = {"ALE": "atari", "MinAtar": "minatar"}
@@ -107,8 +106,6 @@ def _register(namespace):
     """Lets installed packages register ``namespace`` if none of its ids is registered."""
     if not namespace or _is_registered(namespace):
         return
-    if namespace == NAMESPACE:
-        register_shipped()
     module = _MODULES.get(namespace)
     if module and importlib.util.find_spec(module):
         importlib.import_module(module)

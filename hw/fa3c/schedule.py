@@ -71,19 +71,24 @@ def fastest(config: Fa3cConfig, agents: int, kind: type = GroupRounds) -> tuple[
             for joined in range(1, min(most_joined(config), -(-active // size)) + 1):
                 if best and best < (False, _least(key, active, size, joined)):
                     continue
-                # Of most, that they are slower is known before units wait for each other's reads.
-                for apart in (True, False):
-                    measured = _measured(kind, key, active, size, joined, apart)
-                    if measured is None:
-                        break
-                    clocks, tasks = measured
-                    found = tasks > config.tasks, clocks, -active, size, joined
-                    if best and best < found:
-                        break
-                else:
-                    best = found
+                best = _better(best, kind, key, config.tasks, active, size, joined) or best
     *_, active, size, joined = best
     return size, -active, joined
+
+
+def _better(best, kind, config, most, active, size, joined):
+    """``(more than most tasks, clocks for an agent, -active, size, joined)`` of rounds; None if
+    ``best``, another such tuple or None, is less, or if there are too few snapshots."""
+    # Of most rounds it is known that they are slower before units wait for each other's reads.
+    for apart in (True, False) if len(config.units) > config.local_masters else (False,):
+        measured = _measured(kind, config, active, size, joined, apart)
+        if measured is None:
+            return None
+        clocks, tasks = measured
+        found = tasks > most, clocks, -active, size, joined
+        if best and best < found:
+            return None
+    return found
 
 
 def _least(config, active, size, joined):

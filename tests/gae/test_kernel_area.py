@@ -4,26 +4,11 @@ import pytest
 from amaranth.lib import wiring
 
 from bench.area import mapped, whole_of
+from bench.area_kernels import PARTS
 from hw.estimate import RESOURCES
 from hw.gae.config import GaeConfig, GaeKernelConfig
 from hw.gae.estimate import estimate, parts, pe
 from hw.shell.axi import EngineConfig
-
-#: Module, by its path in the kernel -> the part of the estimate that it is; the ports' multiplexers
-#: at the top count as engines.
-_PARTS = {
-    r"rlfabric_pe_\w+": "pes",
-    r"core\.estimator\.stack": "stack",
-    r"core\.estimator": "estimator",
-    r"core\.intake\.standardize": "standardize",
-    r"core\.intake\.statistics": "statistics",
-    r"core\.intake": "intake",
-    r"core\.output": "output",
-    r"core\.dispatcher": "commands",
-    r"core": "core",
-    r"control": "control",
-    r"sequencer": "sequencer",
-}
 
 
 def kernel(rows, lookahead, code_width, result_width, data_width, depth=1024, ultra_ram=True):
@@ -137,7 +122,7 @@ def test_kinds_of_modules(name):
     """Lookup tables within a tenth, or, of what is small, a hundredth of the kernel; registers
     within a fiftieth, or twenty. Minutes each."""
     config, _ = CASES[name]
-    found, whole = mapped("gae", config, _PARTS, "engines"), estimate(config)
+    found, whole = mapped("gae", config, PARTS["gae"], "engines"), estimate(config)
     assert set(found) == set(parts(config))
     for kind, need in parts(config).items():
         mapping = found[kind]
