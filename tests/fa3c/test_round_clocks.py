@@ -136,6 +136,24 @@ def test_four_units_infer_an_agent_each(waits, clocks):
     assert round_clocks(config, tasks) == pytest.approx(clocks, rel=0.005)
 
 
+def test_one_unit_more_than_local_masters_waits():
+    """Two of local masters: as many units do not slow each other down, three do."""
+    config = replace(CONFIG, units=("any",) * 4)
+    for count, waits in ((2, False), (3, True)):
+        tasks = [Work(Task.INFER, unit, 1) for unit in range(count)]
+        apart = round_clocks(config, tasks, apart=True)
+        assert (round_clocks(config, tasks) > 1.1 * apart) == waits
+
+
+def test_a_gradient_that_comes_late_is_updated_late():
+    """The last rows of three TRAINs come as the units end, 1 % later than of one alone."""
+    config = replace(CONFIG, units=("any",) * 4)
+    spans = round_units(config, [Work(Task.TRAIN, unit, 5) for unit in range(3)])
+    ends = [spans[f"unit {unit}"][-1][1] for unit in range(3)]
+    assert min(ends) > 1.01 * task_clocks(config, Work(Task.TRAIN, 0, 5)).end
+    assert spans["RMSProp"][-1][1] > max(ends)
+
+
 def test_apart_is_never_slower():
     """The search for the fastest schedule rests on it."""
     for units in (("infer", "train") * 2, ("any",) * 4, ("infer", "train") * 4):

@@ -58,6 +58,8 @@ COMPUTE, READ = (1000, 0, False), (1000, 1000, False)
             [[task(COMPUTE, READ)]] + [[task(READ, ready=1000)]] * 3,
             [[2800], [2950], [2950], [2950]],
         ),
+        # Rows that stay in the ring leave no room in it for those of the next pass.
+        ([[task((1000, 100, True), READ)]] + [[task(READ, ready=1000)]] * 2, [[2500]] * 3),
         # A unit that waits reads when it begins, and the second task after the first.
         (
             [[task(READ), task(READ)], [task(READ)], [task(READ, ready=3000)]],
