@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from environment.task_cases import CASES, CORNERS, SHIPPED, Odd, witness, words_of
 
-from hw.environment.task import trace
+from hw.arith.fixed import SQ
+from hw.environment.task import Task, trace
 from hw.environment.task_program import INSTRUCTION, Opcode, assemble, encode
+from hw.environment.tasks.pendulum import Pendulum
 from sim.model.environment.twin import BLOCK, Environments, seeded
 
 #: sha256 of 300 steps of 100 environments of each task, the same on any machine
@@ -152,6 +154,42 @@ def test_actions_are_checked_before_anything_changes(kind):
         with pytest.raises(ValueError, match=f"actions must be {rule}.* of environment 2"):
             environments.step(actions)
     np.testing.assert_array_equal(environments.state, before)
+
+
+class Most(Task):
+    """The most actions and the longest episode."""
+
+    formats = dict(x=SQ(20, 12))
+    actions = 1 << 16
+    observation = dict(x=(-524_288.0, 524_287.0))
+    limit = (1 << 31) - 1
+
+    def reset(self, random):
+        return [0.0]
+
+    def step(self, state, action, random):
+        return [action * 1.0], action * -1.0, action > 65_534.5
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32, np.int64, np.uint64])
+def test_the_most_actions_and_the_longest_episode(dtype):
+    """Integers of every kind are actions."""
+    *_, environments = made(Most, 3)
+    environments.length[:] = Most.limit - 2
+    actions = np.array([0, 65_534, 65_535], dtype)
+    _, reward, terminated, truncated, final, _ = environments.step(actions)
+    assert reward.tolist() == [0, -65_534, -65_535] and final[2, 0] == 65_535
+    assert terminated.tolist() == [False, False, True] and not truncated.any()
+    assert environments.step(actions)[3].tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
+def test_real_numbers_of_every_kind_are_actions(dtype):
+    """To the bit."""
+    torques = np.array([[1], [-2], [0.5]], dtype)
+    found = [made(Pendulum, 3)[2].step(each) for each in (torques, torques.astype(np.float64))]
+    for got, expected in zip(*(each[:4] for each in found), strict=True):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_words_have_their_fields_where_the_layout_has_them():

@@ -81,7 +81,7 @@ class Environments:
 
         Parameters
         ----------
-        actions : int64 [count], or float32 [count, actions]
+        actions : integers [count], or real numbers [count, actions]
 
         Returns
         -------
@@ -100,10 +100,14 @@ class Environments:
         seen, final = (np.empty((count, numbers), np.float32) for _ in range(2))
         reward = np.empty(count)
         terminated, truncated = np.empty(count, np.bool_), np.empty(count, np.bool_)
+        what, kinds = ("integers", "iu") if self._choices else ("real numbers", "iuf")
+        if actions.dtype.kind not in kinds:
+            raise UsageError(f"actions must be {what}, not of type {actions.dtype}")
         if self._choices:
             bad = _choose(actions, self._choices, self._shift, self._actions)
         else:
-            bad = _quantize(actions, self._bounds, self._scales, self._actions)
+            words = actions.astype(np.float64, copy=False)
+            bad = _quantize(words, self._bounds, self._scales, self._actions)
         if bad >= 0:
             rule = f"in 0..{self._choices - 1}" if self._choices else "numbers"
             raise UsageError(f"actions must be {rule}, not {actions[bad]} of environment {bad}")

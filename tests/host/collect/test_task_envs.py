@@ -97,6 +97,10 @@ def test_seeds():
     ("CartPole-v1", [0, 2], "actions must be in 0..1, not 2 of environment 1"),
     ("CartPole-v1", [0], r"actions must have the shape \(2,\), not \(1,\)"),
     ("Pendulum-v1", [[0.0], [np.nan]], r"actions must be numbers, not \[nan\] of environment 1"),
+    ("CartPole-v1", [0.0, 1.0], "actions must be integers, not of type float64"),
+    ("CartPole-v1", [False, True], "actions must be integers, not of type bool"),
+    ("Pendulum-v1", [["0"], ["1"]], "actions must be real numbers, not of type <U1"),
+    ("Pendulum-v1", [[0j], [1j]], "actions must be real numbers, not of type complex128"),
     ("Pendulum-v1", [0.0, 1.0], r"actions must have the shape \(2, 1\), not \(2,\)"),
 ])  # fmt: skip
 def test_actions_are_checked(name, actions, message):
