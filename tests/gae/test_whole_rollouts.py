@@ -10,6 +10,9 @@ from replay.kernels import opened
 from host.runtime.gae import AdvantageEstimator
 from host.runtime.standardize import Standardization
 from hw.errors import UsageError
+from sim.model.gae import rollout as rollout_twin
+from sim.model.gae.intake import intake
+from sim.model.gae.rollout import Line
 
 _WIDTHS = [(code, result) for code in (8, 16, 32) for result in (8, 16, 32)]
 _WAYS = [
@@ -75,6 +78,26 @@ def test_arrays_equal_programs(code_width, result_width, lookahead):
                 )
 
 
+@pytest.mark.parametrize("shift", range(1, 54))
+def test_codes_are_exact(shift):
+    """In float64, at the largest differences and factors, where integers need 54 bits."""
+    rng = np.random.default_rng(shift)
+    high = 1 << 26
+    numbers = np.float32([-high, 1 - high, 16 - high, 0, 1, high - 2, high, 2 * high, -4 * high])
+    numbers = np.concatenate((numbers, rng.integers(-high, high, 200).astype(np.float32)))
+    for factor in (1 << 25, (1 << 26) - 1, (1 << 26) - 2, int(rng.integers(1 << 25, 1 << 26))):
+        for mean in (-high, high - 1, 0, int(rng.integers(-high, high))):
+            for limit in (3, 127, (1 << 31) - 1):
+                line = Line(0, mean, factor, shift, limit)
+                found, wanted = np.zeros((2, numbers.size), np.int64)
+                clipped, marks = rollout_twin._words(numbers, line, 16, 35, found)
+                once = numbers.reshape(1, -1), np.ones((1, numbers.size), bool)
+                clips = intake._standardize(
+                    *once, 1.0, mean, factor, shift, limit, wanted.reshape(1, -1)
+                )
+                assert (found == wanted).all() and clipped == clips and not marks
+
+
 @pytest.mark.parametrize("environments", [1, 3, 64, 700])
 @pytest.mark.parametrize("lookahead", [1, 2, 3])
 def test_rollouts_of_several_blocks(environments, lookahead):
@@ -134,13 +157,27 @@ def test_a_number_that_is_not_finite_is_named(place, position, name, value):
             ours.estimate(*arrays)
 
 
-@pytest.mark.parametrize("steps, ends, fits", [(8, 0, True), (9, 0, False), (7, 1, True),
-                                               (7, 2, False), (8, 1, False)])  # fmt: skip
-def test_the_stack_is_as_deep_as_on_a_card(steps, ends, fits):
-    """A stack of 8 slots, and one of bootstraps; ``ends`` episodes are truncated on the way."""
+@pytest.mark.parametrize(
+    "steps, ends, done, fits",
+    [
+        (8, 0, False, True),
+        (9, 0, False, False),
+        (8, 0, True, True),
+        (9, 0, True, False),
+        (7, 1, False, True),
+        (7, 2, False, False),
+        (7, 1, True, True),
+        (8, 1, True, False),
+        (8, 1, False, False),
+    ],
+)
+def test_the_stack_is_as_deep_as_on_a_card(steps, ends, done, fits):
+    """A stack of 8 slots, and one of bootstraps; ``ends`` episodes are truncated on the way, and
+    the last one has terminated if ``done``."""
     config = kernel_config(rows=2, depth=8, code_width=32, result_width=32)
     arrays = rollout(np.random.default_rng(1), steps, 2, ends=0)
     arrays[3][1 : 1 + ends, 1] = True
+    arrays[2][-1] = done
     with opened("model", config) as kernel:
         estimators = _both(kernel)
         if fits:

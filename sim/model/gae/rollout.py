@@ -151,7 +151,7 @@ def _survey(rewards, values, bootstraps, terminated, truncated, depth):
 @compiled
 def _words(numbers, line, fraction, width, words):
     """Fills ``words`` with the words of ``numbers``; returns how many codes were clipped, and a
-    number that is not 0 if a word has wrapped or a code may be inexact."""
+    number that is not 0 if a word has wrapped."""
     exponent, mean, factor, shift, limit, scale, offset = line
     power, half, unit = 2.0**exponent, 2.0 ** (shift - 1), 2.0**-shift
     clipped = marks = np.int64(0)
@@ -160,10 +160,9 @@ def _words(numbers, line, fraction, width, words):
         number = np.floor((wide if abs(wide) >= TINY else 0.0) * power + 0.5)
         x = number if number <= _HIGH else _HIGH
         x = x if x >= _LOW else _LOW
-        # Below 2**26 the product, of 52 bits, and its sum with a half are exact in float64.
-        difference = x - mean
-        marks |= abs(difference) > -_LOW
-        code = np.floor((difference * factor + half) * unit)
+        # A product has 53 bits, and is exact. Its sum with a half is rounded only from 2**53
+        # on, and is below 2**53 + 2**shift, so that the code is the same.
+        code = np.floor(((x - mean) * factor + half) * unit)
         near = code if code <= limit else limit
         near = near if near >= -limit else -limit
         clipped += (x != number) | (near != code)
