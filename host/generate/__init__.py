@@ -235,7 +235,7 @@ def keep(name, board, out, *, verilog, called=None, others="", **values):
     if not verilog:
         return _kept(place, description, {"kernel.json": description.to_json()}), description
     whose, made_of = identity(name, found, description), MadeOf(design, found)
-    key = made_of.key(whose, description.to_json())
+    key = made_of.key(whose)
     keyed = key and place / f"{description.config_hash:016x}-{key}"
     if keyed and is_whole(keyed):
         return keyed, description

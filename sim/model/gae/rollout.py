@@ -11,7 +11,7 @@ import numpy as np
 from hw.gae.standardize import NUMBER
 from sim.compiled import compiled
 from sim.model.gae.array.estimator import blend, result
-from sim.model.gae.intake.intake import TINY, square_sums
+from sim.model.gae.intake.intake import square_sums
 from sim.model.gae.statistics.mean_deviation import moments, wrapped
 
 __all__ = ["Line", "Rollout", "Rollouts", "Survey", "mean_deviation"]
@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
     ``code = clip(floor((x - mean) * factor / 2**shift + 1/2))``, to ``limit``, of the number ``x``
     in units of ``2**-exponent``; the word is ``offset + scale * code``, or the code if ``scale`` is
-    negative.
+    negative. ``exponent`` is at most 100.
     """
 
     exponent: int
@@ -157,7 +157,7 @@ def _words(numbers, line, fraction, width, words):
     clipped = marks = np.int64(0)
     for i in range(numbers.size):
         wide = np.float64(numbers[i])
-        number = np.floor((wide if abs(wide) >= TINY else 0.0) * power + 0.5)
+        number = np.floor(wide * power + 0.5)  # 0 of a subnormal number, which the card reads as 0
         x = number if number <= _HIGH else _HIGH
         x = x if x >= _LOW else _LOW
         # A product has 53 bits, and is exact. Its sum with a half is rounded only from 2**53

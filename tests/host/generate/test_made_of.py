@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from dataclasses import replace
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,17 @@ def test_a_source_that_was_changed_since_the_start_is_not_what_was_imported(
     monkeypatch.setattr(sources, "_BEGAN", time.time())
     _write(package / "toyhelp/deep.py", "HIDDEN = 2\n", age_s)
     assert (_made().key() is not None) == certain
+
+
+def test_a_compiled_module_counts_by_size_and_date(package):
+    path = package / "toyhelp" / f"fast{EXTENSION_SUFFIXES[0]}"
+    found = []
+    for text, age_s in (("one", 3600), ("two", 3600), ("two", 1800), ("three", 1800)):
+        _write(path, text, age_s)
+        _fresh()
+        sys.path_importer_cache.clear()
+        found.append(sources.Sources(["toyhelp.fast"], lambda name: True).digest)
+    assert len(set(found)) >= 3 and found[1] != found[2] != found[3]
 
 
 def test_a_design_from_no_file_has_no_key(monkeypatch):

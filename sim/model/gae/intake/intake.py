@@ -9,9 +9,9 @@ from hw.gae.standardize import NUMBER
 from sim.compiled import compiled
 from sim.model.gae.statistics.mean_deviation import moments, wrapped
 
-__all__ = ["TINY", "Intake", "Slots", "square_sums"]
+__all__ = ["Intake", "Slots", "square_sums"]
 
-TINY = float(np.finfo(np.float32).tiny)
+_TINY = float(np.finfo(np.float32).tiny)
 _LOW, _HIGH = NUMBER.low, NUMBER.high
 _WORD = 32
 
@@ -158,7 +158,7 @@ def _statistics(command, planes):
 def _number(number, power):
     """``(x, clipped)``: a float32 in units of 1 / ``power``, half up."""
     wide = np.float64(number)
-    if abs(wide) < TINY:
+    if abs(wide) < _TINY:
         return 0, False
     # Exact in float64 wherever the half matters: a number has 24 significant bits.
     rounded = np.floor(wide * power + 0.5)
