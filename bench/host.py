@@ -1,9 +1,14 @@
-"""The host's time for a launch on card ``model``, and for a replay buffer in a user's own loop,
-beside cpprb in the same run."""
+"""The host's time for a launch on card ``model``, for a replay buffer in a user's own loop, beside
+cpprb in the same run, and for a start of the command line."""
 
+import re
+import resource
+import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -30,13 +35,45 @@ _FIELDS = {
     "discount": (np.float32, ()),
 }
 _SCALARS = tuple(name for name, (_, shape) in _FIELDS.items() if not shape)
-_ROUNDS, _CALLS, _STEPS = 9, 200, 1000
+_ROUNDS, _CALLS, _STEPS, _STARTS = 9, 200, 1000, 5
+_COMMAND = sys.executable, "-m", "rlfabric"
+#: A small learner on card sim, and an environment that says when it is first stepped.
+_TRAIN = (
+    *("train", "dqn", "--env", "first_step:FirstStep-v0", "--card", "sim", "--steps", "40"),
+    *("--overwrite", "--set", "hidden=32,32", "--set", "kernel.multipliers=16"),
+    *("--set", "kernel.learner.arithmetic.kind=fixed", "--set", "kernel.update_units=4"),
+)
+_FIRST_STEP = """
+import resource
+
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+
+told = []
+
+
+class FirstStep(CartPoleEnv):
+    def step(self, action):
+        if not told:
+            told.append(True)
+            spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF,
+                                                         resource.RUSAGE_CHILDREN)]
+            print(f"first step after {sum(x.ru_utime + x.ru_stime for x in spent):.3f} s")
+        return super().step(action)
+
+
+gymnasium.register("FirstStep-v0", FirstStep, max_episode_steps=500, reward_threshold=475.0)
+"""
+#: command -> its bar
+_START_BARS = {"--help": 0.35, "list": 0.35, "train, card sim, its kernel compiled before": 3}
 _SOURCE = f"process time of one thread in this run, median of {_ROUNDS}, taken in turn"
 
 
 def rows(area=False):
-    """The list of rows launch_us, microseconds of a launch or a call on card model, and step_us,
-    microseconds of a step in a user's own loop. ``area`` adds nothing."""
+    """The list of rows launch_us, microseconds of a launch or a call on card model; step_us,
+    microseconds of a step in a user's own loop; start_s, processor seconds of a command up to its
+    end, or to the first step of a run whose kernel has been compiled before. ``area`` adds
+    nothing."""
     with open_card("model") as card:
         work = BUILD_DIRECTORY / "bench" / "host"
         folder, _ = keep("replay", "u200", work, verilog=False, capacity=1 << 16)
@@ -61,7 +98,32 @@ def rows(area=False):
                     "other", "step_us", round(took["rlfabric", case] / _STEPS * 1e6, 1), "us/step",
                     reference="cpprb 11" if peer else None, reference_value=theirs, source=_SOURCE)
             )  # fmt: skip
-        return result
+        return result + _starts()
+
+
+def _starts():
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "first_step.py").write_text(_FIRST_STEP)
+        train = [*_TRAIN, "--out", f"{folder}/run"]
+        subprocess.run([*_COMMAND, *train], cwd=folder, check=True, capture_output=True)
+        found = {name: [] for name in _START_BARS}
+        for _ in range(_STARTS):
+            for name, seconds in found.items():
+                words = train if name.startswith("train") else name.split()
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                done = subprocess.run(
+                    [*_COMMAND, *words], cwd=folder, check=True, capture_output=True, text=True
+                )
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                told = re.search(r"first step after ([\d.]+) s", done.stdout)
+                seconds.append(float(told[1]) if told else spent)
+    source = f"processor time of the process and its children, median of {_STARTS}"
+    return [
+        row("host", name, "start_s", round(float(np.median(seconds)), 2), "s",
+            reference="bar, at most", reference_value=_START_BARS[name], source=source)
+        for name, seconds in found.items()
+    ]  # fmt: skip
 
 
 def _agents():

@@ -35,28 +35,26 @@ def _at_once(number, frame):
 
 
 def _imported(commands):
-    """The app of the commands, the function that reports errors, and a warning to ignore."""
+    """The app of the commands, and the function that reports errors."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _at_once)
     try:
-        from amaranth.hdl import UnusedElaboratable
-
         from host.commands.exits import report
 
         app = importlib.import_module(commands).app
     finally:
         signal.signal(signal.SIGINT, before)
-    return app, report, UnusedElaboratable
+    return app, report
 
 
 def main(commands=f"{__package__}.commands.app"):
     """Runs the command line that the module called ``commands`` has as ``app``, and ends the
     process with an exit code. An error that a user can cause is reported in one line."""
-    app, report, unused = _imported(commands)
+    app, report = _imported(commands)
     warnings.showwarning = _show
-    # Estimates and descriptions look at components that nothing elaborates.
-    warnings.simplefilter("ignore", unused)
+    # Amaranth's, for components that estimates and descriptions look at, and nothing elaborates.
+    warnings.filterwarnings("ignore", ".* created but never used")
     try:
         code = _code(app, report)
     except KeyboardInterrupt:  # a second one, while the first was reported

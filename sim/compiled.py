@@ -14,7 +14,6 @@ pickled. If numba changes them, every process compiles for itself, or the import
 gone.
 """
 
-import hashlib
 import hmac
 import os
 import pickle
@@ -23,9 +22,6 @@ import sys
 import time
 from contextlib import suppress
 from functools import cache, cached_property, partial
-from importlib.machinery import PathFinder
-from importlib.util import find_spec, resolve_name
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 import numba
@@ -36,9 +32,10 @@ from numba.core.serialize import dumps
 
 from hw.errors import UsageError
 from sim.cache import lasting, say, seal
+from sim.sources import Sources, is_below
 from sim.tools import BUILD_DIRECTORY
 
-__all__ = ["FOLDER", "compiled", "elementwise", "imports", "sources"]
+__all__ = ["FOLDER", "compiled", "elementwise", "sources"]
 
 FOLDER = BUILD_DIRECTORY / "compiled"
 _DAY_S = 24 * 3600
@@ -47,8 +44,6 @@ _SEAL_BYTES = 32
 #: of files that are removed in time, and of those that a killed process has left
 _NAME = re.compile(r".+-[0-9a-f]{64}(\.\d+)?")
 _VERSIONS = sys.version, numba.__version__, np.__version__
-_IGNORED = re.compile(r"#.*|\\\n")
-_IMPORT = re.compile(r"(?:\bfrom\b([\s.\w]+?))?\bimport\b\s*(\([^)]*\)|[^\n;]*)")
 #: What twins are of: ``hw`` and ``sim``, which are ``rlfabric.hw`` and ``rlfabric.sim`` as well.
 _OURS = tuple(above + name for above in ("", "rlfabric.") for name in ("hw", "sim"))
 
@@ -152,64 +147,16 @@ def _complain(error):
     say(f"compiled code cannot be kept in {FOLDER} ({error}); RLFABRIC_BUILD names another folder")
 
 
-def _digest(data):
-    return hashlib.sha256(data).digest()
-
-
 @cache
 def sources(name):
     """Digest of the sources of a module and of all our modules that it imports, directly or not,
-    the ``__init__`` of each package on the way included; ValueError if the module has no source.
+    the ``__init__`` of each package on the way included; UsageError if the module has no source.
     """
-    ours = _OURS if _is_below(name, _OURS) else (*_OURS, name.partition(".")[0])
-    found, ahead = {}, [name]
-    while ahead:
-        each = ahead.pop()
-        if each not in found and _is_below(each, ours):
-            found[each], imported = _read(each)
-            ahead += [each.rpartition(".")[0], *imported]
-    if not found[name]:
+    ours = _OURS if is_below(name, _OURS) else (*_OURS, name.partition(".")[0])
+    found = Sources([name], lambda each: is_below(each, ours))
+    if not found.modules[name]:
         raise UsageError(f"{name} must be a module with a source")
-    return _digest(repr(sorted(found.items())).encode())
-
-
-def _is_below(name, packages):
-    return f"{name}.".startswith(tuple(f"{package}." for package in packages))
-
-
-@cache
-def _read(name):
-    """``(digest, imports)`` of a module's source: the names of modules and of what is in them.
-    Both are empty if ``name`` is not a module but a name in a module."""
-    spec = _spec(name)
-    if spec is None or not spec.has_location:
-        return b"", ()
-    source = Path(spec.origin).read_bytes()
-    return _digest(source), tuple(imports(source.decode(), spec.parent))
-
-
-def imports(source, package):
-    """Yields the names that the text ``source`` of a module in ``package`` imports.
-
-    ``from a import b`` gives ``a.b``, which may be a module or not. Words that only look like
-    imports may come too, since parsing would take ten times as long.
-    """
-    for module, names in _IMPORT.findall(_IGNORED.sub(" ", source)):
-        above = resolve_name("".join(module.split()), package) + "." if module else ""
-        for name in names.strip("()").split(","):
-            yield above + name.partition(" as ")[0].strip()
-
-
-@cache
-def _spec(name):
-    """``find_spec``, but it imports no package on the way."""
-    if name in sys.modules:
-        return sys.modules[name].__spec__
-    package = name.rpartition(".")[0]
-    if not package:
-        return find_spec(name)
-    places = getattr(_spec(package), "submodule_search_locations", None)
-    return PathFinder.find_spec(name, places) if places else None
+    return found.digest
 
 
 def _frozen(value, named, seen):

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 from sim import compiled as module
-from sim.compiled import imports, sources
+from sim import sources as of_sources
+from sim.compiled import sources
+from sim.sources import imports
 
 __all__ = ["folder", "hits", "module", "toy"]
 
@@ -162,8 +164,8 @@ def fresh():
     """As in a new process."""
     for name in [name for name in sys.modules if name.partition(".")[0] in ("toy", "other")]:
         del sys.modules[name]
-    for each in ("_prepare", "_complain", "_read", "_spec", "sources"):
-        getattr(module, each).cache_clear()
+    for each in (module._prepare, module._complain, sources, of_sources._read, of_sources._spec):
+        each.cache_clear()
     importlib.invalidate_caches()
 
 

@@ -17,7 +17,7 @@ from boards.bitstream import files
 from hw.designs import DESIGNS
 from hw.extension import API, Registry
 from hw.shell.design import Design
-from sim import compiled
+from sim import compiled, sources
 
 GROUP = "rlfabric.designs"
 GOOD = """
@@ -194,8 +194,8 @@ def test_a_compiled_twin_follows_ours_by_either_name(site, monkeypatch):
     )
     (site / "twin.py").write_text(source)
     importlib.import_module("twin")
-    read, own = [], compiled._read
-    monkeypatch.setattr(compiled, "_read", lambda name: read.append(name) or own(name))
+    read, own = [], sources._read
+    monkeypatch.setattr(sources, "_read", lambda name: read.append(name) or own(name))
     compiled.sources.__wrapped__("twin")
     assert {"rlfabric.hw.arith.log2", "sim.cache"} <= set(read) and "json" not in read
     assert "hw.arith.interpolate" in read  # which log2 imports

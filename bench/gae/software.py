@@ -1,4 +1,5 @@
-"""The time of software for the same advantages: stable-baselines3, loops in NumPy, numba and C.
+"""The time of software for the same advantages: stable-baselines3, loops in NumPy, numba and C, and
+rlfabric on card ``model``, whose numbers are the kernel's.
 
 All are measured in one run, in turn, on one thread; the kernel's time is ``gae_cycles`` at an
 assumed clock. In C the outer loop is over time and the inner one over trajectories, where a
@@ -10,17 +11,24 @@ import ctypes
 import shutil
 import subprocess
 import sys
+import time
 
 import numba
 import numpy as np
 
 from bench import medians, row
+from host.card import open_card
+from host.generate import keep
+from host.runtime.gae import AdvantageEstimator
 from sim.tools import BUILD_DIRECTORY
 
 __all__ = ["CLOCK", "implementations", "rows"]
 
 CLOCK = 300e6  # HEPPO's; assumed, not measured: no card was at hand
-_SHAPES = ((128, 16), (1024, 64))  # steps, trajectories
+_SHAPES = ((128, 8), (128, 16), (1024, 64))  # steps, trajectories
+#: (steps, trajectories) -> the bar: the time of card ``model`` over numba's, at most
+_BARS = {(128, 8): 8, (1024, 64): 2.5}
+_NUMBA, _OURS = "numba, double loop", "rlfabric, card model"
 _GAMMA, _DECAY = np.float32(0.99), np.float32(0.99 * 0.95)
 
 _C = """
@@ -139,6 +147,18 @@ def library_loop(reward, value, following, goes_on):
     return run
 
 
+def model_card(reward, value, following, goes_on):
+    """rlfabric's estimator without a card: argument checks, and the bits of a kernel."""
+    steps, rows = reward.shape
+    sizes = {"gae.rows": rows, "gae.depth": 2 * steps, "gae.code_width": 32}
+    folder, _ = keep("gae", "u200", BUILD_DIRECTORY / "bench" / "gae", verilog=False, **sizes)
+    estimator = AdvantageEstimator(open_card("model").load(folder / "kernel.json"))
+    ended, cut = goes_on == 0, np.zeros(reward.shape, bool)
+    after = np.broadcast_to(following, reward.shape).copy()
+    discounts = dict(gamma=float(_GAMMA), gae_lambda=float(_DECAY / _GAMMA))
+    return lambda: estimator.estimate(reward, value, ended, cut, after, **discounts)[:2]
+
+
 def implementations(steps, rows):
     """``{name: function}`` of all programs that can run here, on one random rollout.
 
@@ -150,8 +170,9 @@ def implementations(steps, rows):
     for name, make in (
         ("stable-baselines3", library_loop),
         ("NumPy, a step at a time", numpy_loop),
-        ("numba, double loop", numba_loop),
+        (_NUMBA, numba_loop),
         ("C, time outside", c_loop),
+        (_OURS, model_card),
     ):
         try:
             result[name] = make(*rollout)
@@ -162,7 +183,8 @@ def implementations(steps, rows):
 
 def rows(cycles):
     """The list of rows of elements a second, where an element is the advantage and the
-    reward-to-go of one step; and of software_over_array, software's time over the kernel's.
+    reward-to-go of one step; of software_over_array, software's time over the kernel's; and of
+    card_model_over_numba, times in one run.
 
     The kernel's time comes from ``cycles``, its clocks for 64 rows x 1024 steps, at CLOCK.
     """
@@ -173,16 +195,24 @@ def rows(cycles):
             source=f"gae_cycles at {CLOCK / 1e6:.0f} MHz (assumed), no transfers")
     ]  # fmt: skip
     for steps, count in _SHAPES:
-        for name, seconds in medians(implementations(steps, count), calls=10).items():
+        took = medians(implementations(steps, count), calls=10, clock=time.process_time)
+        for name, seconds in took.items():
             case = f"{count} x {steps}, {name}"
             result.append(
                 row("gae", case, "software_elements_per_second",
                     round(steps * count / seconds, -4), "1/s",
-                    source="measured in this run, one thread, median of 15")
+                    source="process time of one thread in this run, median of 15")
             )  # fmt: skip
-            if (steps, count) == _SHAPES[-1]:
+            if (steps, count) == _SHAPES[-1] and name != _OURS:
                 result.append(
                     row("gae", case, "software_over_array", round(seconds * CLOCK / cycles), "x",
                         source="modelled_ over software_elements_per_second")
                 )  # fmt: skip
+        if (steps, count) in _BARS:
+            result.append(
+                row("gae", f"{count} x {steps}", "card_model_over_numba",
+                    round(took[_OURS] / took[_NUMBA], 1), "x", reference="bar, at most",
+                    reference_value=_BARS[steps, count],
+                    source="process time of one thread in this run, median of 15")
+            )  # fmt: skip
     return result

@@ -111,6 +111,14 @@ class Kernel(OnCard):
         self._buffers = weakref.WeakSet()
         self.claims, self.replaced = Claims(), False
 
+    @property
+    def twin(self) -> object | None:
+        """The kernel's twin (``sim.model.kernels.KernelTwin``), if the card runs it in this process
+        and the kernel may be launched; else None."""
+        if self.replaced or self._unended:
+            return None
+        return getattr(self._handle, "twin", None)  # pyxrt's kernels have none
+
     def buffer(self, argument: str, size: int) -> Buffer:
         """A new ``Buffer`` of ``size`` bytes in the memory bank of the pointer called ``argument``.
         CapacityError if the bank has not so many bytes left; ValueError for another argument."""

@@ -9,8 +9,6 @@ import os
 import sys
 import traceback
 
-from boards import DoesNotFit
-from boards.bitstream import ToolsMissing, WrongVersion
 from hw.errors import MissingTool, RlfabricError, UsageError
 
 __all__ = ["MISSING_TOOL", "TRACEBACK", "report"]
@@ -24,6 +22,8 @@ TRACEBACK = "RLFABRIC_TRACEBACK"
 
 def _code(error):
     """The exit code of an error that is not a bug; None for a bug."""
+    from boards import DoesNotFit
+    from boards.bitstream import ToolsMissing, WrongVersion
     from host import card
     from host.generate import Unwritable
 

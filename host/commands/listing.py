@@ -1,5 +1,5 @@
 """The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, replay
-memories, cards, machines."""
+memories, cards, machines. Each imports what it lists: help needs none of it."""
 
 from collections import Counter
 
@@ -7,12 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-import boards
-from host.algorithms.registry import ALGORITHMS
 from host.commands.tables import fitted
-from host.compose.shipped import SHIPPED, THIS, shipped
-from host.memory import MEMORIES
-from host.train.run_config import LEARNERS
 
 __all__ = ["LISTS", "console", "table"]
 
@@ -55,6 +50,8 @@ def _size(count):
 
 
 def _boards():
+    import boards
+
     rows = []
     for board in boards.BOARDS.values():
         memory = ", ".join(
@@ -80,6 +77,8 @@ def _note(text):
 
 
 def _machines():
+    from host.compose.shipped import SHIPPED, THIS, shipped
+
     rows = [(THIS, "cores of this process, a GPU if torch sees one, a card of `--board`")]
     for name in SHIPPED:
         devices = shipped(name).devices
@@ -87,16 +86,39 @@ def _machines():
     _named("Machines", rows)
 
 
+def _algorithms():
+    from host.algorithms.registry import ALGORITHMS
+
+    _named("Algorithms", [(name, each.summary) for name, each in ALGORITHMS.items()])
+
+
+def _presets():
+    from host.algorithms.registry import ALGORITHMS
+
+    rows = [(name, ", ".join(each.presets)) for name, each in ALGORITHMS.items() if each.presets]
+    _named("Presets", rows)
+
+
+def _learners():
+    from host.train.run_config import LEARNERS
+
+    _named("Learners", LEARNERS.items())
+
+
+def _memories():
+    from host.memory import MEMORIES
+
+    _named("Memories", MEMORIES.items())
+
+
 #: list -> function that prints it
 LISTS = {
     "designs": _designs,
     "boards": _boards,
-    "algorithms": lambda: _named("Algorithms", [(n, a.summary) for n, a in ALGORITHMS.items()]),
-    "presets": lambda: _named(
-        "Presets", [(n, ", ".join(a.presets)) for n, a in ALGORITHMS.items() if a.presets]
-    ),
-    "learners": lambda: _named("Learners", LEARNERS.items()),
-    "memories": lambda: _named("Memories", MEMORIES.items()),
+    "algorithms": _algorithms,
+    "presets": _presets,
+    "learners": _learners,
+    "memories": _memories,
     "cards": lambda: _named("Cards", CARDS.items()),
     "machines": _machines,
 }

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-import boards
-from boards.board import FLOWS
 from host.commands.listing import console
 from host.commands.options import (
     BoardName,
@@ -24,12 +22,7 @@ from host.commands.options import (
     Overwrite,
     Settings,
 )
-from host.commands.request import read_json
-from host.commands.run_kernel import of_run
-from host.generate import configure, find_design
-from host.generate.explored import chosen_fields, exploration, hint
 from host.settings import fields_of, flat
-from hw.suggest import listed
 from sim.cache import say
 from sim.tools import BUILD_DIRECTORY
 
@@ -42,6 +35,11 @@ def _values(design, board, file, given, for_run, imports, explored):
     """``(values, stored)`` as of ``of_run``: fields in ``file``, if there is one, then ``given``;
     and the choice of the others, if ``explored``. If a field has a short and a long name, the last
     one counts. If the fields are far from the best, a line says so."""
+    from host.commands.request import read_json
+    from host.commands.run_kernel import of_run
+    from host.generate.explored import chosen_fields, exploration, hint
+    from hw.suggest import listed
+
     if file is not None:
         given = {**flat(chosen_fields(read_json(file), file, design, board)), **given}
     values, stored = of_run(for_run, design, board, given, imports or ())
@@ -139,6 +137,7 @@ def bitstream_(
 
     - `rlfabric bitstream a3c --board u200 --for-run runs/a3c-ALE-Pong-v5-card-model-0`
     """
+    import boards
     from boards.bitstream import ToolsMissing, build
     from host.generate import package
     from hw.shell.description import KernelDescription
@@ -165,6 +164,10 @@ def bitstream_(
 def _open_boards(design):
     """Names of boards on which ``design`` is known to fit, and whose tools are packages of an
     extra."""
+    import boards
+    from boards.board import FLOWS
+    from host.generate import configure, find_design
+
     for board in boards.BOARDS.values():
         if FLOWS[board.flow] is None:
             with suppress(boards.DoesNotFit):

@@ -13,12 +13,13 @@ from boards.report import mapped_before
 from host.generate.document import document
 from host.generate.folder import MANIFEST, manifest, take, write
 from host.generate.lint import waiver_file
+from host.generate.made_of import MadeOf
 from host.settings import override
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
-from sim.cache import Unwritable, kept, say, seal
+from sim.cache import Unwritable, is_whole, kept, say, seal
 from sim.card.memory import Bank
 
 __all__ = [
@@ -214,10 +215,11 @@ def _place(out, board, name):
 def keep(name, board, out, *, verilog, called=None, others="", **values):
     """Makes a kernel for a run: as ``generate``, but in a folder that no other kernel uses.
 
-    The folder is ``out/<board>/<name>/`` and a name made of the user, the config's hash and the
-    files' contents. It is written once, as a whole; if it is there already, nothing is written. If
-    ``verilog`` is False, it has ``kernel.json`` alone, which is all that card ``model`` loads.
-    ``called`` and ``others`` are as in ``override``.
+    The folder is ``out/<board>/<name>/`` and a name made of the user, the config's hash, and
+    everything that the files depend on (``host.generate.made_of``), or else their contents. It is
+    written once, as a whole; if it exists already, nothing is made. If ``verilog`` is False, it has
+    ``kernel.json`` alone, which is all that card ``model`` loads. ``called`` and ``others`` are as
+    in ``override``.
 
     Returns
     -------
@@ -229,19 +231,33 @@ def keep(name, board, out, *, verilog, called=None, others="", **values):
     design, found = find_design(name), boards.get(board)
     config = configure(design, found, values, library=True, called=called, others=others)
     description = design.describe(config)
-    files = {"kernel.json": description.to_json()}
-    if verilog:
-        whose = identity(name, found, description)
-        files = _files(design, found, config, whose)
-        files[MANIFEST] = manifest(whose, _encoded(files)).decode()
-    digest = seal(name, json.dumps(files, sort_keys=True).encode()).hex()[:8]
-    place = Path(out) / found.name / name / f"{description.config_hash:016x}-{digest}"
+    place = Path(out) / found.name / name
+    if not verilog:
+        return _kept(place, description, {"kernel.json": description.to_json()}), description
+    whose, made_of = identity(name, found, description), MadeOf(design, found)
+    key = made_of.key(whose)
+    keyed = key and place / f"{description.config_hash:016x}-{key}"
+    if keyed and is_whole(keyed):
+        return keyed, description
+    files = _files(design, found, config, whose)
+    files[MANIFEST] = manifest(whose, _encoded(files)).decode()
+    if keyed and made_of.is_all():
+        return _filled(keyed, files), description
+    return _kept(place, description, files), description
 
+
+def _kept(place, description, files):
+    """A folder in ``place`` whose name is made of the contents of its ``files``."""
+    digest = seal(place.name, json.dumps(files, sort_keys=True).encode()).hex()[:8]
+    return _filled(place / f"{description.config_hash:016x}-{digest}", files)
+
+
+def _filled(folder, files):
     def make(work):
         for file, text in files.items():
             (work / "out" / file).write_text(text)
 
-    return kept(place, make), description
+    return kept(folder, make)
 
 
 def card_banks(description, board, *, storage_bytes=None):

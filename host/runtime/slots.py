@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.runtime.values import array_of, held
+from host.runtime.values import array_of, cast, check_finite
 from hw.errors import UsageError
 from hw.gae.records import Kind
 
-__all__ = ["Placement", "check_fit", "flags", "numbers", "pack", "place", "records"]
+__all__ = ["Placement", "check_fit", "flags", "floats", "follows", "numbers", "pack", "place"]
+__all__ += ["records"]
 
 
 @dataclass(frozen=True)
@@ -35,26 +36,31 @@ class Placement:
         return cells
 
 
+def follows(terminated, truncated):
+    """bool [steps, rows]: whether a step is followed by a BOOTSTRAP: a truncated one, and the last
+    one unless it terminated the episode."""
+    result = truncated & ~terminated
+    result[-1] |= ~terminated[-1]
+    return result
+
+
 def place(terminated, truncated):
-    """``(placement, follows)`` of vectorised environments, each of which has a row.
+    """The Placement of vectorised environments, each of which has a row.
 
     terminated, truncated : bool [steps, rows]
         Whether the episode ended with the step, and how; if both are True, it terminated.
 
-    ``follows``, bool [steps, rows], is True for each step that is followed by a BOOTSTRAP: a
-    truncated one, and the last one unless it terminated the episode. The order of its True places,
-    time step by time step, is that of ``placement.bootstraps``.
+    BOOTSTRAPs come in the order of the True places of ``follows``, time step by time step.
     """
     steps, rows = terminated.shape
-    follows = truncated & ~terminated
-    follows[-1] |= ~terminated[-1]
-    slots = np.arange(steps)[:, None] + np.cumsum(follows, axis=0) - follows
+    extra = follows(terminated, truncated)
+    slots = np.arange(steps)[:, None] + np.cumsum(extra, axis=0) - extra
     row = np.broadcast_to(np.arange(rows), slots.shape)
-    kinds = np.zeros((int((slots + follows).max()) + 1, rows), np.uint8)
+    kinds = np.zeros((int((slots + extra).max()) + 1, rows), np.uint8)
     kinds[slots, row] = np.where(terminated, Kind.TERMINAL.value, Kind.STEP.value)
-    after = slots[follows] + 1, row[follows]
+    after = slots[extra] + 1, row[extra]
     kinds[after] = Kind.BOOTSTRAP.value
-    return Placement((slots, row), after, kinds), follows
+    return Placement((slots, row), after, kinds)
 
 
 def pack(lengths, ends, rows):
@@ -122,21 +128,28 @@ def records(config, placement, rewards, values):
 def numbers(name, values, shape=None):
     """``values`` as a float32 array. UsageError unless it has ``shape``, by default any number of
     values in one dimension, and float32 holds all. The error's text calls the values ``name``."""
+    given = array_of(name, values)
+    found = floats(name, given, (given.size,) if shape is None else shape)
+    check_finite(name, found, given)
+    return found
+
+
+def floats(name, values, shape):
+    """As ``numbers``, but values may be, or become, infinite or NaN; in C order."""
     array = array_of(name, values)
-    shape = (array.size,) if shape is None else shape
     if array.shape != tuple(shape):
         raise UsageError(f"{name} must be of shape {list(shape)}, not {list(array.shape)}")
-    return held(name, array, np.float32)
+    return np.ascontiguousarray(cast(name, array, np.float32))
 
 
 def flags(name, values, shape):
-    """``values`` as an array of bool; ValueError unless dtype and shape are bool and ``shape``."""
+    """``values`` as an array of bool in C order; UsageError for another dtype or shape."""
     array = array_of(name, values)
     if array.shape != shape or array.dtype != bool:
         raise UsageError(
             f"{name} must be bool of shape {list(shape)}, not {array.dtype} {list(array.shape)}"
         )
-    return array
+    return np.ascontiguousarray(array)
 
 
 def check_fit(kinds, depth):

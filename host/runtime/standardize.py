@@ -127,12 +127,15 @@ class Codes(NamedTuple):
     offset: float
     limit: float
 
+    def fields(self):
+        """``(exponent, mean, factor, shift)``, fields of the command PUSH."""
+        factor, shift = _fraction(math.ldexp(self.gain, -self.exponent))
+        return self.exponent, round(math.ldexp(self.mean, self.exponent)), factor, shift
+
     def push(self, name):
         """The fields of the command PUSH for numbers called ``name``, reward or value."""
-        factor, shift = _fraction(math.ldexp(self.gain, -self.exponent))
-        mean = round(math.ldexp(self.mean, self.exponent))
-        fields = {"exponent": self.exponent, "mean": mean, "factor": factor, "shift": shift}
-        return {f"{name}_{field}": value for field, value in fields.items()}
+        names = "exponent", "mean", "factor", "shift"
+        return {f"{name}_{field}": value for field, value in zip(names, self.fields(), strict=True)}
 
 
 def codes_of(config, ways, largest, exponent, *, moments, kept):

@@ -1,6 +1,7 @@
 """Fixed-point formats, and conversion from one to another in two registers (round, clip)."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from amaranth import *
@@ -86,11 +87,13 @@ class FixedFormat(ConfigBase):
         return np.ldexp(np.asarray(raw).astype(np.float64), -self.fraction)
 
 
+@lru_cache(maxsize=None, typed=True)
 def SQ(integer, fraction):
     """Signed format; ``integer`` counts the sign bit."""
     return FixedFormat(signed=True, integer=integer, fraction=fraction)
 
 
+@lru_cache(maxsize=None, typed=True)
 def UQ(integer, fraction):
     """Unsigned format."""
     return FixedFormat(signed=False, integer=integer, fraction=fraction)

@@ -3,7 +3,8 @@
 ``device(backend="sim")`` runs the generated Verilog, ``device(backend="model")`` its twin, with the
 same code around. ``xclbin`` takes the path of a kernel description, the Verilog beside it.
 
-Beyond pyxrt: the keywords and ``close`` of ``device``; ``cycles`` and ``report()`` of ``run``.
+Beyond pyxrt: the keywords and ``close`` of ``device``; ``twin`` of ``kernel``, the kernel's twin
+("model"; else None); ``cycles`` and ``report()`` of ``run``.
 Different from pyxrt: a buffer in the wrong bank is refused, while XRT warns and copies;
 ``run.state`` lets simulated time pass; the wait for a launch that stands still ends with
 NORESPONSE, and with ERROR if the launch breaks an AXI rule.
@@ -208,6 +209,10 @@ class kernel:
         self._description = self._device._xclbin._description
         if name.split(":")[0] != self._description.name:
             raise RuntimeError(f"No such kernel '{name}'")
+
+    @property
+    def twin(self):
+        return getattr(self._device._kernel, "twin", None)
 
     def group_id(self, index):
         argument = self._description.arguments[index]

@@ -14,6 +14,16 @@ from hw.replay.commands import Opcode
 def short(monkeypatch):
     for name, value in (("_ROUNDS", 1), ("_CALLS", 2), ("_STEPS", 40)):
         monkeypatch.setattr(host, name, value)
+    monkeypatch.setattr(host, "_starts", list)
+
+
+@pytest.mark.long  # a kernel is compiled
+def test_starts(monkeypatch):
+    """The first step is told, and comes before the end of a run."""
+    monkeypatch.setattr(host, "_STARTS", 1)
+    found = {row["case"]: row["value"] for row in host._starts()}
+    assert found.keys() == host._START_BARS.keys()
+    assert 0 < found["--help"] < found["train, card sim, its kernel compiled before"] < 10
 
 
 def test_rows_without_a_peer(short, monkeypatch, capsys):

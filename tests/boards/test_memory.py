@@ -81,7 +81,8 @@ def estimator(tmp_path):
     with open_card("model", banks=[Bank(bank.name, bank.size)]) as card:
         kernel = card.load(tmp_path / "kernel.json")
         kernel.check()
-        yield AdvantageEstimator(kernel, Standardization(rewards="raw", values="raw"))
+        ways = Standardization(rewards="raw", values="raw")
+        yield AdvantageEstimator(kernel, ways, by_programs=True)
 
 
 def estimate(estimator, steps, environments=64):

@@ -37,6 +37,24 @@ def test_help_has_an_example_that_works(run, command):
     assert code == 0 and f"rlfabric {command} " in out.replace(f"Usage: rlfabric {command}", "")
 
 
+#: the most modules of rlfabric that help imports, of 430 that a run does
+_HELP = 32
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["verilog", "--help"]])
+def test_help_imports_names_and_texts(words):
+    """No core, algorithm, environment or array: a tenth of the processor time with them."""
+    command = [sys.executable, "-X", "importtime", "-m", "rlfabric", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode == 0 and "Usage: " in done.stdout
+    found = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    tops = {name.partition(".")[0] for name in found}
+    assert "typer" in tops
+    assert not tops & {"amaranth", "gymnasium", "jschon", "numba", "numpy", "ray", "torch"}
+    ours = {"boards", "host", "hw", "rlfabric", "sim"}
+    assert len([name for name in found if name.partition(".")[0] in ours]) <= _HELP
+
+
 def test_exit_codes_are_documented(run):
     code, out, _ = run("--help")
     text = " ".join(out[out.index("Exit codes") :].split())

@@ -102,7 +102,7 @@ def test_a_rollout_whose_every_step_ends_an_episode_fits(steps):
     """A bootstrap value has a slot of its own behind each of its steps."""
     kernel = kernel_of("gae", run_of("gae", {"steps_per_launch": steps}))
     ends = np.ones((steps, 1), bool)
-    kinds = place(~ends, ends)[0].kinds
+    kinds = place(~ends, ends).kinds
     check_fit(kinds, kernel.gae.depth)
     with pytest.raises(UsageError):  # and no slot is spare
         check_fit(kinds, kernel.gae.depth - 2)

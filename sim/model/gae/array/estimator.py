@@ -8,7 +8,7 @@ import numpy as np
 from hw.gae.records import Kind
 from sim.compiled import compiled
 
-__all__ = ["Estimator"]
+__all__ = ["Estimator", "blend", "result"]
 
 _NONE, _STEP, _TERMINAL = Kind.NONE.value, Kind.STEP.value, Kind.TERMINAL.value
 
@@ -85,29 +85,29 @@ class Estimator:
 
 
 @compiled
-def _blend(addend, coefficient, x, fraction, width):
-    """The wrapped sum, and whether it was."""
+def blend(addend, coefficient, x, fraction, width):
+    """The wrapped sum, and a number that is not 0 if it was wrapped."""
     half = np.int64(1) << (fraction - 1)
     total = ((addend << fraction) + half + coefficient * x) >> fraction
-    limit = np.int64(1) << (width - 1)
-    value = ((total + limit) & (2 * limit - 1)) - limit
-    return value, value != total
+    value = total << (64 - width) >> (64 - width)
+    return value, value ^ total
 
 
 @compiled
 def _load(code, line, fraction, width):
     """``line``: scale and mean, or None if codes are words."""
     if line is None:
-        return np.int64(code), False
-    return _blend(np.int64(line[1]), np.int64(line[0]), np.int64(code), fraction, width)
+        return np.int64(code), np.int64(0)
+    return blend(np.int64(line[1]), np.int64(line[0]), np.int64(code), fraction, width)
 
 
 @compiled
-def _result(number, shift, limit):
-    """Rounded and clipped, and whether it was clipped."""
+def result(number, shift, limit):
+    """Rounded and clipped, and a number that is not 0 if it was clipped."""
     rounded = (number + (np.int64(1) << shift >> 1)) >> shift
-    clipped = min(max(rounded, -np.int64(limit)), np.int64(limit))
-    return clipped, clipped != rounded
+    clipped = rounded if rounded <= limit else np.int64(limit)
+    clipped = clipped if clipped >= -limit else np.int64(-limit)
+    return clipped, clipped ^ rounded
 
 
 @compiled
@@ -124,7 +124,7 @@ def _estimate(kinds, first, second, marks, coefficients, reward_line, value_line
         value_1 = a_1 = a_2 = a_3 = b1_1 = b2_1 = np.int64(0)
         active_1 = linked_1 = linked_2 = False
         for t in range(kinds.shape[0] - 1, -1, -1):
-            kind, wrapped = kinds[t, row], False
+            kind, wrapped = kinds[t, row], np.int64(0)
             step = kind == _STEP
             active = step or kind == _TERMINAL
             linked = step and active_1
@@ -134,7 +134,7 @@ def _estimate(kinds, first, second, marks, coefficients, reward_line, value_line
             if active:
                 reward, over = _load(first[t, row], reward_line, scale_fraction, width)
                 wrapped |= over
-                delta, over = _blend(
+                delta, over = blend(
                     reward - value, np.int64(gamma if step else 0), value_1, fraction, width
                 )
                 wrapped |= over
@@ -142,27 +142,27 @@ def _estimate(kinds, first, second, marks, coefficients, reward_line, value_line
             near = np.int64(decay if linked else 0)
             total = b2 = delta
             if lookahead > 1:
-                total, over = _blend(delta, near, b1_1, fraction, width)
+                total, over = blend(delta, near, b1_1, fraction, width)
                 wrapped |= over
                 b2 = total
             if lookahead > 2:
-                total, over = _blend(delta, near, b2_1, fraction, width)
+                total, over = blend(delta, near, b2_1, fraction, width)
                 wrapped |= over
             before, chained = a_1, linked
             if lookahead == 2:
                 before, chained = a_2, linked and linked_1
             if lookahead == 3:
                 before, chained = a_3, linked and linked_1 and linked_2
-            advantage, over = _blend(
+            advantage, over = blend(
                 total, np.int64(power if chained else 0), before, fraction, width
             )
             wrapped |= over
-            clipped, first[t, row], second[t, row] = False, 0, 0
+            clipped, first[t, row], second[t, row] = np.int64(0), 0, 0
             if active:
-                first[t, row], clipped = _result(advantage, shift, limit)
-                second[t, row], over = _result(advantage + value - mean, shift, limit)
+                first[t, row], clipped = result(advantage, shift, limit)
+                second[t, row], over = result(advantage + value - mean, shift, limit)
                 clipped |= over
-            marks[t] |= 2 * wrapped + clipped
+            marks[t] |= 2 * (wrapped != 0) + (clipped != 0)
             value_1, b1_1, b2_1 = value, delta, b2
             a_1, a_2, a_3 = advantage, a_1, a_2
             active_1, linked_1, linked_2 = active, linked, linked_1

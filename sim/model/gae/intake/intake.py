@@ -9,7 +9,7 @@ from hw.gae.standardize import NUMBER
 from sim.compiled import compiled
 from sim.model.gae.statistics.mean_deviation import moments, wrapped
 
-__all__ = ["Intake", "Slots"]
+__all__ = ["Intake", "Slots", "square_sums"]
 
 _TINY = float(np.finfo(np.float32).tiny)
 _LOW, _HIGH = NUMBER.low, NUMBER.high
@@ -143,7 +143,7 @@ def _statistics(command, planes):
     names = "reward", "value"
     for record, prior, name, plane in zip(records, priors, names, planes, strict=True):
         exponent = getattr(command, f"{name}_exponent")
-        count, sum_, low, high, clipped = _sums(*plane, 2.0**exponent)
+        count, sum_, low, high, clipped = square_sums(*plane, 2.0**exponent)
         squares = (high << _WORD) + low
         sums = wrapped(*(a + b for a, b in zip(prior, (count, sum_, squares), strict=True)))
         record["count"] = sums[0]
@@ -190,7 +190,7 @@ def _standardize(numbers, counts, power, mean, factor, shift, limit, codes):
 
 
 @compiled
-def _sums(numbers, counts, power):
+def square_sums(numbers, counts, power):
     """``count, sum, low, high, clipped``. The sum of squares needs more than 64 bits: it is high *
     2**32 + low."""
     count = total = low = high = clips = 0
