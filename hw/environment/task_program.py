@@ -12,8 +12,9 @@ common to all. An instruction is 36 bits (``INSTRUCTION``)::
     LESS    flag = a < b
     RANDOM  destination = the next 32 bits of the generator
 
-All numbers are signed, and ``clip`` is to -2^31..2^31 - 1. An operand is ``register`` or, with its
-highest bit set, 256 + ``constant``. A program has two functions, ``step`` and ``reset``; each runs
+All numbers are signed, and ``clip`` is to -2^31..2^31 - 1. The flag is 0 when a function starts.
+Without ``write`` the result is dropped. An operand is ``register`` or, with its highest bit set,
+256 + ``constant``. A program has two functions, ``step`` and ``reset``; each runs
 from its start to its end, without a jump. Registers when a function starts, and when it ends:
 
     0 .. S-1         state, before the step and after it
@@ -30,14 +31,15 @@ from amaranth.lib import data
 from hw.environment.trace import SHIFTS
 from hw.errors import UsageError
 
-__all__ = ["CONSTANTS", "INSTRUCTION", "REGISTERS", "WORDS", "Opcode", "Program", "assemble"]
-__all__ += ["encode"]
+__all__ = ["CONSTANT", "CONSTANTS", "INSTRUCTION", "REGISTERS", "WORDS", "Opcode", "Program"]
+__all__ += ["assemble", "encode"]
 
 REGISTERS, CONSTANTS, WORDS = 32, 256, 256
 #: of an operand: the highest bit says that it is a constant
-_CONSTANT = 1 << 8
+CONSTANT = 1 << 8
+#: ``fraction`` is 0, but for numbers that the machine sends (``machine_image``).
 INSTRUCTION = data.StructLayout(
-    {"opcode": 3, "destination": 5, "a": 9, "b": 9, "shift": 3, "write": 1, "reserved": 6}
+    {"opcode": 3, "destination": 5, "a": 9, "b": 9, "shift": 3, "write": 1, "fraction": 6}
 )
 
 
@@ -128,7 +130,7 @@ def assemble(traced):
     )
 
 
-def encode(opcode, destination, a, b, shift=SHIFTS[0]):
+def encode(opcode, destination, a, b, shift=SHIFTS[0], fraction=0):
     """The word of an instruction; ``destination`` is None for one that writes no register."""
     fields = {
         "opcode": opcode,
@@ -137,6 +139,7 @@ def encode(opcode, destination, a, b, shift=SHIFTS[0]):
         "b": b,
         "shift": shift - SHIFTS[0],
         "write": destination is not None,
+        "fraction": fraction,
     }
     return sum(int(value) << INSTRUCTION[name].offset for name, value in fields.items())
 
@@ -220,7 +223,7 @@ class _Code:
         index = self._constants.setdefault(operation.value, len(self._constants))
         if index == CONSTANTS:
             raise UsageError(f"{self._name} must have at most {CONSTANTS} constants")
-        return _CONSTANT | index
+        return CONSTANT | index
 
     def _free(self):
         kept = {place for place, _ in self._results}
