@@ -140,13 +140,8 @@ class Machine(wiring.Component):
         ]
         # Clock 8: the result.
         s8_runs = delay(m, runs, arithmetic.LATENCY, name="runs", reset=True)
-        s8_writes = delay(
-            m,
-            runs & writes & (opcode != Opcode.LESS),
-            arithmetic.LATENCY,
-            name="writes",
-            reset=True,
-        )
+        s3_writes = runs & writes & (opcode != Opcode.LESS)
+        s8_writes = delay(m, s3_writes, arithmetic.LATENCY, name="writes", reset=True)
         s8_to = delay(m, Cat(to, s3.place), arithmetic.LATENCY, name="to")
         write = Signal(data.StructLayout({"enable": 1, "address": len(s8_to), "word": 32}))
         receives = s1.receives & self.i.valid
@@ -182,7 +177,7 @@ class Machine(wiring.Component):
             self.o.p.last.eq(s3.last),
             self.o.p.terminated.eq(ends & b[0]),
             self.o.p.truncated.eq(ends & truncated),
-            self.o.p.clipped.eq(s3.last & s3.judges & clipped),
+            self.o.p.clipped.eq(s3.last & clipped),
         ]
         return m
 

@@ -40,10 +40,9 @@ def slot_layout(config):
     fresh : the first instruction of a function.
     sends, receives : a word of a list.
     last : the last word of a list.
-    judges : the list follows STEP or RESET.
     steps : the list follows STEP.
     """
-    flags = ("active", "runs", "fresh", "sends", "receives", "last", "judges", "steps")
+    flags = ("active", "runs", "fresh", "sends", "receives", "last", "steps")
     return data.StructLayout({"place": place_width(config), **dict.fromkeys(flags, 1)})
 
 
@@ -195,7 +194,6 @@ class MachineControl(wiring.Component):
             slot.sends.eq(mode == _Mode.SEND),
             slot.receives.eq(mode == _Mode.RECEIVE),
             slot.last.eq(ends),
-            slot.judges.eq(section != Section.STATE),
             slot.steps.eq(section == Section.STEPPED),
         ]
         return m

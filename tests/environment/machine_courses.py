@@ -12,7 +12,7 @@ from hw.environment.task_program import Opcode, encode
 from sim.model.environment.machine import Machine
 from sim.model.environment.twin import seeded
 
-__all__ = ["Course", "random_image", "run"]
+__all__ = ["Course", "random_image", "run", "whole_image"]
 
 
 class Course:
@@ -127,21 +127,28 @@ def random_image(rng, step, reset, draws=True):
         rows = rng.integers(32, size=(count, 2)).tolist()
         return [encode(Opcode.MUL, None, a, b, fraction=int(rng.integers(64))) for a, b in rows]
 
-    def everything(places):
-        return tuple(encode(Opcode.ADD, place, place, place) for place in places)
+    return whole_image(
+        *([instruction() for _ in range(count)] for count in (step, reset)),
+        send(3), send(6), range(32), words_of(rng, 1, 256)[0].tolist(),
+    )  # fmt: skip
 
-    constants = words_of(rng, 1, 256)[0].tolist()
-    return Image(
-        sections={
-            Section.STEP: (0, tuple(instruction() for _ in range(step))),
-            Section.RESET: (step, tuple(instruction() for _ in range(reset))),
-            Section.BEGUN: (100, tuple(send(3))),
-            Section.STEPPED: (0, tuple(send(6))),
-            Section.ACTIONS: (200, everything([31, 5])),
-            Section.STATE: (224, everything(range(32))),
-            Section.CONSTANTS: (0, tuple(constants)),
-        }
-    )
+
+def whole_image(step, reset, begun, stepped, state, constants):
+    """An Image of these words, whose actions are registers 31 and 5; ``state`` lists registers."""
+
+    def moved(places):
+        return [encode(Opcode.ADD, place, place, place) for place in places]
+
+    sections = {
+        Section.STEP: (0, step),
+        Section.RESET: (len(step), reset),
+        Section.BEGUN: (100, begun),
+        Section.STEPPED: (0, stepped),
+        Section.ACTIONS: (200, moved([31, 5])),
+        Section.STATE: (224, moved(state)),
+        Section.CONSTANTS: (0, constants),
+    }
+    return Image(sections={each: (at, tuple(words)) for each, (at, words) in sections.items()})
 
 
 def run(simulate, dut, folder, courses, gaps=((0, 0), (0.5, 0), (0, 0.5), (0.3, 0.3)), **case):

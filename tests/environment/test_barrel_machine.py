@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from environment.machine_courses import Course, random_image, run
+from environment.machine_courses import Course, random_image, run, whole_image
 from environment.task_cases import SHIPPED, Noisy, words_of
 from environment.test_task_twin import actions_of
 
@@ -12,7 +12,7 @@ from hw.environment.machine import Machine
 from hw.environment.machine_image import image_of
 from hw.environment.machine_ports import MachineConfig
 from hw.environment.task import trace
-from hw.environment.task_program import assemble
+from hw.environment.task_program import CONSTANT, Opcode, assemble, encode
 from hw.environment.tasks.cartpole import CartPole
 from hw.environment.tasks.mountain_car import MountainCar
 from hw.environment.tasks.pendulum import Pendulum
@@ -89,8 +89,8 @@ def random_programs(count, sizes, rounds):
 
 @pytest.mark.parametrize("count", [1, 8, 11])
 def test_random_programs(simulate, tmp_path, count):
-    """Registers, constants and words up to the last ones."""
-    sizes = {1: [(1, 255)], 8: [(255, 1)], 11: [(40, 60)]}[count]
+    """Registers, constants and words up to the last ones; short ones often clip nothing."""
+    sizes = {1: [(1, 255)], 8: [(255, 1), (2, 1), (1, 2)], 11: [(40, 60), (1, 1)]}[count]
     run(simulate, machine(count), tmp_path, random_programs(count, sizes, 2), gaps=[(0.3, 0.3)])
 
 
@@ -100,6 +100,39 @@ def test_many_random_programs(simulate, tmp_path, count):
     rng = np.random.default_rng(1000 + count)
     sizes = [(int(step), 256 - int(step)) for step in rng.integers(1, 256, 12)]
     run(simulate, machine(count), tmp_path, random_programs(count, sizes, 3))
+
+
+def test_a_flag_is_0_when_a_function_starts(simulate, tmp_path):
+    """And 1 from the instruction after LESS on, until the function ends."""
+    less = encode(Opcode.LESS, None, CONSTANT, CONSTANT | 1)
+    choices = [encode(Opcode.SELECT, place, CONSTANT, CONSTANT | 1) for place in range(3)]
+    sent = [encode(Opcode.ADD, None, place, place) for place in (1, 2)]
+    image = whole_image([less, choices[0]], [choices[1], less, choices[2]], sent, sent, range(3),
+                        [-5, 7])  # fmt: skip
+    course = Course(9)
+    course.load(image)
+    for _ in range(2):
+        course.begin()
+        course.step(np.zeros((9, 2), np.int64))
+        assert course.save().tolist() == [[-5, 7, -5]] * 9
+    run(simulate, machine(9), tmp_path, [course.as_dict()], gaps=[(0, 0)])
+
+
+def test_flags_stay_with_their_environments_while_a_random_word_is_awaited(simulate, tmp_path):
+    rng = np.random.default_rng(0)
+    step = [
+        encode(Opcode.LESS, None, 31, 5),
+        encode(Opcode.RANDOM, 1, 0, 0),
+        encode(Opcode.SELECT, 0, CONSTANT, CONSTANT | 1),
+    ]
+    sent = [encode(Opcode.ADD, None, place, place) for place in (0, 1)]
+    course = Course(8)
+    course.load(whole_image(step, step, sent, sent, range(2), [-5, 7]))
+    for _ in range(4):
+        actions = words_of(rng, 8, 2)
+        items = course.step(actions)
+        assert (items.word[:, 0] == np.where(actions[:, 0] < actions[:, 1], -5, 7)).all()
+    run(simulate, machine(8), tmp_path, [course.as_dict()], gaps=[(0.6, 0)])
 
 
 @pytest.mark.parametrize("count", [3, 9])

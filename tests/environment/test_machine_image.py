@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from environment.machine_courses import random_image
+from environment.machine_courses import random_image, whole_image
 from environment.task_cases import CASES, SHIPPED, Odd, words_of
+from environment.test_arithmetic_unit import LITERAL
 from environment.test_task_twin import actions_of, made
 
 from hw.environment.machine_image import HEADER, Image, Section, image_of
@@ -103,6 +104,11 @@ def test_a_literal_image():
     assert HEADER.size == 36
 
 
+def numbers(items):
+    """Words of Items as binary32."""
+    return (items.word * np.ldexp(1.0, -items.fraction)).astype(np.float32)
+
+
 @pytest.mark.parametrize("kind", CASES)
 def test_the_twin_plays_as_the_environments(kind):
     """With the same random numbers, over the ends of episodes, to the bit."""
@@ -111,22 +117,34 @@ def test_the_twin_plays_as_the_environments(kind):
     program, ours = assemble(trace(task)), Machine(1)
     ours.load(image_of(program, limit).words)
     ours.generator[:] = theirs.generator[:] = seeded([3])
-    scales = np.ldexp(1.0, -np.array([fraction for _, fraction in program.observation]))
     seen, items, ends = theirs.reset(), ours.begin([True]), 0
     for _ in range(20):
-        words = items.word[:, : len(scales)]
-        np.testing.assert_array_equal((words * scales).astype(np.float32), seen)
+        np.testing.assert_array_equal(numbers(items)[:, : seen.shape[1]], seen)
         actions, words = actions_of(task, rng, 1)
         seen, reward, *flags, _, _ = theirs.step(actions, autoreset=False)
         items = ours.step(words.T)
-        assert items.word[0, -1] * 2.0**-program.reward_fraction == reward[0]
+        assert np.ldexp(float(items.word[0, -1]), -int(items.fraction[-1])) == reward[0]
         assert [items.terminated, items.truncated] == flags and not items.clipped.any()
-        np.testing.assert_array_equal((items.word[:, :-1] * scales).astype(np.float32), seen)
+        np.testing.assert_array_equal(numbers(items)[:, :-1], seen)
         np.testing.assert_array_equal(ours.save()[:, :-1], theirs.state.T)
         if flags[0] or flags[1]:
             ends += 1
             seen, items = theirs.reset([0]), ours.begin([True])
     assert ends >= 4
+
+
+@pytest.mark.parametrize("case", LITERAL)
+def test_literal_cases_in_the_twin(case):
+    """One instruction after a LESS that sets the flag, in a machine with two environments."""
+    opcode, shift, a, b, flag, result, clipped = case
+    less = encode(Opcode.LESS, None, 256 + 1 - flag, 256 + flag)
+    instruction = encode(opcode, 7, 258, 259, shift)
+    sent = [encode(Opcode.ADD, None, 7, 7)] * 2
+    machine = Machine(2)
+    machine.load(whole_image([less, instruction], [less], sent, sent, [7], [0, 1, a, b]).words)
+    items = machine.step(np.zeros((2, 2), np.int64))
+    assert items.word.tolist() == [[result] * 2] * 2 and items.clipped.tolist() == [clipped] * 2
+    assert not machine.begin([True, True]).clipped.any()
 
 
 def test_environments_do_not_see_each_other():

@@ -52,7 +52,7 @@ class Machine:
         self.registers = np.zeros((DROPPED + 1, count), np.int32)
         self._memory = np.zeros((2, _PLACES), np.int64)
         self._constants = np.zeros(_PLACES, np.int32)
-        self._sections = {}
+        self._sections, self._flag = {}, np.zeros(count, np.bool_)
 
     def load(self, words):
         """Takes the words of an image; UsageError if they are no whole sections."""
@@ -117,9 +117,9 @@ class Machine:
     def _run(self, section, which):
         """Runs a function for the environments ``which``; returns whether results were clipped."""
         work, count = self._rows(which), len(which)
-        wide, (flag, clipped) = np.zeros(count, np.int64), np.zeros((2, count), np.bool_)
+        wide, clipped = np.zeros(count, np.int64), np.zeros(count, np.bool_)
         draws = np.zeros(count, np.int64)  # all from the one generator
-        run(self._code[section], work, wide, flag, clipped, count, self.generator, draws, 0)
+        run(self._code[section], work, wide, self._flag, clipped, count, self.generator, draws, 0)
         self.registers[:, which] = work[: DROPPED + 1]
         return clipped
 
