@@ -108,11 +108,12 @@ def assemble(traced):
         observation.append((place, after.fraction))
     constants, words = {}, []
     for function in (step, reset):
-        results = list(enumerate(function.state))
-        if function is step:
-            results += [(states, step.reward), (states + 1, step.terminated)]
-        results += [(observation[i][0], function.observation[i]) for i in extra]
-        code = _Code(name, function.trace, results, states, constants)
+        after = list(enumerate(function.state))
+        ends = [(states, step.reward), (states + 1, step.terminated)] if function is step else []
+        seen = [(observation[i][0], function.observation[i]) for i in extra]
+        code = _shorter(
+            name, function.trace, [after + ends + seen, ends + after + seen], states, constants
+        )
         words.append([encode(*each) for each in code.instructions])
     if sum(map(len, words)) > WORDS:
         raise UsageError(
@@ -144,13 +145,32 @@ def encode(opcode, destination, a, b, shift=SHIFTS[0], fraction=0):
     return sum(int(value) << INSTRUCTION[name].offset for name, value in fields.items())
 
 
+def _shorter(name, trace, orders, states, constants):
+    """The shortest _Code with its results in one of two orders of computation. The second order
+    must draw random numbers as the first one does, and may be one that has no register left."""
+    found = []
+    for order in orders:
+        grown = dict(constants)
+        try:
+            code = _Code(name, trace, order, states, grown)
+        except UsageError:
+            if not found:
+                raise
+            continue
+        if not found or code.draws == found[0][0].draws:
+            found.append((code, grown))
+    code, grown = min(found, key=lambda each: len(each[0].instructions))
+    constants.update(grown)
+    return code
+
+
 class _Code:
     """The instructions of one function, with its values in registers.
 
     ``results`` are pairs of a register and the Number that it holds at the end; these registers
     hold nothing else but inputs before. A value is computed in its result's register if that is
     free, else in a temporary register, from which it is moved at the end. ``constants`` grows: a
-    dict whose keys are the words in order.
+    dict whose keys are the words in order. ``draws`` has the RANDOM operations in order.
     """
 
     def __init__(self, name, trace, results, states, constants):
@@ -158,6 +178,7 @@ class _Code:
         self._constants, self.instructions = constants, []
         self._results = [(place, self._value(each.index)) for place, each in results]
         self._order()
+        self.draws = [value for opcode, value, *_ in self._listed if opcode is Opcode.RANDOM]
         self._last = {}
         for i, (_, _, operands, _) in enumerate(self._listed):
             self._last |= {value: i for value in operands}
