@@ -1,7 +1,7 @@
 """The barrel machine: clocks of a step of each shipped task, and its area and speed."""
 
 from bench import row
-from boards.area import synthesize
+from bench.area_fit import mapped_units
 from boards.timing import fmax
 from host.collect.task_ids import SHIPPED, find_task
 from hw.environment.machine import Machine, command_clocks
@@ -20,6 +20,7 @@ ENVIRONMENTS = (8, 64)
 LIMITS = {"lut": 1000, "dsp": 4, "bram36": 1.5}
 MHZ = 80
 _FAMILIES = {"ecp5": "ECP5", "xcup": "UltraScale+"}
+_MAPPED = "estimate: yosys, module by module"
 
 
 def rows(area=False):
@@ -49,28 +50,29 @@ def rows(area=False):
 
 
 def _area(config, count):
-    """Rows of a machine, flattened, and, if it is the smallest, its clock."""
-    verilog, result, case = to_verilog(Machine(config), name="machine"), [], f"{count} environments"
+    """Rows of a machine in both families, and, of the smallest, its clock on an ECP5."""
+    unit, result = {"machine": Machine(config)}, []
     bars = LIMITS if count == ENVIRONMENTS[0] else {}
     for family, title in _FAMILIES.items():
-        cells = synthesize(verilog, "machine", work=BUILD_DIRECTORY / "area", family=family)
+        case = f"{count} environments, {title}"
+        cells = mapped_units(unit, family, "environment_bench")["machine"]
         estimate = Machine.estimate(config).of(family).resources
         for name in RESOURCES:
             bar = bars.get(name) if family == "ecp5" else None
             result.append(
-                row("machine", f"{case}, {title}", name, cells[name], "cells",
-                    reference=bar and "at most", reference_value=bar,
-                    source="estimate: yosys, flattened")
+                row("machine", case, name, cells[name], "cells",
+                    reference=bar and "at most", reference_value=bar, source=_MAPPED)
             )  # fmt: skip
             result.append(
-                row("machine", f"{case}, {title}", f"{name}_estimate", estimate[name], "cells",
+                row("machine", case, f"{name}_estimate", estimate[name], "cells",
                     reference="mapped", reference_value=cells[name],
-                    source="the machine's own estimate, of modules mapped one by one")
+                    source="the machine's own estimate")
             )  # fmt: skip
     if bars:
+        verilog = to_verilog(Machine(config), name="machine")
         mhz = fmax(verilog, "machine", work=BUILD_DIRECTORY / "speed")
         result.append(
-            row("machine", f"{case}, ECP5", "ecp5_fmax_mhz", round(mhz, 1), "MHz",
+            row("machine", f"{count} environments, ECP5", "ecp5_fmax_mhz", round(mhz, 1), "MHz",
                 reference="at least", reference_value=MHZ,
                 source="estimate: yosys and nextpnr, ECP5 LFE5U-85F, speed grade 6")
         )  # fmt: skip
