@@ -17,6 +17,9 @@ from hw.environment.tasks.cartpole import CartPole
 from hw.environment.tasks.mountain_car import MountainCar
 from hw.environment.tasks.pendulum import Pendulum
 
+#: Parts of a long test, which differ in their random numbers.
+PARTS = range(4)
+
 
 def machine(count):
     return Machine(MachineConfig(environments=count))
@@ -217,12 +220,13 @@ def test_the_limits_on_an_ecp5():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("kind", SHIPPED)
-def test_a_hundred_thousand_steps(simulate, tmp_path, kind):
-    """Of the three tasks together, with stalls."""
-    count, steps = 8, 4200
-    course, task = loaded(count, kind, kind.limit)
-    play(course, task, np.random.default_rng(3), steps)
+def test_a_hundred_thousand_steps(simulate, tmp_path, kind, part):
+    """All tasks and parts together, with stalls."""
+    count, steps = 8, 1050
+    assert len(SHIPPED) * len(PARTS) * count * steps >= 100_000
+    course, task = loaded(count, kind, kind.limit, seed=part)
+    play(course, task, np.random.default_rng(part), steps)
     course.save()
-    assert len(SHIPPED) * count * steps >= 100_000
     run(simulate, machine(count), tmp_path, [course.as_dict()], gaps=[(0.2, 0.2)])
