@@ -1,20 +1,17 @@
 """The barrel machine: runs the programs of tasks, an instruction a clock, for 8 environments.
 
 Instruction k runs for environment 0, 1, .., in successive clocks, then instruction k + 1. So 8
-clocks lie between two instructions of an environment, as between the read of an instruction and
-the next clock after the write of its result: nothing is forwarded. ::
+clocks lie between two instructions of an environment, and the result of one is written a clock
+before the next one reads its operands: nothing is forwarded. ::
 
-    clock     0         1             2           3          4 .. 7       8         9
-              address   instruction,  registers   operands   arithmetic   result
-              of word   addresses     -> a, b                unit         written
-    slot 0    k         k             k           k          k       k    k
-    slot 1              k             k           k          k       k    k         k
-    ..
-    slot 7                                                        k  k    k         k ..
-    slot 0                                                                k + 1     k + 1 reads
+    clock   0         1           2          3         4 .. 7      8         9           10
+    k       address   operands'   operands   a and b   arithmetic  result
+            of word   addresses   are read             unit        written
+    k + 1                                                          address   operands'   operands
+                                                                   of word   addresses   are read
 
-More than 8 environments have as many slots, and 8 or fewer have 8. Lists (``machine_image``) run
-for one environment after the other: words enter in clock 1, items leave in clock 3. So a STEP is ::
+More than 8 environments have a slot each, fewer have 8 slots. Lists (``machine_image``) run for one
+environment after the other: words enter in clock 1, items leave in clock 3. So a STEP is ::
 
     ACTIONS             | STEP                                     | STEPPED
     e0 e0 .. e1 e1 ..   | k = 0: e0 e1 .. e7  k = 1: e0 e1 .. ..   | e0 e0 .. e1 e1 .. e7
@@ -64,8 +61,8 @@ def command_clocks(config, image):
 class Machine(wiring.Component):
     """Runs the programs of ``config.environments`` environments.
 
-    An image is not checked: ``machine_image`` makes correct ones, and no image stops the machine.
-    After a reset, which may have cut a command short, LOAD comes first; then BEGIN or RESTORE.
+    An image is not checked: ``machine_image`` makes correct ones. After a reset, which may have cut
+    a command short, LOAD comes first; then BEGIN or RESTORE.
 
     Parameters
     ----------
