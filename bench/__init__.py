@@ -18,6 +18,7 @@ BENCHES = (
     "gae",
     "host",
     "learner",
+    "machine",
     "profile",
     "replay",
     "tasks",

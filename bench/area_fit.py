@@ -45,7 +45,7 @@ __all__ = ["FOLDERS", "MAPS", "Linear", "equations", "fit", "mapped_units", "sym
 FILE = Path(hw.area.__file__).with_name("area.json")
 #: {family: {unit or part of a kernel: LUT, FF, pairs of blocks, URAM, multipliers}}.
 MAPS = Path(__file__).parents[1] / "tests" / "reference" / "area_maps.json"
-FOLDERS = ("stream", "arith", "shell", "replay", "gae", "nn", "learner")
+FOLDERS = ("stream", "arith", "shell", "replay", "gae", "nn", "learner", "environment")
 #: Folder -> designs whose kernels decide its rows.
 _DESIGNS = {"replay": ("replay",), "gae": ("gae",), "learner": ("dqn",)}
 #: Folders whose designs pack registers into DSP blocks.

@@ -20,6 +20,8 @@ from hw.arith.quantize import Quantize, QuantizeConfig
 from hw.arith.tanh import Tanh, TanhFixed
 from hw.arith.to_float import ToFloat, ToFloatConfig
 from hw.designs import DESIGNS
+from hw.environment.machine import Machine
+from hw.environment.machine_ports import MachineConfig
 from hw.estimate import together
 from hw.gae import estimate as gae
 from hw.gae.array.pe import PE
@@ -64,6 +66,11 @@ __all__ = ["UNITS"]
 
 
 _FIXED, _FLOAT = Arithmetic(kind="fixed"), Arithmetic()
+
+
+def _machine(environments):
+    config = MachineConfig(environments=environments)
+    return Machine(config), Machine.estimate(config)
 
 
 def _engines():
@@ -365,4 +372,5 @@ UNITS = {
     "learner": {
         unit: make for name, kernel in LEARNERS.items() for unit, make in _layers(name, kernel)
     },
+    "environment": {f"machine_{count}": partial(_machine, count) for count in (8, 12, 16, 32, 64)},
 }  # fmt: skip

@@ -25,7 +25,7 @@ HW_ARROWS = {
     "nn": {"stream", "arith"},
     "shell": {"stream"},
     "uart": {"stream", "shell"},
-    "environment": {"arith"},
+    "environment": {"stream", "arith"},
     "replay": {"stream", "arith", "shell"},
     "gae": {"stream", "arith", "shell"},
     "learner": {"stream", "arith", "nn", "shell", "replay"},

@@ -12,8 +12,9 @@ common to all. An instruction is 36 bits (``INSTRUCTION``)::
     LESS    flag = a < b
     RANDOM  destination = the next 32 bits of the generator
 
-All numbers are signed, and ``clip`` is to -2^31..2^31 - 1. An operand is ``register`` or, with its
-highest bit set, 256 + ``constant``. A program has two functions, ``step`` and ``reset``; each runs
+All numbers are signed, and ``clip`` is to -2^31..2^31 - 1. The flag is 0 when a function starts.
+Without ``write`` the result is dropped. An operand is ``register`` or, with its highest bit set,
+256 + ``constant``. A program has two functions, ``step`` and ``reset``; each runs
 from its start to its end, without a jump. Registers when a function starts, and when it ends:
 
     0 .. S-1         state, before the step and after it
@@ -30,14 +31,15 @@ from amaranth.lib import data
 from hw.environment.trace import SHIFTS
 from hw.errors import UsageError
 
-__all__ = ["CONSTANTS", "INSTRUCTION", "REGISTERS", "WORDS", "Opcode", "Program", "assemble"]
-__all__ += ["encode"]
+__all__ = ["CONSTANT", "CONSTANTS", "INSTRUCTION", "REGISTERS", "WORDS", "Opcode", "Program"]
+__all__ += ["assemble", "encode"]
 
 REGISTERS, CONSTANTS, WORDS = 32, 256, 256
 #: of an operand: the highest bit says that it is a constant
-_CONSTANT = 1 << 8
+CONSTANT = 1 << 8
+#: ``fraction`` is 0, but for numbers that the machine sends (``machine_image``).
 INSTRUCTION = data.StructLayout(
-    {"opcode": 3, "destination": 5, "a": 9, "b": 9, "shift": 3, "write": 1, "reserved": 6}
+    {"opcode": 3, "destination": 5, "a": 9, "b": 9, "shift": 3, "write": 1, "fraction": 6}
 )
 
 
@@ -106,11 +108,12 @@ def assemble(traced):
         observation.append((place, after.fraction))
     constants, words = {}, []
     for function in (step, reset):
-        results = list(enumerate(function.state))
-        if function is step:
-            results += [(states, step.reward), (states + 1, step.terminated)]
-        results += [(observation[i][0], function.observation[i]) for i in extra]
-        code = _Code(name, function.trace, results, states, constants)
+        after = list(enumerate(function.state))
+        ends = [(states, step.reward), (states + 1, step.terminated)] if function is step else []
+        seen = [(observation[i][0], function.observation[i]) for i in extra]
+        code = _shorter(
+            name, function.trace, [after + ends + seen, ends + after + seen], states, constants
+        )
         words.append([encode(*each) for each in code.instructions])
     if sum(map(len, words)) > WORDS:
         raise UsageError(
@@ -128,7 +131,7 @@ def assemble(traced):
     )
 
 
-def encode(opcode, destination, a, b, shift=SHIFTS[0]):
+def encode(opcode, destination, a, b, shift=SHIFTS[0], fraction=0):
     """The word of an instruction; ``destination`` is None for one that writes no register."""
     fields = {
         "opcode": opcode,
@@ -137,8 +140,28 @@ def encode(opcode, destination, a, b, shift=SHIFTS[0]):
         "b": b,
         "shift": shift - SHIFTS[0],
         "write": destination is not None,
+        "fraction": fraction,
     }
     return sum(int(value) << INSTRUCTION[name].offset for name, value in fields.items())
+
+
+def _shorter(name, trace, orders, states, constants):
+    """The shortest _Code with its results in one of two orders of computation. The second order
+    must draw random numbers as the first one does, and may be one that has no register left."""
+    found = []
+    for order in orders:
+        grown = dict(constants)
+        try:
+            code = _Code(name, trace, order, states, grown)
+        except UsageError:
+            if not found:
+                raise
+            continue
+        if not found or code.draws == found[0][0].draws:
+            found.append((code, grown))
+    code, grown = min(found, key=lambda each: len(each[0].instructions))
+    constants.update(grown)
+    return code
 
 
 class _Code:
@@ -147,7 +170,7 @@ class _Code:
     ``results`` are pairs of a register and the Number that it holds at the end; these registers
     hold nothing else but inputs before. A value is computed in its result's register if that is
     free, else in a temporary register, from which it is moved at the end. ``constants`` grows: a
-    dict whose keys are the words in order.
+    dict whose keys are the words in order. ``draws`` has the RANDOM operations in order.
     """
 
     def __init__(self, name, trace, results, states, constants):
@@ -155,6 +178,7 @@ class _Code:
         self._constants, self.instructions = constants, []
         self._results = [(place, self._value(each.index)) for place, each in results]
         self._order()
+        self.draws = [value for opcode, value, *_ in self._listed if opcode is Opcode.RANDOM]
         self._last = {}
         for i, (_, _, operands, _) in enumerate(self._listed):
             self._last |= {value: i for value in operands}
@@ -220,7 +244,7 @@ class _Code:
         index = self._constants.setdefault(operation.value, len(self._constants))
         if index == CONSTANTS:
             raise UsageError(f"{self._name} must have at most {CONSTANTS} constants")
-        return _CONSTANT | index
+        return CONSTANT | index
 
     def _free(self):
         kept = {place for place, _ in self._results}

@@ -193,6 +193,10 @@ class Number:
     def _is_constant(self):
         return self.index is None or self.trace.operations[self.index].name == "CONSTANT"
 
+    @property
+    def _word(self):
+        return self.trace.operations[self.index].value
+
     def _is_free(self, fraction):
         """Whether ``at`` costs no instruction beyond the number's own."""
         if self._is_constant:
@@ -226,6 +230,9 @@ class Number:
                 f"{_place()}: a product must have a shift of {SHIFTS[0]}..{SHIFTS[-1]}, not of "
                 f"{shift}"
             )
+        for one, other in ((a, b), (b, a)):
+            if other.fraction == fraction and one._is_constant and one._word == 1 << shift:
+                return Number(self.trace, other.index, fraction, low, high)
         return self.trace.number("MUL", (a, b), fraction, low, high, shift)
 
     def _other(self, other):

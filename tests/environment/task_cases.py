@@ -56,8 +56,24 @@ class Noisy(Task):
         return [x + (action - 1) + random(-2.0, 2.0)], x, False
 
 
+class Drawing(Task):
+    """Its program would be shorter if the reward were drawn before the state."""
+
+    formats = dict(x=SQ(16, 16))
+    actions = 2
+    observation = dict(x=(-1e4, 1e4))
+    limit = 40
+
+    def reset(self, random):
+        return [random(-1.0, 1.0)]
+
+    def step(self, state, action, random):
+        (x,) = state
+        return [x + random(-2.0, 2.0)], random(0.0, 1.0), x > 1.0
+
+
 SHIPPED = (CartPole, MountainCar, Pendulum)
-CASES = (*SHIPPED, Odd, Noisy)
+CASES = (*SHIPPED, Odd, Noisy, Drawing)
 
 
 def witness(traced, state=(), action=(), random=()):

@@ -153,6 +153,14 @@ def test_equal_operations_are_one():
     assert first.index == second.index and len(made.operations) == before
 
 
+def test_a_shift_and_its_opposite_are_no_operations():
+    made, x, _ = number_of([0], SQ(4, 28))
+    lower = x.at(27)
+    assert lower.index != x.index and lower.at(28).index == x.index
+    assert lower.at(28).fraction == 28
+    assert (x * 2.0).index != x.index and lower.at(26).index not in (lower.index, x.index)
+
+
 def test_a_sum_of_products_needs_no_shift():
     """Products take the fraction of the sum; a state that has another costs one product."""
 

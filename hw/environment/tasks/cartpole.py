@@ -54,8 +54,9 @@ class CartPole(Task):
 
     def step(self, state, action, random):
         x, v, angle, turn = state
-        square = (small := angle.within(-_REACHED, _REACHED)) * small
-        sine = small * polynomial(square, 1, -1 / 6, 1 / 120, -1 / 5040)
+        x, angle = x.within(-PLACE, PLACE), angle.within(-_REACHED, _REACHED)
+        square = angle * angle
+        sine = angle * polynomial(square, 1, -1 / 6, 1 / 120, -1 / 5040)
         cosine = polynomial(square, 1, -1 / 2, 1 / 24, -1 / 720)
         push = where(action < 1, -FORCE / MASS, FORCE / MASS)
         temp = push + turn * turn * _MASS_LENGTH * sine

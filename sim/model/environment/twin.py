@@ -10,10 +10,12 @@ import numpy as np
 from hw.errors import UsageError
 from sim.compiled import compiled
 
-__all__ = ["BLOCK", "Environments", "seeded"]
+__all__ = ["BLOCK", "DROPPED", "Environments", "decoded", "operands", "run", "seeded"]
 
 #: environments whose registers are in the processor's first cache at a time
 BLOCK = 64
+#: The row of results that no register takes; constants have the rows after it.
+DROPPED = 32
 _LOW, _HIGH = -(1 << 31), (1 << 31) - 1
 _MUL, _ADD, _SUB, _MIN, _MAX, _SELECT, _LESS = range(7)
 
@@ -51,8 +53,8 @@ class Environments:
         self.program, self._limit, self._count = program, limit, count
         words = np.array(program.words, np.int64)
         rows, fractions = zip(*program.observation, strict=True)
-        work = np.zeros((32 + len(program.constants), min(BLOCK, count)), np.int32)
-        work[32:] = np.array(program.constants, np.int64)[:, None]
+        work = np.zeros((DROPPED + 1 + len(program.constants), min(BLOCK, count)), np.int32)
+        work[DROPPED + 1 :] = np.array(program.constants, np.int64)[:, None]
         self.state = np.zeros((program.state_count, count), np.int32)
         self.length = np.zeros(count, np.int64)
         self.generator = np.zeros((4, count), np.uint64)
@@ -60,7 +62,7 @@ class Environments:
         self._choices = actions if isinstance(actions, int) else 0
         self._shift = program.action_fractions[0]
         self._bounds = None if self._choices else np.array(list(actions.values()), np.float64)
-        self._code = _decoded(words[: program.reset_start]), _decoded(words[program.reset_start :])
+        self._code = decoded(words[: program.reset_start]), decoded(words[program.reset_start :])
         self._work = work, np.zeros(work.shape[1], np.int64), np.zeros(work.shape[1], np.bool_)
         self._rows = np.array(rows), np.ldexp(1.0, -np.array(fractions))
         self._scales = np.ldexp(1.0, np.array(program.action_fractions))
@@ -119,15 +121,18 @@ class Environments:
         return seen, reward, terminated, truncated, final, ended
 
 
-def _decoded(words):
-    """Instructions as rows (opcode, destination, a, b, shift, write); constants are rows from 32
-    on."""
-    operands = [(words >> offset) & 0x1FF for offset in (8, 17)]
-    rows = [np.where(each >> 8, 32 + (each & 0xFF), each & 0x1F) for each in operands]
-    fields = words & 7, (words >> 3) & 31, *rows, 24 + ((words >> 26) & 7), (words >> 29) & 1
+def operands(words):
+    """Rows of the operands a and b of instructions."""
+    fields = (words >> 8) & 0x1FF, (words >> 17) & 0x1FF
+    return [np.where(each >> 8, DROPPED + 1 + (each & 0xFF), each & 0x1F) for each in fields]
+
+
+def decoded(words):
+    """Instructions as rows (opcode, destination, a, b, shift), int64."""
+    to = np.where((words >> 29) & 1, (words >> 3) & 31, DROPPED)
     if (words >> 30).any():
-        raise UsageError("words must be instructions, whose reserved bits are 0")
-    return np.stack(fields, 1).astype(np.int64)
+        raise UsageError("words must be instructions, whose fraction bits are 0")
+    return np.stack((words & 7, to, *operands(words), 24 + ((words >> 26) & 7)), 1)
 
 
 @compiled
@@ -168,10 +173,12 @@ def _random(generator, i):
 
 
 @compiled
-def _run(code, work, wide, flag, width, generator, which, begin):
+def run(code, work, wide, flag, clipped, width, generator, which, begin):
     """Runs ``code`` for the first ``width`` columns of ``work``; column j draws from the generator
-    ``which[begin + j]``. A sum or product is in ``wide`` first: the compiler sees that no row is
-    written while it is read."""
+    ``which[begin + j]``. ``clipped[j]`` becomes True where a result is clipped by more than one; it
+    may be empty. A sum or product is in ``wide`` first: the compiler sees that no row is written
+    while it is read."""
+    flag[:width] = False
     for k in range(code.shape[0]):
         opcode, to, shift = code[k, 0], code[k, 1], code[k, 4]
         a, b = work[code[k, 2]], work[code[k, 3]]
@@ -201,6 +208,9 @@ def _run(code, work, wide, flag, width, generator, which, begin):
         else:
             for j in range(width):
                 wide[j] = _random(generator, which[begin + j])
+        if len(clipped):
+            for j in range(width):
+                clipped[j] |= wide[j] < _LOW or wide[j] > _HIGH + 1
         result = work[to]
         for j in range(width):
             result[j] = np.int32(min(max(wide[j], _LOW), _HIGH))
@@ -212,7 +222,7 @@ def _reset(code, work, wide, flag, state, length, generator, which, rows, scales
     ``seen[which[k]]``, is the observation of environment ``which[k]``."""
     for begin in range(0, len(which), work.shape[1]):
         width = min(work.shape[1], len(which) - begin)
-        _run(code, work, wide, flag, width, generator, which, begin)
+        run(code, work, wide, flag, flag[:0], width, generator, which, begin)
         for j in range(width):
             i = which[begin + j]
             length[i] = 0
@@ -235,7 +245,7 @@ def _step(code, reset_code, work, wide, flag, state, actions, length, limit, gen
             work[k, :width] = state[k, begin : begin + width]
         for k in range(actions.shape[0]):
             work[states + k, :width] = actions[k, begin : begin + width]
-        _run(code, work, wide, flag, width, generator, which, begin)
+        run(code, work, wide, flag, flag[:0], width, generator, which, begin)
         for k in range(states):
             state[k, begin : begin + width] = work[k, :width]
         for j in range(width):
