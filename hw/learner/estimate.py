@@ -165,7 +165,7 @@ def _outputs(learner, width):
     shape = learner.networks[learner.acts][-1]
     depth, number = Outputs.SAMPLES * shape.output_words, _width(learner, "activation")
     beside = learner.lanes * shape.output_word
-    sizes = (learner.lanes, beside, Outputs.numbers_of(shape.outputs), depth, depth)
+    sizes = (learner.lanes, beside, WORDS * action_granules(learner), depth, depth)
     counters = sum((size - 1).bit_length() for size in sizes) + learner.batch.bit_length() + 9
     # A number is a lane's, or a zero.
     chosen = number * selector(max(2, beside))

@@ -1,6 +1,6 @@
 """Backward pass and weight gradients of a layer: rows and gradients of a block, side by side.
 
-Interval and latencies: ``stage``.
+Interval and latencies: ``backward_stage``, ``finished_latency``.
 """
 
 from amaranth import *
@@ -9,17 +9,16 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_flag
 from hw.errors import UsageError
-from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.delta_words import DeltaWords
 from hw.learner.block.gradients import Gradients
-from hw.learner.block.ports import READ_LATENCY, backward_signature, word_layout
+from hw.learner.block.layer_clocks import READ_LATENCY, row_clocks
+from hw.learner.block.ports import backward_signature, word_layout
 from hw.learner.block.row import Row
 from hw.learner.block.sweep import Sweep
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
-from hw.timing import Stage
 
 __all__ = ["Backward"]
 
@@ -122,26 +121,10 @@ class Backward(wiring.Component):
             ports["dx"] = Out(words)
         super().__init__(ports)
 
-    @classmethod
-    def stage(cls, config, shape, input_gradient=True, input_activation="linear"):
-        """The ``Stage`` of samples, from the first word to the first word of dx, whose latency is
-        None without an ``input_gradient``."""
-        loop = Gradients.loop_of(config, shape)
-        interval = max(Sweep.interval_of(shape, loop), BiasGradients.spacing_of(config, shape))
-        if not input_gradient:
-            return Stage(None, interval)
-        row = Row.latency_of(config.arithmetic, shape, input_activation)
-        return Stage(shape.output_words - 1 + READ_LATENCY + row, interval)
-
-    @classmethod
-    def finished_latency_of(cls, config, shape):
-        """Clocks from the first word of a sample to its last gradient."""
-        return shape.blocks + Gradients.latency_of(config, shape)
-
     def elaborate(self, platform):
         m = Module()
         m.submodules.deltas = deltas = self._deltas
-        m.submodules.sweep = sweep = Sweep(self.shape, self._word, self._gradients.loop)
+        m.submodules.sweep = sweep = Sweep(self.shape, self._word, self._gradients.clocks.loop)
         wiring.connect(m, wiring.flipped(self.delta), deltas.i)
         wiring.connect(m, wiring.flipped(self.x), sweep.i)
         block = sweep.block
@@ -188,8 +171,7 @@ class Backward(wiring.Component):
     def _rows(self, m, sweep, delta, x):
         """A block meets its words and its weights READ_LATENCY clocks after its address."""
         shape, skew = self.shape, self.config.arithmetic.dot_skew
-        x_latency = Row.x_latency_of(*self._row[:2])
-        late = delay(m, x.as_value(), x_latency, name="x_late")
+        late = delay(m, x.as_value(), row_clocks(*self._row).x, name="x_late")
         late = data.View(self._word, late)
         valid = delay(m, sweep.block.valid, READ_LATENCY, name="valid", reset=True)
         output = delay(m, sweep.block.output, READ_LATENCY, name="output")

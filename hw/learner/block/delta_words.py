@@ -11,7 +11,8 @@ from amaranth.lib.wiring import In, Out
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
 from hw.learner.block.bias_gradients import BiasGradients
-from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
+from hw.learner.block.layer_clocks import READ_LATENCY, bias_clocks, early_word
+from hw.learner.block.ports import gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
@@ -84,10 +85,10 @@ class DeltaWords(wiring.Component):
             raise UsageError(f"banks must be a power of two, not {banks!r}")
         self.config, self.shape, self.groups = config, shape, groups
         self.period, self.reserved, self.banks = period, reserved, banks
-        self.spacing = BiasGradients.spacing_of(config, shape)
+        self.spacing = bias_clocks(config, shape).spacing
         number, lanes = config.arithmetic.shape("gradient"), config.lanes
         self._word = vector_layout(number, groups, lanes, shape.output_word)
-        total, words = bias_sum_shape(config), shape.output_words
+        total, words = config.bias_sum_shape, shape.output_words
         super().__init__(
             {
                 "i": In(stream.Signature(self._word)),
@@ -106,19 +107,6 @@ class DeltaWords(wiring.Component):
                 "bias_write": Out(gradient_write_layout(total, words, shape.output_word)),
             }
         )
-
-    @classmethod
-    def pause_of(cls, config, shape):
-        """Clocks in which nothing is taken from a stream after a sample's last word; 0 if there are
-        enough words."""
-        return max(0, BiasGradients.spacing_of(config, shape) - shape.output_words)
-
-    @staticmethod
-    def early(shape, period):
-        """``(word, clocks)``: the reader may begin so many clocks after it could, were ``word`` the
-        last word of a sample."""
-        last = shape.output_words - 1
-        return (last, 0) if period is None else divmod(last * (period - 1), period)
 
     def elaborate(self, platform):
         m = Module()
@@ -156,14 +144,14 @@ class DeltaWords(wiring.Component):
         if self.reserved:
             m.d.comb += [self.i.ready.eq(1), self.room.eq(free)]
         else:
-            pause = self.pause_of(self.config, self.shape)
+            pause = bias_clocks(self.config, self.shape).pause
             waiting = Signal(range(pause + 1))
             with m.If(ends):
                 m.d.sync += waiting.eq(pause)
             with m.Elif(waiting != 0):
                 m.d.sync += waiting.eq(waiting - 1)
             m.d.comb += self.i.ready.eq((number != 0) | (free & (waiting == 0)))
-        word, clocks = self.early(self.shape, self.period)
+        word, clocks = early_word(self.shape, self.period)
         enough = delay(m, take & (number == word), clocks, name="enough", reset=True)
         m.d.comb += self.available.eq(there != 0)
         m.d.sync += [

@@ -1,6 +1,6 @@
 """Forward pass of a layer: columns of a block, side by side, and the words of samples in turn.
 
-Interval: ``shape.blocks`` clocks a sample; latencies: ``stage``.
+Interval: ``shape.blocks`` clocks a sample; latencies: ``forward_stage``.
 """
 
 from amaranth import *
@@ -9,12 +9,18 @@ from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
 from hw.learner.block.column import Column
-from hw.learner.block.ports import READ_LATENCY, forward_signature, word_layout
+from hw.learner.block.layer_clocks import (
+    READ_LATENCY,
+    column_clocks,
+    forward_stage,
+    last_latency,
+    most_under_way,
+)
+from hw.learner.block.ports import forward_signature, word_layout
 from hw.learner.block.sweep import Sweep
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
-from hw.timing import Stage
 
 __all__ = ["Forward"]
 
@@ -75,8 +81,8 @@ class Forward(wiring.Component):
         self.config, self.shape, self.weight_sources = config, shape, weight_sources
         self._column = config.arithmetic, shape, shape.activation
         Column.check(config.arithmetic, shape)
-        self.latency = self.stage(config, shape).latency
-        self.last_latency = self.latency + shape.output_words - 1
+        self.latency = forward_stage(config, shape).latency
+        self.last_latency = last_latency(config, shape)
         number = config.arithmetic.shape("activation")
         paths = len(weight_sources), config.lanes
         self._word = vector_layout(number, *paths, shape.input_word)
@@ -93,28 +99,11 @@ class Forward(wiring.Component):
             }
         )
 
-    @staticmethod
-    def _last_latency(config, shape):
-        column = Column.latency_of(config.arithmetic, shape, shape.activation)
-        return shape.blocks - 1 + READ_LATENCY + column
-
-    @classmethod
-    def stage(cls, config, shape):
-        """The ``Stage`` of samples, from the first input word to the first output word."""
-        latency = cls._last_latency(config, shape) - (shape.output_words - 1)
-        return Stage(latency, Sweep.interval_of(shape))
-
-    @classmethod
-    def under_way_of(cls, config, shape):
-        """How many samples may have begun, seen from behind the unit, whose last output has not
-        come: as many as follow each other without a pause, and one that begins."""
-        return cls._last_latency(config, shape) // shape.blocks + 2
-
     def elaborate(self, platform):
         m = Module()
         m.submodules.sweep = sweep = Sweep(self.shape, self._word)
         wiring.connect(m, wiring.flipped(self.i), sweep.i)
-        bias_latency = Column.bias_latency_of(*self._column[:2])
+        bias_latency = column_clocks(*self._column).bias
         bias_output = delay(m, sweep.block.output, bias_latency, name="bias_output")
         m.d.comb += [
             sweep.room.eq(self.room),
@@ -162,7 +151,7 @@ class Forward(wiring.Component):
         """Indices of the words that leave, and samples that have not."""
         last = self.shape.output_words - 1
         index, left = Signal(range(last + 1)), Signal()
-        under_way = Signal(range(self.under_way_of(self.config, self.shape)))
+        under_way = Signal(range(most_under_way(self.config, self.shape)))
         m.d.comb += [
             self.o.index.eq(index),
             left.eq(self.o.valid & (index == last)),

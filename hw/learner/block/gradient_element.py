@@ -8,6 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
+from hw.learner.block.layer_clocks import element_clocks
 
 __all__ = ["GradientElement"]
 
@@ -62,16 +63,8 @@ class GradientElement(wiring.Component):
                 "total": Out(total),
             }
         )
-        self.word_latency, self.latency = self.latencies_of(arithmetic, lanes, cascaded)
+        self.word_latency, self.latency = element_clocks(arithmetic, lanes, self.cascaded)
         self.loop = self.latency - self.word_latency
-
-    @staticmethod
-    def latencies_of(arithmetic, lanes, cascaded=True):
-        """``(word_latency, latency)`` of an element with these arguments."""
-        if cascaded or not arithmetic.saturates:
-            return arithmetic.begin_latency(lanes), arithmetic.dot_latency(lanes, begins=True)
-        latency = arithmetic.dot_latency(lanes)
-        return latency, latency + arithmetic.add_latency
 
     def elaborate(self, platform):
         m = Module()

@@ -4,13 +4,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.nn.layouts import vector_layout
-from hw.stream.ram import SHALLOW
 
-__all__ = ["READ_LATENCY", "backward_signature", "bias_sum_shape", "forward_signature"]
-__all__ += ["gradient_latency", "gradient_write_layout", "weights_layout", "word_layout"]
-
-#: Clocks from an address to the word of a parameter memory: the memory's register and one more.
-READ_LATENCY = 2
+__all__ = ["backward_signature", "forward_signature", "gradient_write_layout", "weights_layout"]
+__all__ += ["word_layout"]
 
 
 def word_layout(shape, words, *counts):
@@ -28,17 +24,6 @@ def weights_layout(config, *counts):
     """Two words of weights of the same address: of the online and of the target network."""
     word = vector_layout(config.arithmetic.shape("weight"), *counts)
     return data.StructLayout({"online": word, "target": word})
-
-
-def bias_sum_shape(config):
-    """Shape of the gradient of a bias: a sum of ``config.batch`` numbers of kind "gradient"."""
-    return config.arithmetic.sum_shape("gradient", count=config.batch)
-
-
-def gradient_latency(shape):
-    """Clocks from an address to the gradients of a block: the memory's register, and one more if
-    the memory is made of blocks."""
-    return 1 if shape.blocks <= SHALLOW else READ_LATENCY
 
 
 def gradient_write_layout(number, depth, *counts):
@@ -76,7 +61,7 @@ def backward_signature(config, shape):
     bias_address : an output word, whose ``bias_gradient`` [output_word] comes READ_LATENCY clocks
         later; ``bias_write`` as ``gradient_write``.
     """
-    sums, bias_sums = config.arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
+    sums, bias_sums = config.arithmetic.gradient_sum_shape(config.batch), config.bias_sum_shape
     block = shape.input_word, shape.output_word
     return wiring.Signature(
         {

@@ -54,7 +54,7 @@ class Sweep(wiring.Component):
     """
 
     def __init__(self, shape, word, spacing=0):
-        self.shape, self.interval = shape, self.interval_of(shape, spacing)
+        self.shape, self.interval = shape, max(shape.blocks, spacing)
         super().__init__(
             {
                 "i": In(stream.Signature(word)),
@@ -66,11 +66,6 @@ class Sweep(wiring.Component):
                 "word": Out(word),
             }
         )
-
-    @staticmethod
-    def interval_of(shape, spacing=0):
-        """``interval`` of a sweep with these arguments."""
-        return max(shape.blocks, spacing)
 
     def elaborate(self, platform):
         m = Module()

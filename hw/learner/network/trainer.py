@@ -9,7 +9,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hw.comparison import at_least, below
-from hw.learner.algorithms.algorithm import in_order
 from hw.learner.contract import LearnerSignature, count_saturations
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
@@ -162,7 +161,7 @@ class Trainer(wiring.Component):
         """``{network: layers}``, as samples go, wired end to end: outputs forward, errors
         backward."""
         config = self.config
-        networks, before = {name: [] for name in in_order(config.graph)}, None
+        networks, before = {name: [] for name in config.order}, None
         counts = zip(placed(config), slots_of(config), banks_of(config), strict=True)
         for own, slots, banks in counts:
             options, join = {}, None if own.position else config.graph[own.network].join

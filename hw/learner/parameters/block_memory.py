@@ -8,7 +8,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.block.ports import READ_LATENCY, gradient_write_layout
+from hw.learner.block.layer_clocks import READ_LATENCY
+from hw.learner.block.ports import gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of

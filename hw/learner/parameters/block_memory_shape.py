@@ -5,7 +5,7 @@ from itertools import groupby
 
 from amaranth.hdl import Shape
 
-from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_latency
+from hw.learner.block.layer_clocks import READ_LATENCY, gradient_latency
 
 __all__ = ["BlockMemoryShape"]
 
@@ -55,7 +55,7 @@ class BlockMemoryShape:
         """Of the biases of a layer's output words."""
         return cls(
             weight=Shape.cast(config.arithmetic.shape("weight")),
-            sums=bias_sum_shape(config),
+            sums=config.bias_sum_shape,
             depth=shape.output_words,
             rows=1,
             columns=shape.output_word,

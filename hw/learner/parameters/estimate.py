@@ -6,10 +6,10 @@ from amaranth.hdl import Const, Shape
 
 from hw.area import area
 from hw.estimate import selector, times, together
-from hw.learner.block.ports import READ_LATENCY
+from hw.learner.block.layer_clocks import READ_CLOCKS, READ_LATENCY
 from hw.learner.config import stored_sets
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
-from hw.learner.parameters.join import JOINED, READ_CLOCKS
+from hw.learner.parameters.join import JOINED
 from hw.learner.parameters.moments import MOMENTS
 from hw.learner.parameters.update import part_layout
 from hw.learner.parameters.walk import place_layout

@@ -10,16 +10,14 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.block.ports import READ_LATENCY
+from hw.learner.block.layer_clocks import READ_LATENCY
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.nn.layouts import vector_layout
 
-__all__ = ["JOINED", "READ_CLOCKS", "Join"]
+__all__ = ["JOINED", "Join"]
 
 #: The parameter sets whose memories have several parts in a word.
 JOINED = ("online", "target")
-#: Clocks from the place of a part to its numbers at the optimizers.
-READ_CLOCKS = READ_LATENCY + 1
 
 
 class Join(wiring.Component):
