@@ -1,7 +1,6 @@
 """The configs of ``replay`` among which a search chooses: fanouts of the sum tree (CF'22 4.2)."""
 
 from hw.replay.command_clocks import CARTPOLE_GRANULES, sample_clocks
-from hw.replay.tree.manager import ReplayManager
 from hw.shell.memory_clocks import latencies, launch_clocks
 from hw.space import Space
 
@@ -13,7 +12,7 @@ FANOUTS = (2, 4, 8, 16, 32, 64)
 
 def draw_latency(config):
     """Clocks of a draw from the sum tree of a kernel that has a replay memory."""
-    return ReplayManager.latency_of(config.replay)
+    return config.replay.latency
 
 
 def _clocks(config, batch):
