@@ -118,7 +118,7 @@ class LearnerConfig(ConfigBase):
 
     @cached_property
     def order(self):
-        """The names of the networks in the order in which a sample passes them (``in_order``)."""
+        """The names of the networks in a sample's order (``in_order``)."""
         return in_order(self.graph)
 
     @property

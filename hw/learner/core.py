@@ -1,4 +1,4 @@
-"""The learner's core: the replay core with a learner behind it, and the commands of both.
+"""The learner's core: a replay core that feeds a learner, and the commands of both.
 
 A command of the replay core passes without latency. An iteration of LEARN gives that core three
 jobs: a SAMPLE, whose batch goes to the learner, an UPDATE, which takes the TD errors that the

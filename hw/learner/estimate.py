@@ -1,8 +1,8 @@
 """Resources of a kernel with a learner, and smaller configs to try if it does not fit.
 
 Multipliers, memory blocks and registers are counted as the units have them. Lookup tables are as
-yosys maps them to UltraScale+, module by module: they follow from the widths of what a unit adds,
-compares and chooses.
+yosys maps them to UltraScale+, module by module: they follow from the widths of adders, comparators
+and multiplexers.
 """
 
 from dataclasses import replace

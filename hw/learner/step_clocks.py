@@ -49,7 +49,7 @@ class PlacedLayer(NamedTuple):
     backward_groups : number of groups, counted from the first, that have a backward pass
     made_by : the activation of the layer whose outputs are inputs of this one, which then computes
         gradients of its inputs; None if all inputs are experiences
-    behind : BlockShape of the next layer; None if the loss takes the outputs
+    following : BlockShape of the next layer; None if the loss takes the outputs
     """
 
     network: str
@@ -58,13 +58,13 @@ class PlacedLayer(NamedTuple):
     groups: tuple
     backward_groups: int
     made_by: str | None
-    behind: BlockShape | None
+    following: BlockShape | None
 
     @property
     def period(self):
         """Clocks between words of errors. The loss sends a word in each clock, the next layer one
         for each of its output words."""
-        return self.behind.output_words if self.behind else 1
+        return self.following.output_words if self.following else 1
 
     @property
     def input_gradient(self):
@@ -84,16 +84,18 @@ class PlacedLayer(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def placed(config):
-    """Tuple of the PlacedLayer of each layer of a LearnerConfig, in the order in which a sample
-    passes them: outputs of each are inputs of the next."""
+    """Tuple of the PlacedLayer of each layer of a LearnerConfig, in a sample's order: outputs of
+    each are inputs of the next."""
     shapes, found = config.networks, []
     places = [(name, n) for name in config.order for n in range(len(shapes[name]))]
     for (name, position), (taker, at) in zip_longest(places, places[1:], fillvalue=(None, 0)):
         network, before = config.graph[name], found[-1].shape.activation if found else None
         made_by = before if position or network.join else None
-        behind = shapes[taker][at] if taker else None
+        following = shapes[taker][at] if taker else None
         groups = network.weight_sources, network.backward_groups
-        found.append(PlacedLayer(name, position, shapes[name][position], *groups, made_by, behind))
+        found.append(
+            PlacedLayer(name, position, shapes[name][position], *groups, made_by, following)
+        )
     return tuple(found)
 
 
@@ -147,9 +149,8 @@ def slots_of(config):
 
 
 def _needed(config):
-    """For each layer how many super-samples begin from the clock in which one takes a slot of the
-    layer until it is free again: the clocks of the second of two that follow each other at the
-    learner's pace, so that it waits for nothing."""
+    """For each layer the number of super-samples that begin while one keeps its slot. The clocks
+    are those of the second of two super-samples at the learner's pace, so that it never waits."""
     clocks = pace(config)
     walk = SampleWalk(config, [2] * len(placed(config)), interval=clocks)
     walk.go(2)

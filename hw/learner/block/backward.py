@@ -31,9 +31,9 @@ class Backward(wiring.Component):
         bias_gradient[n] += sum over lanes of the first group of delta[n]
 
     An input word stays for a clock each output word, and the words of delta pass by, a block of
-    weights a clock. The order of additions is that of ``Row``, ``GradientElement`` and
-    ``DeltaWords``. There may be any number of clocks between two words; blocks that are inside
-    never stall. Source: CF'22 3.2.1; PEARL V-B.
+    weights a clock. ``Row``, ``GradientElement`` and ``DeltaWords`` define the order of
+    additions. Any number of clocks may lie between two words; blocks inside never stall. Source:
+    CF'22 3.2.1; PEARL V-B.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Backward(wiring.Component):
         Data paths that share control, addresses and weights. The first gives gradients of weights
         and biases.
     input_gradient : bool
-        Whether dx is wanted; if not, there is no ``dx``, and ``memory.weight`` is not read.
+        Whether dx is computed; if not, the port ``dx`` is absent, and ``memory.weight`` unused.
     input_activation : str
         The function that made x; one of ``ACTIVATIONS``.
     period, reserved, banks
@@ -52,17 +52,17 @@ class Backward(wiring.Component):
     Members
     -------
     delta : In(stream of [groups][lanes][output_word] gradient)
-        Errors of the outputs: ``shape.output_words`` words a sample, zeros behind the last output.
+        Errors of the outputs: ``shape.output_words`` words a sample, padded with zeros.
     delta_begun : In(1), delta_room : Out(1)
         If delta is ``reserved``, see ``DeltaWords``.
     x : In(stream of [groups][lanes][input_word] activation)
-        The sample's inputs: ``shape.input_words`` words, with zeros behind the inputs.
+        The sample's inputs: ``shape.input_words`` words, padded with zeros.
     room : In(1)
         There is room for a sample's dx. It matters only where a sample begins: its first word is
         taken only if ``room`` is high (``docs/flow_control.md``).
     start : In(1)
         A pulse: the next sample whose delta comes is the first of a batch. Its gradients overwrite
-        the sums; those of later samples are added.
+        the sums; gradients of later samples are added.
     dx : Out(word_layout [groups][lanes][input_word] gradient)
         ``shape.input_words`` words a sample, in order.
     memory : Out(backward_signature)

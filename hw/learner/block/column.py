@@ -22,11 +22,11 @@ class Column(wiring.Component):
     """``y[o] = activation(bias[o] + sum over words i of weight(i, o) . x[i])``, where ``.`` is a
     dot product of ``input_word`` numbers, block by block.
 
-    In fixed point the sum is exact and rounded once. In binary32, the order of additions is: of a
-    word, ``Arithmetic.dot``; of words, those of equal i mod ``interleave`` from the left; of these
-    sums, the balanced tree of ``interleaved_sum``; then the bias. A sum is read again after
-    ``clocks.loop`` clocks or more, so that ``output_words * interleave`` must be at least as large,
-    unless each word has a sum of its own.
+    In fixed point the sum is exact and rounded once. In binary32, the order of additions is:
+    ``Arithmetic.dot`` within a word; words with equal i mod ``interleave`` from the left; the
+    balanced tree of ``interleaved_sum`` over these sums; then the bias. A sum is read again after
+    at least ``clocks.loop`` clocks, so ``output_words * interleave`` must be no less, unless each
+    word has a sum of its own.
 
     Words may come with gaps between them, but the blocks of a word come in consecutive clocks,
     and in binary32 so do the last ``interleave`` words.
@@ -35,7 +35,7 @@ class Column(wiring.Component):
     ----------
     arithmetic : Arithmetic
     shape : BlockShape
-        UsageError if it has no ``interleave`` with which sums are there when they are read.
+        UsageError if its ``interleave`` is too small for the loop of sums.
     activation : str
         Name of the function, in ``ACTIVATIONS``.
 
@@ -77,7 +77,7 @@ class Column(wiring.Component):
 
     @staticmethod
     def check(arithmetic, shape):
-        """Raises UsageError if there is no column with these arguments."""
+        """Raises UsageError if a column cannot have these arguments."""
         loop = column_clocks(arithmetic, shape).loop
         if shape.returns and shape.output_words * shape.interleave < loop:
             raise UsageError(
@@ -145,8 +145,8 @@ class Column(wiring.Component):
         return arithmetic.add(m, value, bias, name="with_bias")
 
     def _again(self, m, total, written):
-        """The sum to which the dot product is added, as it was left by the block before; ``total``
-        is kept if ``written``, in a clock later than the sum's addition begins by its latency."""
+        """The sum so far, from the previous block of this sum. ``total`` is kept if ``written``,
+        the latency of an addition after the sum's addition begins."""
         shape, latency = self.shape, self.arithmetic.add_latency
         if self.clocks.loop == latency:
             return delay(m, total, shape.output_words - 1, name="again", enable=written)

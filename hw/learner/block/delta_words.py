@@ -22,10 +22,10 @@ __all__ = ["DeltaWords"]
 
 class DeltaWords(wiring.Component):
     """Takes the errors delta of a layer's outputs word by word, into banks in turn, a sample each,
-    and sums those of the first group to the gradients of the biases (``BiasGradients``).
+    and adds errors of the first group to the gradients of the biases (``BiasGradients``).
 
     A reader needs word o of a sample o clocks after it began, once for each of its input words. So
-    it may begin before the last word is there, if the pace of words is known. A bank may be loaded
+    it may begin before the last word has come, if the pace of words is known. A bank may be loaded
     again when the reader takes its last input word: new words come no faster than it reads.
 
     Words come as a stream; or, ``reserved``, from a source that looks at ``room`` and raises
@@ -58,11 +58,11 @@ class DeltaWords(wiring.Component):
         ``shape.output_words`` words a sample; ready while a bank is free, or always if
         ``reserved``.
     begun : In(1), room : Out(1)
-        ``begun``, a pulse: a sample will come, and takes a bank. ``room``: there is one for it.
+        ``begun``, a pulse: a sample will come, and takes a bank. ``room``: a bank is free for it.
     start : In(1)
         A pulse: the next sample that comes in ``i`` is the first of a batch.
     available : Out(1)
-        The reader may begin the next sample: each word is there when it is needed.
+        The reader may begin the next sample: each word will have come when it is needed.
     begins, release, ended : In(1)
         Pulses of the reader: in this clock it reads the first word of a sample for the first time;
         the first word for the last time; the last word for the last time.
@@ -160,8 +160,8 @@ class DeltaWords(wiring.Component):
         ]
 
     def _read(self, m, number, bank, take, begins, ends):
-        """The banks, and what of them is ``fresh``; returns whether the word that is taken is of a
-        first sample."""
+        """The banks and their ``fresh`` bits; returns whether the word that is taken belongs to the
+        first sample of a batch."""
         read_bank, fresh = Signal.like(bank), Signal(self.banks)
         new_batch, first = Signal(), Signal()
         with m.If(self.start):

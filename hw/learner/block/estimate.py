@@ -33,7 +33,7 @@ def _width(config, kind):
 
 @lru_cache(maxsize=4096)  # many kernels of a search have the same layers
 def forward(config, shape, groups):
-    """A ``Forward`` with so many weight sources."""
+    """A ``Forward`` with ``groups`` weight sources."""
     arithmetic, paths = config.arithmetic, groups * config.lanes
     bits, columns = paths * _width(config, "activation"), paths * shape.output_word
     output, apart = (shape.output_words - 1).bit_length(), shape.interleave.bit_length() - 1

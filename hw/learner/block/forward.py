@@ -33,29 +33,29 @@ class Forward(wiring.Component):
 
     An input word is held for a clock each output word, and a block's products go to its sums,
     ``shape.input_word`` to each. The outputs of a word leave together when its last block has come.
-    The order of additions is that of ``Column``. There may be any number of clocks between two
-    words; blocks that are inside never stall. Source: CF'22 3.2.1; PEARL V-B.
+    ``Column`` defines the order of additions. Any number of clocks may lie between two words;
+    blocks inside never stall. Source: CF'22 3.2.1; PEARL V-B.
 
     Parameters
     ----------
     config : LayerConfig
     shape : BlockShape
-        One with which ``Column`` can add; UsageError otherwise.
+        UsageError if ``Column`` cannot add its words.
     weight_sources : tuple of "online" or "target"
         For each group, whose weights it takes. All groups share control and addresses.
 
     Members
     -------
     i : In(stream of [groups][lanes][input_word])
-        The inputs of a sample: ``shape.input_words`` words, with zeros behind the inputs. If
-        ``shape.interleave`` > 1, words come so many at a time: once the first of them is valid,
-        each of the others is valid when it is asked for.
+        The inputs of a sample: ``shape.input_words`` words, padded with zeros, in bursts of
+        ``shape.interleave``: once the first word is valid, each other word is valid when it is
+        requested.
     room : In(1)
         There is room for a sample's outputs. It matters only where a sample begins: its first word
         is taken only if ``room`` is high (``docs/flow_control.md``).
     o : Out(word_layout [groups][lanes][output_word])
-        ``shape.output_words`` words a sample, in order. Outputs of padding are those of the weights
-        and biases at their places, which are zeros.
+        ``shape.output_words`` words a sample, in order. Outputs of padding follow from zero weights
+        and biases.
     memory : Out(forward_signature)
         The ports of the parameters' memories.
     started : Out(1)

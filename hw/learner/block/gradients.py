@@ -1,4 +1,4 @@
-"""The gradients of a layer's weights: a block of them a clock grows by a super-sample's products.
+"""The gradients of a layer's weights: a block a clock grows by a super-sample's products.
 
 Interval 1; ``latency`` clocks from a block to its write.
 """
@@ -22,8 +22,8 @@ class Gradients(wiring.Component):
     block (i, o) of weights, each a product of a number of input word i and one of output word o.
 
     A block is ``input_word`` times ``output_word`` ``GradientElement``, which has the order of
-    additions. In fixed point sums run through the DSP blocks of all lanes, the gradient into the
-    first of them, if a block comes again late enough.
+    additions. In fixed point sums run through the DSP blocks of all lanes, and the gradient enters
+    the first block, if a block comes again late enough.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class ColumnClocks(NamedTuple):
 
     loop : least clocks from a block to the next block of the same sum
     dot, summed : from the first element to the dot product, and to its sum with earlier words
-    bias : from the first element to the sum of all words, to which the bias is added
+    bias : from the first element to the sum of all words, just before the bias is added
     rounded, y : from the first element of the last word to the rounded sum, and to ``y``
     """
 
@@ -69,8 +69,8 @@ def column_clocks(arithmetic, shape, activation="linear"):
 
 
 class RowClocks(NamedTuple):
-    """Clocks of a ``Row`` from the first element of a word's last block: to its dot product; to
-    ``x``, when the rounded sum is there; and to ``dx``."""
+    """Clocks of a ``Row`` from the first element of a word's last block to its dot product; to the
+    rounded sum, which ``x`` meets; and to ``dx``."""
 
     dot: int
     x: int
@@ -129,9 +129,9 @@ class BiasClocks(NamedTuple):
 
     lanes, met, written : from a word to its sum over lanes, to the addition of this sum to the
         gradient, and to the write of the new gradient
-    forwards : whether a gradient may be read in the clock in which it is written
+    forwards : whether a gradient may be read while it is written
     spacing : least clocks from a word to the same word of the next sample
-    pause : clocks from a sample's last word in which no first word may come, for this spacing
+    pause : clocks after a sample's last word without a first word, so that ``spacing`` holds
     """
 
     lanes: int
@@ -164,8 +164,7 @@ def last_latency(config, shape):
 
 
 def most_under_way(config, shape):
-    """Samples that may have begun in ``Forward`` and whose last output has not come: as many
-    samples as follow each other without a pause, and one that begins."""
+    """The most samples in flight in ``Forward``: a full pipeline, and one that begins."""
     return last_latency(config, shape) // shape.blocks + 2
 
 
@@ -194,6 +193,6 @@ def early_word(shape, period):
 
 @lru_cache(maxsize=4096)
 def update_clocks(config, shape):
-    """Clocks of an update of the layer's parameters, for which ``LayerParameters.busy`` is high."""
+    """Clocks of an update of the layer's parameters: ``LayerParameters.busy`` is high."""
     latency = optimizer_of(config.arithmetic).timing(config.optimizer_config).latency
     return shape.parts + READ_CLOCKS + latency + 1

@@ -12,9 +12,9 @@ __all__ += ["word_layout"]
 def word_layout(shape, words, *counts):
     """A word of a sample, without back-pressure.
 
-    valid : there is a word in this clock
+    valid : a word comes in this clock
     index : number of the word, 0..words - 1
-    value : its numbers of ``shape``, ``counts``, the last of which are those of the word
+    value : its numbers of ``shape``, an array of ``counts``, the last count within the word
     """
     value = vector_layout(shape, *counts)
     return data.StructLayout({"valid": 1, "index": range(words), "value": value})
@@ -33,7 +33,7 @@ def gradient_write_layout(number, depth, *counts):
 
 
 def forward_signature(config, shape):
-    """Ports by which ``Forward`` reads parameters. Directions are those of ``Forward``.
+    """Ports for reading parameters, as seen from ``Forward``.
 
     address : of a block. Its ``weight`` [input_word][output_word] comes READ_LATENCY clocks later;
         the row of input k another ``k * dot_skew`` clocks later, as ``Arithmetic.dot`` wants it.
@@ -50,8 +50,7 @@ def forward_signature(config, shape):
 
 
 def backward_signature(config, shape):
-    """Ports by which ``Backward`` reads online weights and adds to gradients. Directions are those
-    of ``Backward``.
+    """Ports for reading online weights and adding to gradients, as seen from ``Backward``.
 
     address : of a block. Its ``weight`` [input_word][output_word] comes READ_LATENCY clocks later;
         the column of output k another ``k * dot_skew`` clocks later.

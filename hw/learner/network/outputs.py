@@ -38,8 +38,8 @@ class Outputs(wiring.Component):
     ----------
     config : LearnerConfig
     shape : BlockShape
-        The layer whose outputs these are, ``config.action`` of them; its ``output_word`` is a power
-        of two.
+        The layer with these outputs, ``config.action`` numbers; its ``output_word`` is a power of
+        two.
     data_width : int
         Bits of a beat.
 

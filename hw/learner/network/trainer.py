@@ -177,7 +177,7 @@ class Trainer(wiring.Component):
                 feed=0 if own.position else words_a_clock(config),
                 period=own.period,
                 banks=banks,
-                reserved=own.behind is not None,
+                reserved=own.following is not None,
                 **options,
             )
             m.submodules[f"{own.network}_{own.position}"] = layer

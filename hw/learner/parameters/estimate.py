@@ -94,8 +94,8 @@ def join(config, shape):
 
 
 def _joined(count):
-    """Lookup tables of a bit that is the OR of ``count`` bits. The mapper spends more of them on
-    many bits, for a shorter path."""
+    """Lookup tables of the OR of ``count`` bits. For many bits the mapper spends more tables on a
+    shorter path."""
     return -(-max(count - 1, 0) // 5) if count <= 11 else -(-count // 3)
 
 
