@@ -105,7 +105,7 @@ class Loss(wiring.Component):
     diverged : Out(1), diverged_index : Out(32)
         ``diverged``: a TD error of this batch was infinite or NaN; high until the next ``start``.
         ``diverged_index`` is the index of the first such experience. With ``early_priorities`` of
-        the config there is none, and both are 0.
+        the config no TD error diverges, and both are 0.
     saturations : Out(1)
         A gradient was clipped in this clock.
     """

@@ -1,7 +1,7 @@
 """The learner: batch, networks, loss and parameter image, wired for one algorithm.
 
 CF'22 3.2: forward through all layers, loss, backward and weight gradients, each a stage of its own
-that streams samples; the target network's forward pass beside the online one (3.2.4).
+that streams samples; the target network's forward pass runs at the same time (3.2.4).
 """
 
 from amaranth import *
@@ -30,8 +30,8 @@ class Trainer(wiring.Component):
     A sample of each lane enters every ``config.interval`` clocks, or more slowly if the loss needs
     longer. Forward, loss and backward of a batch overlap. After ``control.update``, each layer
     updates its parameters as soon as its own gradients are complete, so the update of the upper
-    layers runs beside the gradients of the lower ones. ``hw.learner.step_clocks`` computes the
-    clocks of a gradient step.
+    layers overlaps the gradients of the lower ones. ``hw.learner.step_clocks`` computes the clocks
+    of a gradient step.
 
     Parameters
     ----------

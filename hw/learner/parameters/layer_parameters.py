@@ -127,9 +127,8 @@ class LayerParameters(wiring.Component):
         return m
 
     def _places(self, m, walk, updating, storing, take):
-        """The place of the weights that are read; and for weights and moments, the place of what is
-        written in the next clock, and whether there is one. Load and store have no optimizers to
-        wait for."""
+        """The place of the weights that are read; and for weights and moments, the place of the
+        next clock's write, and whether it is valid. Load and store do not wait for optimizers."""
         at = optimizer_of(self.config.arithmetic).timing(self.config.optimizer_config)
         clocks = {
             "read": at.weights,
@@ -212,8 +211,8 @@ class LayerParameters(wiring.Component):
             ]
 
     def _write(self, m, memories, unit, walk, writes, updating, moved):
-        """Where the part is written that the optimizers or the image give: an address and enables
-        beside the registers of its numbers."""
+        """Writes the part from the optimizers or the image: registers of its address and enables,
+        like the registers of its numbers."""
         blocks, biases, moments = memories
         word = [updating | (walk.word == k) for k in range(self._image_words)]
         place, valid = writes["weights"]
