@@ -11,14 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.stream.ram import Ram
 from hw.uart.frame import FrameDecoder, FrameEncoder
-from hw.uart.protocol import (
-    BYTE_PORT,
-    CRC_BYTES,
-    HEADER,
-    HEADER_BYTES,
-    Opcode,
-    Status,
-)
+from hw.uart.protocol import BYTE_PORT, CRC_BYTES, HEADER, HEADER_BYTES, Opcode, Status
 
 __all__ = ["PATIENCE", "Bridge"]
 

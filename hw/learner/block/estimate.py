@@ -92,14 +92,7 @@ def _column(arithmetic, shape):
 
 
 @lru_cache(maxsize=4096)
-def backward(
-    config,
-    shape,
-    groups=1,
-    input_gradient=True,
-    input_activation="linear",
-    **deltas,
-):
+def backward(config, shape, groups=1, input_gradient=True, input_activation="linear", **deltas):
     """A ``Backward`` with these arguments; ``deltas``: period, reserved, banks."""
     arithmetic, paths = config.arithmetic, groups * config.lanes
     word = _width(config, "activation") * paths * shape.input_word

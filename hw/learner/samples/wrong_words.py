@@ -2,13 +2,7 @@
 
 from amaranth import *
 
-from hw.learner.records import (
-    FINITE,
-    WORDS,
-    observation_granules,
-    record_granules,
-    word_rules,
-)
+from hw.learner.records import FINITE, WORDS, observation_granules, record_granules, word_rules
 
 __all__ = ["has_wrong_word"]
 
