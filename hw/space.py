@@ -1,4 +1,4 @@
-"""The configs of a design among which a search chooses, and the operation that it makes fast."""
+"""The search space of a design, and the operation that a search makes fast."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ __all__ = ["Space"]
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """What a search changes in a design's config, and what it makes faster by that.
+    """The fields of a design's config that a search changes, and the operation that it times.
 
     operation : str
         The operation that is timed, for messages; ``{batch}`` in it stands for the batch.
@@ -18,23 +18,23 @@ class Space:
         ``{dotted name of a field: values}`` that the search tries, from a config. All other fields
         stay as they are in that config.
     clocks : callable
-        From a config and the batch, the clocks of the operation, an int. The clocks of two configs
-        must be those of the same work.
+        From a config and the batch, the clocks of the operation, an int: for the same work with
+        every config.
     prepare : callable
         From a config and the batch, ``{dotted name: value}`` that the config needs for this batch,
         for instance the largest batch that the kernel takes.
     shape : callable
-        From a config, a value that is equal for two configs if they are the same hardware. Of such
-        configs the search takes the first.
+        From a config, a value that is equal for configs with the same hardware. The search takes
+        the first such config.
     numbers : tuple of str
-        Fields that change the results of a kernel, as an arithmetic does. A config is never put
-        aside for another one in which such a field is different.
+        Fields that change the results of a kernel, such as the arithmetic. A config is compared
+        only with configs that have the same values.
     levels : callable
-        From a config, the levels of logic that limit the clock frequency, as far as two configs
-        differ in them; 0 if they do not.
+        From a config, the levels of logic that limit the clock frequency; 0 if all configs have the
+        same.
     latency : callable
-        From a config, clocks that this operation hides but another one shows, as those of a draw
-        from the sum tree. A config with fewer of them stays on the front.
+        From a config, latency that this operation hides but others show, such as a draw from the
+        sum tree. A config with a lower latency stays on the front.
     axis, curve : str
         The fields that a picture has along its axis and as curves.
     """

@@ -1,4 +1,4 @@
-"""If a config does not fit: smaller values of its fields with which it would."""
+"""Smaller values of the fields of a config that does not fit."""
 
 __all__ = ["listed", "suggest", "written"]
 
@@ -6,7 +6,7 @@ __all__ = ["listed", "suggest", "written"]
 def written(value):
     """The text of a field's value as ``--set`` reads it.
 
-    Commas separate the parts of a tuple or list, colons those of one inside another.
+    Commas separate the parts of a tuple or list, colons the parts of a nested one.
     """
     if not isinstance(value, (list, tuple)):
         return str(value)
@@ -22,15 +22,13 @@ def listed(values):
 
 
 def suggest(smaller, holds):
-    """Texts of changes ("<field> <value>") that would make a config fit.
-
-    If some fields are enough when changed alone: a text for each of them, with the largest value
-    that fits. If none is: one text with a change of every field, each the same number of steps
-    down. If that does not fit either: an empty list.
+    """Texts of changes ("<field> <value>") that would make a config fit: for each field that is
+    enough by itself, its largest value that fits; if no field is, one text that changes every
+    field, each by the same number of steps; if that does not fit either, an empty list.
 
     smaller : dict of a field to its smaller values, largest first.
-    holds(changes) : whether the config with the dict ``changes``, values by field, fits. ValueError
-        if there is no such config, which counts as not fitting.
+    holds(changes) : whether the config with the dict ``changes``, values by field, fits. An illegal
+        config, ValueError, does not fit.
     """
     if found := _alone(smaller, holds):
         return [f"{name} {written(value)}" for name, value in found]
@@ -43,8 +41,7 @@ def suggest(smaller, holds):
 
 
 def _alone(smaller, holds):
-    """For each field that makes the config fit when changed alone: ``(field, largest value that
-    fits)``."""
+    """``(field, largest value that fits)`` for each field that is enough by itself."""
     first = (
         (name, next((value for value in values if _holds(holds, {name: value})), None))
         for name, values in smaller.items()

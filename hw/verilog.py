@@ -18,7 +18,7 @@ from hw.shared import SHARED, SharedModule
 __all__ = ["MACROS", "components", "no_collection", "to_verilog"]
 
 #: Modules that an ``Instance`` names, and the files of ``hw.stream`` that hold them.
-_MODULES = {"rlfabric_ram": "ram.v", "rlfabric_ram_dual": "ram_dual.v"}
+_MODULES = {"rlfabric_ram": "ram.v"}
 
 #: As in ``amaranth.back.verilog``, but without the attributes ``full_case`` and ``init``, which are
 #: yosys' own. All names of a register have ``init``; where the register is, yosys writes it as its

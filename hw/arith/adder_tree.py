@@ -45,8 +45,8 @@ def interleaved_sum(m, arithmetic, value, position, count, stride, *, name, shap
     """Sum of a window of ``count`` numbers v_0, v_1, ... that come ``stride`` clocks apart, one
     after the other at ``value``.
 
-    The order of additions is that of a balanced tree over the window, padded with zeros in front
-    of v_0 to a power of two. Level k + 1 is::
+    Numbers are added in a balanced tree over the window, padded with zeros in front of v_0 to a
+    power of two. Level k + 1 is::
 
         s(q) at level k + 1 = s(q) at level k + (s(q - 2**k) at level k, or zero if q < 2**k)
 
@@ -58,14 +58,14 @@ def interleaved_sum(m, arithmetic, value, position, count, stride, *, name, shap
     arithmetic : Arithmetic
     value : Value, a number of the arithmetic, or in fixed point any signed sum
     position : Value, the q of the v_q that ``value`` is in this clock; ignored between two windows
-    count, stride : int, numbers of a window, and clocks from one of them to the next
+    count, stride : int, numbers of a window, and clocks from one number to the next
     shape : ShapeLike of the sums in fixed point; by default they get one bit more with every level
 
     Returns
     -------
     (Value, int)
-        The sum, and its latency in clocks. The sum is that of a whole window in the clock that is
-        the latency after the window's last number; in other clocks it is a part of one.
+        The sum, and its latency in clocks. The sum is complete in the clock that is the latency
+        after the window's last number; in other clocks it is partial.
     """
     for level in range(_levels(count)):
         reach = 1 << level

@@ -45,7 +45,7 @@ def exp2_table():
 class Exp2Config(ConfigBase):
     """Config of ``Exp2``.
 
-    tag_width : bits of a tag that travels beside the operand, such as the integer part of an
+    tag_width : bits of a tag that travels with the operand, such as the integer part of an
         exponent; 0 for none.
     """
 
@@ -80,7 +80,7 @@ class Exp2(wiring.Component):
     Members
     -------
     i : In(stream.Signature({fraction: 20, tag}))
-        One operand an item, and a tag, which comes out unchanged beside the operand's result.
+        One operand an item, and a tag, which comes out unchanged with the operand's result.
     o : Out(stream.Signature({mantissa: 25, tag}))
         One result for each operand, in order.
     """

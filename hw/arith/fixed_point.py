@@ -1,6 +1,6 @@
 """Fixed point as the arithmetic of a tensor unit; operations and latencies: ``Arithmetic``.
 
-``FixedPoint`` has formats of one DSP block a product, ``DualPrecision`` those of an array that
+``FixedPoint`` has formats of one DSP block a product, ``DualPrecision`` formats of an array that
 multiplies in two precisions.
 """
 
@@ -199,7 +199,7 @@ class DualPrecision(FixedPoint):
 
     @property
     def tanh_cut(self):
-        """The number of fraction bits that an activation has beyond those of ``tanh_format``."""
+        """The number of fraction bits of an activation that ``tanh_format`` lacks."""
         return self.activation.fraction - self.tanh_format.fraction
 
     def tanh(self, m, value, *, name):

@@ -90,7 +90,7 @@ class Interpolate(wiring.Component):
     Members
     -------
     i : In(stream.Signature({x: table.x_width, tag}))
-        One operand an item, unsigned, and a tag, which comes out unchanged beside its value.
+        One operand an item, unsigned, and a tag, which comes out unchanged with its value.
     o : Out(stream.Signature({value: table.value_width, tag}))
         One value for each operand, in order, unsigned.
     """

@@ -47,7 +47,7 @@ class Log2Config(ConfigBase):
     """Config of ``Log2``.
 
     width : bits of the operand, 1 to 64.
-    tag_width : bits of a tag that travels beside the operand; 0 for none.
+    tag_width : bits of a tag that travels with the operand; 0 for none.
     """
 
     width: int = 64
@@ -91,7 +91,7 @@ class Log2(wiring.Component):
     Members
     -------
     i : In(stream.Signature({x: config.width, tag}))
-        One operand an item, and a tag, which comes out unchanged beside its logarithm.
+        One operand an item, and a tag, which comes out unchanged with its logarithm.
     o : Out(stream.Signature({log2: 26, zero: 1, tag}))
         One logarithm for each operand, in order; ``zero`` is 1 if the operand was 0.
     """

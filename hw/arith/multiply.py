@@ -121,7 +121,7 @@ class Multiply(wiring.Component):
 
     @staticmethod
     def estimate(a_width, b_width):
-        """Resources of a multiplier of these widths."""
+        """Resources of a multiplier with operands of these widths."""
         products = _rows(a_width, b_width)
         # Bounds of the bits of each row that are not always 0.
         rows = [(row[0][0], sum(row[-1][:2])) for row in products]

@@ -29,7 +29,7 @@ EXPONENT_WIDTH = LOG_FORMAT.integer + SCALE_FORMAT.integer
 class PowerConfig(ConfigBase):
     """Config of ``Power``.
 
-    tag_width : bits of a tag that travels beside the operand; 0 for none.
+    tag_width : bits of a tag that travels with the operand; 0 for none.
     """
 
     tag_width: int = 0
@@ -68,7 +68,7 @@ class Power(wiring.Component):
     Members
     -------
     i : In(stream.Signature({log: SQ(7, 20), tag}))
-        One base-2 logarithm an item, and a tag, which comes out unchanged beside its power.
+        One base-2 logarithm an item, and a tag, which comes out unchanged with its power.
     scale : In(16)
         The factor of all logarithms, UQ(1, 15); steady while an operand is between ``i`` and ``o``.
     o : Out(stream.Signature({mantissa: UQ(1, 24), exponent: signed(8), tag}))

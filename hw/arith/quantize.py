@@ -23,7 +23,7 @@ class QuantizeConfig(ConfigBase):
     """Config of ``Quantize``.
 
     target : SQ format of the result, of at most 32 bits.
-    tag_width : bits of a tag that travels beside the operand; 0 for none.
+    tag_width : bits of a tag that travels with the operand; 0 for none.
     """
 
     target: FixedFormat
@@ -39,7 +39,7 @@ class QuantizeConfig(ConfigBase):
 class Quantize(Float32Unit):
     """``value = clip(floor(x * 2**fraction + 1/2), low, high)``, raw of ``config.target``.
 
-    ``fraction``, ``low`` and ``high`` are those of the format. ``saturated`` is 1 if the value was
+    ``fraction``, ``low`` and ``high`` are the format's. ``saturated`` is 1 if the value was
     clipped. A NaN gives 0, and counts as saturated; a subnormal counts as 0.
 
     Parameters
@@ -49,7 +49,7 @@ class Quantize(Float32Unit):
     Members
     -------
     i : In(stream.Signature({x: 32, tag}))
-        One binary32 number an item, and a tag, which comes out unchanged beside its value.
+        One binary32 number an item, and a tag, which comes out unchanged with its value.
     o : Out(stream.Signature({value: config.target.shape, saturated: 1, tag}))
         One value for each number, in order.
     """

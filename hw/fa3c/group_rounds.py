@@ -36,9 +36,9 @@ class Inference:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The training by the steps of ``agents``, of ``group``, on compute unit ``unit``: the card's
-    rollout ``rollout`` has them as its first ``samples``, step after step, in each of them one
-    agent after the other."""
+    """The training by the steps of ``agents``, of ``group``, on compute unit ``unit``: the first
+    ``samples`` of the card's rollout ``rollout``, step after step, and agent after agent within a
+    step."""
 
     unit: int
     group: int
@@ -49,7 +49,7 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPlan:
-    """The tasks of a round, in the order in which they are executed.
+    """The tasks of a round, in the order of their execution.
 
     ``syncs`` has the numbers of the snapshots that are made first, ``trainings`` the Trainings,
     ``inferences`` the Inferences, and ``renewed`` the numbers of the snapshots that are made last,
@@ -82,21 +82,20 @@ class GroupRounds:
 
     In the round of a group's first inference the group's snapshot is made before all other tasks,
     and its inferences come last, since they wait for the snapshot. ``joined`` neighbouring groups
-    are a cohort: they take their steps in the same rounds. After the bootstrap a cohort trains in
-    each round as many agents as units can train, group after group. Cohort c is about
-    ``period / cohorts`` rounds behind cohort c - 1:
+    are a cohort: they take their steps in the same rounds. After the bootstrap a cohort trains
+    ``trainers`` agents a round, group after group. Cohort c lags cohort c - 1 by about
+    ``period / cohorts`` rounds:
 
         training_rounds = ceil(agents of the largest cohort / trainers)
         period = max(steps + 1 + training_rounds, cohorts * training_rounds)
         cohort c begins in round floor(c * period / cohorts)
 
-    A trainer has no work in a round if the cohort has fewer agents left than there are trainers, so
-    groups smaller than that are joined. The groups that infer in a round are given to the units in
-    turn; the groups that remain where their number is not a multiple of the units' are split among
-    all units.
+    A trainer idles in a round if the cohort has fewer agents left than trainers, so smaller groups
+    are joined. The groups that infer in a round go to the units in turn; a remainder smaller than
+    the number of units is split among all units.
 
-    If fewer agents than there are work at a time, they take turns: a group that begins takes the
-    agents that have rested longest.
+    If only some agents work at a time, they take turns: a group that begins takes the agents that
+    have rested longest.
 
     Parameters
     ----------
@@ -171,8 +170,7 @@ class GroupRounds:
         return groups
 
     def clocks_of_all(self, clocks: int) -> int:
-        """Clocks in which each of all ``agents`` is trained once, on average, if a period takes
-        ``clocks``."""
+        """Clocks to train each of all ``agents`` once, on average, if a period takes ``clocks``."""
         return -(-clocks * self.agents // self.active)
 
     def members(self, group: int, turn: int) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ class Masters:
         self.clients = {}
 
     def add(self, master, direction, name, port, depth=None):
-        """Adds a port of 512-bit rows whose addresses are those of the master.
+        """Adds a port of 512-bit rows with the master's addresses.
 
         master : name of the master
         direction : "read" or "write"
@@ -62,7 +62,7 @@ class Masters:
         self.add_beats(master, direction, port, depth)
 
     def add_beats(self, master, direction, port, depth=None):
-        """Adds a port whose beats have the width of the master; parameters as those of ``add``."""
+        """Adds a port whose beats have the width of the master; parameters as in ``add``."""
         depth = depth or {"read": PORT_READ, "write": PORT_WRITE}[direction]
         self.clients.setdefault((master, direction), []).append((port, depth))
 
@@ -70,8 +70,8 @@ class Masters:
         """Adds a port of 512-bit rows in local memory, whose blocks of 16 rows lie on the local
         masters in turn.
 
-        ``bases`` : byte address at which local memory begins on each local master; the other
-        parameters are those of ``add``.
+        ``bases`` : byte address of the begin of local memory on each local master; the other
+        parameters as in ``add``.
         """
         striped = {"read": StripedRead, "write": StripedWrite}[direction](
             ROW_WIDTH, self.config.local_masters, _STRIPE_ROWS, _PIECES

@@ -1,4 +1,4 @@
-"""The types of which the table of passes (``hw.fa3c.plan``) is made: a pass and its loop nests."""
+"""Types of the table of passes (``hw.fa3c.plan``): a pass and its loop nests."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -10,7 +10,7 @@ BATCH = 0
 
 
 class Kind(Enum):
-    """What a pass computes for a layer (``hw.fa3c.plan``)."""
+    """The computation of a pass for a layer (``hw.fa3c.plan``)."""
 
     FW = 0  #: its outputs
     GC = 1  #: its gradient
@@ -93,14 +93,14 @@ class Pass(NamedTuple):
     outputs that it drains. Loops have the levels 6 (outermost) to 0 of ``hw.fa3c.plan``; a slot
     is the place of a sum in every PE.
 
-    kind, layer : what is computed, and for which layer
+    kind, layer : the computation, and its layer
     words : Nest of 7 levels: the address of a chunk in the line
     slots : for each of the 7 levels, what a further turn adds to the number of the slot, from 0
     partials : chunk n of level 1 goes to partial sum n mod partials
-    hold : a sweep takes at least so many clocks, so that its slots do not return too early
+    hold : least clocks of a sweep, so that its slots do not return too early
     last_slots : turns of level 0 while level 4 is in its last turn; 0: as many as in its others
-    bias : true only in GC: while levels 4 and 5 are in their last turns there is one slot more,
-        for the bias, whose words are 1
+    bias : true only in GC: the last turns of levels 4 and 5 have one slot more, for the bias, whose
+        words are 1
     line_level : a new line begins at each turn of this level
     fill : Nest of 6 levels (6 to 2, then the rows of a line): a row of the feature buffer
     last_rows : rows of a line while level 4 is in its last turn; 0: as many as in its others

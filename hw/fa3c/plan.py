@@ -14,10 +14,10 @@ level   FW conv   FW fc       GC conv        GC fc     BW conv           BW fc
   1     chunk     chunk       error column   .         chunk             chunk
   0     column    sample      chunk          chunk     column            sample
 
-A *chunk* is as many neighbouring words as a unit has lanes. Levels 3 to 1 add up: one round of them
-makes a *group* of sums, which is then drained. The tap rows of BW are those that meet an error row
+A *chunk* is ``lanes`` neighbouring words. Levels 3 to 1 add up: one round makes a *group* of sums,
+which is then drained. The tap rows of BW are the tap rows that meet an error row
 (``Taps``), so their number depends on the input row. If a tap row of GC has few chunks, a sweep
-goes through those of several tap rows (``fold``), whose lines are filled together.
+goes through several tap rows (``fold``), whose lines are filled together.
 """
 
 from hw.fa3c.config import LINE_ROWS
@@ -156,8 +156,8 @@ def _gradient(config, number, layer):
 
 
 def _joined_rows(layer, chunks):
-    """Tap rows of a convolution that a sweep of GC takes one after the other: so many that the sums
-    of ``chunks`` chunks each do not return too early, as far as lines and slots have room."""
+    """Tap rows of a convolution that a sweep of GC takes one after the other, so that the sums of
+    ``chunks`` chunks each do not return too early, as far as lines and slots have room."""
     allowed = [
         rows
         for rows in range(1, layer.kernel + 1)

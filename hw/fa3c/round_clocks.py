@@ -1,10 +1,10 @@
 """Clocks of the rounds of a schedule's period and of their tasks, by formula: units work side by
 side, RMSProp follows them in the order of the list.
 
-Passes are exact where their rows are there (``unit/pass_clocks.py``), and rows come as memory moves
-beats (``unit/row_clocks.py``). A round is right to half a percent, but too short with
-more units than local masters where those are narrower than a row (``shared_reads.py``). Tests
-compare it with the simulated card.
+Passes that wait for no row are exact (``unit/pass_clocks.py``), and rows come as memory moves beats
+(``unit/row_clocks.py``). A round is right to half a percent, but too short if local masters are
+fewer than units and narrower than a row (``shared_reads.py``). Tests compare it with the simulated
+card.
 """
 
 from collections import defaultdict
@@ -49,8 +49,7 @@ class Work(NamedTuple):
     kind : Task
     unit : its compute unit
     count : agents of an INFER, steps of a TRAIN
-    waits : number, from 1 on, of the SYNC among those of the round that makes the snapshot of an
-        INFER; 0: none does
+    waits : number, from 1 on, of the SYNC in the round that makes the snapshot of an INFER; 0: none
     """
 
     kind: Task
@@ -66,7 +65,7 @@ def period_clocks(config, schedule):
 
 
 def period_works(config, schedule):
-    """The tasks of each of these rounds, as tuples of ``Work``."""
+    """The tasks of each round, as tuples of ``Work``."""
     plans = islice(schedule.plans(), schedule.period, 2 * schedule.period)
     return [tuple(works_of(plan)) for plan in plans]
 
@@ -259,11 +258,11 @@ def _begin(config, tasks):
 class TaskClocks:
     """Clocks of a task, counted from its beginning.
 
-    ends : until each of ``passes`` is done, the last of which is the task's end
+    ends : until each of ``passes`` is done; the last is the task's end
     gradients : ``{layer: [(clock, rows)]}`` of a TRAIN: the clock of the last row of each run of
         gradient rows
     rows : rows that it reads from local memory
-    passes : PassReads of each pass, the last one with what follows it
+    passes : PassReads of each pass, the last one up to the task's end
     gradient_passes : ``{layer: place of its gradient in passes}``
     """
 
@@ -280,7 +279,7 @@ class TaskClocks:
 
 
 def task_clocks(config, work, sharing=1):
-    """The ``TaskClocks`` of an INFER or TRAIN alone.
+    """The ``TaskClocks`` of an INFER or TRAIN by itself.
 
     work : Work
     sharing : units that load observations, or errors and maps, at the same time
@@ -335,8 +334,8 @@ def _clocks(config, train, count, sharing):
 
 
 def _maps(config, count, reads, clock):
-    """The clocks in which the inputs of each layer are there, of the last layer first; rows of
-    ``reads`` wait until those of the host have come, in ``clock``."""
+    """The clocks that complete the inputs of each layer, last layer first; rows of ``reads`` wait
+    for the host's rows, which have come in ``clock``."""
     found, asked, row = [], _BEGIN, 0
     reads.turn = clock - _MOVED
     for layer in reversed(range(len(config.layers))):

@@ -61,10 +61,9 @@ def sizes_of(
 
 
 def fastest(config: Fa3cConfig, agents: int, kind: type = GroupRounds) -> tuple[int, int, int]:
-    """``(size, active, joined)`` of the rounds with the fewest clocks for an agent, of those that
-    have at most ``config.tasks`` tasks, if there is one. Of equal ones, those in which most agents
-    work, then those with the smallest groups, then those with the fewest groups in a cohort.
-    ``kind`` is GroupRounds or a class like it."""
+    """``(size, active, joined)`` of the rounds with the fewest clocks for an agent and, if
+    possible, at most ``config.tasks`` tasks. Ties prefer more active agents, then smaller groups,
+    then fewer groups in a cohort. ``kind`` is GroupRounds or a class like it."""
     key, best = replace(config, agents=256, tasks=256), None
     for active in range(min(agents, _MOST), 0, -1):
         for size in range(1, min(config.batch, active) + 1):
@@ -78,7 +77,7 @@ def fastest(config: Fa3cConfig, agents: int, kind: type = GroupRounds) -> tuple[
 
 def _better(best, kind, config, most, active, size, joined):
     """``(more than most tasks, clocks for an agent, -active, size, joined)`` of rounds; None if
-    ``best``, another such tuple or None, is less, or if there are too few snapshots."""
+    ``best``, another such tuple or None, is less, or with too few snapshots."""
     # Of most rounds it is known that they are slower before units wait for each other's reads.
     for apart in (True, False) if len(config.units) > config.local_masters else (False,):
         measured = _measured(kind, config, active, size, joined, apart)
@@ -112,7 +111,7 @@ def _least(config, active, size, joined):
 @lru_cache(maxsize=1 << 15)
 def _measured(kind, config, active, size, joined, apart=False):
     """The clocks for an agent and the tasks of a round, at most, of the ``kind`` of rounds for
-    cohorts of ``joined`` groups of ``size``; None if there are too few snapshots. ``apart`` as of
+    cohorts of ``joined`` groups of ``size``; None with too few snapshots. ``apart`` as in
     ``round_clocks``."""
     if kind.snapshots_of(-(-active // size)) > config.snapshots:
         return None

@@ -1,8 +1,8 @@
 """When tasks end if more compute units read parameters than the local masters have beats for.
 
-By itself a unit reads at most a row a clock, and as many units as there are local masters do not
-slow each other down. More of them share the beats: a unit gets what it asks for or, if that is too
-much for all, the same share as the others. A unit asks while its ring has room; it works at its own
+By itself a unit reads at most a row a clock, and units up to the number of local masters do not
+slow each other down. More units share the beats: a unit gets its request or, if all requests are
+too much, the same share as the others. A unit asks while its ring has room; it works at its own
 pace while rows are in the ring, and at the pace of its share when the ring is empty. Rates are
 constant between two events (a pass ends, a ring is full or empty), so the walk goes from event to
 event.
@@ -120,7 +120,7 @@ class _Unit:
 
     @property
     def speed(self):
-        """Share of its own pace at which the pass goes on."""
+        """The pace of the pass, as a share of its own pace."""
         if not self.pace or self.held > _NONE or self.all_read:
             return 1
         return min(1, self.rate / self.pace)

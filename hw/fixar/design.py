@@ -1,17 +1,19 @@
 """The design ``fixar``: DDPG on array cores, with replay and no host in the loop."""
 
+from functools import lru_cache
+
 from hw.estimate import fits
 from hw.fixar.commands import ERRORS
 from hw.fixar.config import FixarConfig, FixarKernelConfig
 from hw.fixar.core import FixarCore
 from hw.fixar.estimate import estimate, suggest
 from hw.fixar.noise import NOISE_FORMAT
-from hw.fixar.pass_clocks import clocks, schedule
-from hw.fixar.precision import activation_slot, error_slot, shift_limits
-from hw.fixar.space import SPACE
+from hw.fixar.pass_clocks import clocks, iteration_cycles, schedule
+from hw.fixar.precision import Precision, activation_slot, error_slot, shift_limits
 from hw.learner.design import CONTINUOUS, RECORDS, RUN_FIELDS, identity, storage
-from hw.replay.design import default_config
+from hw.replay.design import FANOUTS, default_config, draw_latency
 from hw.shell.design import Design, Training
+from hw.space import Space
 
 __all__ = ["DESIGN"]
 
@@ -57,6 +59,29 @@ def _identity(config):
     }
 
 
+@lru_cache(maxsize=256)  # a learner is tried with several trees
+def _iteration(learner, batch):
+    """In full precision; half precision takes no longer."""
+    return iteration_cycles(learner, batch, Precision())
+
+
+#: The configs among which a search chooses: cores, their arrays, the sum tree.
+_SPACE = Space(
+    operation="iteration of LEARN with {batch} samples in full precision",
+    batch=lambda config: config.learner.batch,
+    fields=lambda config: {
+        "learner.cores": range(1, 8),
+        "learner.side": (4, 8, 16),
+        "learner.port_words": (1, 2, 4),
+        "replay.fanout": FANOUTS,
+    },
+    clocks=lambda config, batch: _iteration(config.learner, batch),
+    prepare=lambda config, batch: {"learner.batch": batch},
+    latency=draw_latency,
+    axis="learner.cores",
+    curve="learner.side",
+)
+
 DESIGN = Design(
     name="fixar",
     summary="DDPG with quantization-aware training on array cores (FIXAR)",
@@ -70,7 +95,7 @@ DESIGN = Design(
     estimate=estimate,
     clocks=clocks,
     schedule=schedule,
-    space=SPACE,
+    space=_SPACE,
     suggest=suggest,
     identity=_identity,
     training=Training(

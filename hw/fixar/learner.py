@@ -33,8 +33,7 @@ __all__ = ["FixarLearner"]
 
 
 class FixarLearner(wiring.Component):
-    """Trains by the passes of ``hw.fixar.plan``, in lockstep on all cores; ACT uses some of these
-    passes.
+    """Trains by the passes of ``hw.fixar.plan``, in lockstep on all cores; ACT uses some passes.
 
     Parameters
     ----------
@@ -55,8 +54,8 @@ class FixarLearner(wiring.Component):
     clear : In(1)
         One clock: forget the ranges.
     low, high : Out(signed(32)).array(slots)
-        The range of each slot, those of activations first.
-    All other members are those of ``hw.learner``'s ``LearnerSignature``: batches, steps, images.
+        The range of each slot, activations first.
+    All other members are in ``hw.learner``'s ``LearnerSignature``: batches, steps, images.
     """
 
     def __init__(self, config, data_width, ultra_ram):
@@ -167,7 +166,7 @@ class FixarLearner(wiring.Component):
         ]
 
     def _batch(self, m):
-        """Wires batches and their TD errors, which are computed beside passes that do not need
+        """Wires batches and their TD errors, which are computed during passes that do not need
         them."""
         config, control, sequencer = self.config, self.control, self.sequencer
         cell = self.cores[0].signature.members["intake"].shape

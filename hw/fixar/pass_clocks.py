@@ -115,8 +115,7 @@ def _steps(outer, inner, words, slow, loads, again, enough, bias):
 
 
 def pass_latency(config, pass_, precision):
-    """Clocks of a ``Pass`` besides those of its steps: its first tile, and the latency of the last
-    word."""
+    """Clocks of a ``Pass`` without its steps: its first tile, and the latency of the last word."""
     side, clocks, slow = config.side, _FILL[pass_.kind], _slow(config, pass_)
     if pass_.kind == Kind.DW:
         # Words are turned meanwhile, which takes as long as rows of two codes but for their lag.
@@ -133,7 +132,7 @@ def pass_latency(config, pass_, precision):
 
 
 def iteration_cycles(config, batch, precision):
-    """Clocks from an iteration's start to the next one's, if the next batch is there by then.
+    """Clocks from an iteration's start to the next one's, if the next batch has come by then.
 
     batch, precision : samples of the batch, and the Precision
     """

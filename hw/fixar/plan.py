@@ -1,4 +1,4 @@
-"""An iteration as a table of passes, and where in the cells each of them reads and writes.
+"""An iteration as a table of passes, and where in the cells each pass reads and writes.
 
 A pass is one layer in one direction: forward (FW), errors back (DX), or weight gradients (DW). The
 paper's order (FIXAR III): the critic is updated, then the actor through the updated critic.
@@ -14,16 +14,16 @@ __all__ = ["Kind", "Pass", "Regions", "Result", "Version", "acting", "plan"]
 
 
 class Kind(enum.IntEnum):
-    """What a pass computes, and so what its tiles are. FW: the layer's outputs, with tiles of
-    weights. DX: errors of the layer's inputs, with transposed tiles of weights. DW: gradients of
-    the weights, with tiles of errors."""
+    """The computation of a pass. FW: the layer's outputs, with tiles of weights. DX: errors of the
+    layer's inputs, with transposed tiles of weights. DW: gradients of the weights, with tiles of
+    errors."""
 
     FW, DX, DW = range(3)
 
 
 class Version(enum.IntEnum):
-    """Which actions stand in the action's lanes when the frame is read. NONE: zeros. REPLAYED:
-    those of the experiences. TARGET: the target actor's, for s'. POLICY: the actor's, for s."""
+    """The actions in the action's lanes when the frame is read. NONE: zeros. REPLAYED: the
+    experiences'. TARGET: the target actor's, for s'. POLICY: the actor's, for s."""
 
     NONE, REPLAYED, TARGET, POLICY = range(4)
 
@@ -47,14 +47,14 @@ class Pass:
 
     kind : Kind.
     network, layer : 0 for the critic, 1 for the actor; its TileLayer.
-    target : whether the weights are those of the target network.
+    target : whether the weights are the target network's.
     source : first word of the stream, in X cells (FW, DW) or E cells (DX).
     frame, version : with ``frame``, X cells are merged with the action lanes of ``version``.
     errors : DW: first word of the E cells that tiles are made of.
     mask : DX: first word of the X cells whose relu masks the errors.
     destination : first word of the cells that are written; for TANH, the version.
     result : Result.
-    tiles : SLOPE: tiles of the result, which has the actions alone; else 0.
+    tiles : SLOPE: tiles of the result, which has only the actions; else 0.
     source_slot : the slot whose shift the stream has: of activations, or in a DX of errors.
     error_slot : DW: the slot of errors whose shift the tiles have.
     result_slot : the slot of the result's shift and range.
@@ -87,7 +87,7 @@ class Regions:
     X (``words`` in all): ``states``, the observations of s and of s', with which actions are merged
     when they are read; then ``hidden``, the inputs of each layer but the first, of the critic and
     of the actor. E (``error_words`` in all): ``errors[k]``, the errors at the outputs of layer k,
-    those of the last layer first, of one network at a time.
+    the last layer first, of one network at a time.
     """
 
     def __init__(self, config):
@@ -109,7 +109,7 @@ class Regions:
 
 
 def plan(config):
-    """The passes of an iteration, first to last; ``acting`` says which of them an ACT uses."""
+    """The passes of an iteration, first to last; an ACT uses the ``acting`` passes."""
     return _Planner(config).passes
 
 

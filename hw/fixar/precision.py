@@ -42,7 +42,7 @@ def error_slot(config, network, position):
 class Precision(ConfigBase):
     """Which numbers are codes of 16 bits, and the shift of each layer's codes: a FORMAT.
 
-    activations, errors : whether these are codes of 16 bits; errors only if activations are.
+    activations, errors : whether they are codes of 16 bits; errors only if activations are.
     activation_shifts, error_shifts : the shifts of the ``slots``: value = code * 2^shift units of
         full precision. They are ignored in full precision; () stands for all zeros.
     activation_bits : bits of an activation's code, 8 to 16 (n of FIXAR's Algorithm 1). They are the
@@ -76,14 +76,14 @@ class Precision(ConfigBase):
 
 
 def code_limits(signed, bits=CODE_WIDTH):
-    """``(lowest, highest)`` code of 16 bits, of which all but the upper ``bits`` are 0. ``signed``:
-    whether codes have a sign; those of activations after a relu have none."""
+    """``(lowest, highest)`` code of 16 bits with zeros below its upper ``bits``. ``signed``: codes
+    have a sign, unless they are activations after a relu."""
     form = SQ(CODE_WIDTH, 0) if signed else UQ(CODE_WIDTH, 0)
     return form.low, form.high + 1 - (1 << (CODE_WIDTH - bits))
 
 
 def shift_limits(config):
-    """``(activations, errors)``: the largest shift of each, with which codes have the range of full
+    """``(activations, errors)``: the largest shifts, which give codes the range of full
     precision."""
     formats = config.arithmetic
     return formats.activation.width - CODE_WIDTH, formats.gradient.width - CODE_WIDTH

@@ -8,10 +8,12 @@ from hw.gae.core import GaeCore
 from hw.gae.estimate import cycles, estimate
 from hw.gae.layouts import FACTOR_WIDTH, NUMBER_WIDTH
 from hw.gae.records import GAE_ERRORS, MOMENTS, Kind
-from hw.gae.space import SPACE
 from hw.shell.command import round_up
 from hw.shell.design import Design, RunField, Training, default_engine
+from hw.shell.memory_clocks import latencies, launch_clocks
 from hw.shell.program import PAGE_BYTES
+from hw.space import Space
+from hw.stream.queue import Queue
 from hw.suggest import suggest
 
 __all__ = ["DESIGN", "HEPPO_WIDTHS"]
@@ -95,6 +97,40 @@ _RUN_FIELDS = (
     RunField("result_width", "gae.result_width"),
 )
 
+#: Powers of two, and one and a half times as many.
+_ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+#: Levels of logic in a PE with so many registers in its loop, words of 27 bits, as yosys maps it.
+_LEVELS = {1: 14, 2: 11, 3: 9}
+#: Clocks of states, and of registers between units: from two simulated kernels, the same in others.
+#: Those of CLEAR are with the dispatch of all four commands.
+_CLEAR, _PUSH, _PULL = 21, 18, 7
+
+
+def _launch_clocks(config, batch):
+    """Clocks of launches with CLEAR, PUSH, ESTIMATE and PULL, each of a full stack, for ``batch``
+    trajectories. Transfers decide: of 64 rows and 1024 steps the ESTIMATE is 1040 clocks of 46 000
+    with a master of 128 bits, 12 500 with 512 bits. Of a stack whose operands have p beats and
+    whose results r, with the queue's latency Q ::
+
+        PUSH   p + (read + Q) + 18
+        PULL   r + min(r, burst) + write + 7
+
+    Memory moves a beat a clock, and answers as in ``hw.shell.memory_clocks``. Tests compare whole
+    launches with the simulation, to the clock; a PULL of less than a burst takes a clock less.
+    """
+    engine, slots = config.engine, config.gae.depth + 1
+    memory = latencies(engine)
+    operands, results = (slots * sum(config.slot_beats[name]) for name in ("numbers", "results"))
+    commands = [
+        _CLEAR,
+        operands + memory["read"] + Queue.latency_of(engine.depth) + _PUSH,
+        cycles(config),
+        results + min(results, engine.burst_beats) + memory["write"] + _PULL,
+    ]
+    launches = -(-batch // config.gae.rows)
+    return launches * launch_clocks(engine, commands, memory["read"])
+
+
 DESIGN = Design(
     name="gae",
     summary="advantages and rewards-to-go of 8-bit rollouts, in place (HEPPO)",
@@ -111,7 +147,15 @@ DESIGN = Design(
     estimate=estimate,
     clocks=lambda config: {"ESTIMATE of a full stack": cycles(config)},
     identity=_identity,
-    space=SPACE,
+    space=Space(
+        operation="launches with full stacks for {batch} trajectories",
+        batch=lambda config: config.gae.rows,
+        fields=lambda config: {"gae.rows": _ROWS, "gae.lookahead": (1, 2, 3)},
+        clocks=_launch_clocks,
+        levels=lambda config: _LEVELS[config.gae.lookahead],
+        axis="gae.rows",
+        curve="gae.lookahead",
+    ),
     suggest=_suggest,
     training=Training(
         words="ppo", fields=_RUN_FIELDS, needs="PPO needs PyTorch (the extra `torch`)."

@@ -116,15 +116,20 @@ class LearnerConfig(ConfigBase):
         """``{name: Network}``, in the order of the parameter image."""
         return algorithm_of(self).checked_networks(self)
 
+    @cached_property
+    def order(self):
+        """The names of the networks in a sample's order (``in_order``)."""
+        return in_order(self.graph)
+
     @property
     def last_network(self):
         """The Network whose outputs the loss takes."""
-        return self.graph[in_order(self.graph)[-1]]
+        return self.graph[self.order[-1]]
 
     @property
     def last_shape(self):
         """The BlockShape of the layer whose outputs the loss takes."""
-        return self.networks[in_order(self.graph)[-1]][-1]
+        return self.networks[self.order[-1]][-1]
 
     @cached_property
     def _plans(self):

@@ -47,7 +47,7 @@ class LearnerControl(wiring.Signature):
         ``train``. ``diverged_index`` is the index in the replay memory of the first such
         experience. With ``early_priorities`` of the learner's config every TD error is finite.
     update : Out(1)
-        Update all parameters, those of each layer as soon as its gradients are complete. ``update``
+        Update all parameters, each layer as soon as its gradients are complete. ``update``
         comes after the last TD error has left, because from then on no forward pass reads weights.
     busy : In(1)
         Parameters are changing (after ``update``) or moving (in a LOAD or STORE), or are about to.
@@ -107,9 +107,8 @@ class LearnerSignature(wiring.Signature):
         A pulse, once the observations are ``control.loaded``: compute the outputs with the online
         parameters. No parameter and no counter changes.
     actions : Out(stream of beats)
-        The outputs for each observation, in order, as binary32. Those of an observation are padded
-        with zeros to granules, and follow those of the one before without a gap; zeros fill the
-        last beat.
+        The outputs for each observation, in order, as binary32, padded with zeros to granules, one
+        observation directly after the other; zeros fill the last beat.
     """
 
     def __init__(self, *, batch, data_width, parameter_sets):

@@ -1,4 +1,4 @@
-"""The learner's core: the replay core with a learner behind it, and the commands of both.
+"""The learner's core: a replay core that feeds a learner, and the commands of both.
 
 A command of the replay core passes without latency. An iteration of LEARN gives that core three
 jobs: a SAMPLE, whose batch goes to the learner, an UPDATE, which takes the TD errors that the
@@ -31,8 +31,8 @@ class LearnerCore(CommandCore):
     and passes all other commands to the replay core that it contains.
 
     A subclass may replace the method ``make_learner``, which returns the learner: any component
-    with ``LearnerSignature``. A parameter set is missing until a LOAD of it has succeeded. LEARN
-    and TRAIN need all sets, STORE the sets that it names, ACT the online parameters.
+    with ``LearnerSignature``. A parameter set is missing until its LOAD has succeeded. LEARN and
+    TRAIN need all sets, STORE the sets that it names, ACT the online parameters.
 
     Parameters
     ----------
@@ -114,14 +114,14 @@ class LearnerCore(CommandCore):
 
     def extend(self, m, run, learner):
         """Hook for designs with more commands (FIXAR): wires these commands, and returns a dict of
-        further status fields. Here there are none. A command for which ``at_once(run)`` is 1
-        finishes one clock after its start."""
+        further status fields, here empty. A command with ``at_once(run)`` finishes one clock after
+        its start."""
         return {}
 
     @staticmethod
     def at_once(run):
-        """A Value that matters only in the clock in which a command starts: 1 if the command
-        finishes one clock later. Here it is 0; designs with such commands (FIXAR) replace it."""
+        """A Value that matters only when a command starts: 1 if the command finishes one clock
+        later. Here it is 0; designs with such commands (FIXAR) replace it."""
         return Const(0)
 
     def _batches(self, m, run, replay, learner, iteration, td_errors, acting):

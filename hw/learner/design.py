@@ -5,10 +5,12 @@ from functools import partial
 from hw.errors import UsageError
 from hw.estimate import fits
 from hw.learner.algorithms.registry import ALGORITHMS
+from hw.learner.block.fit import SIZES
+from hw.learner.block.layer_config import KINDS
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
-from hw.learner.iteration_clocks import clocks
+from hw.learner.iteration_clocks import clocks, learn_clocks
 from hw.learner.parameters.parameter_image import image_identity
 from hw.learner.records import (
     ERRORS,
@@ -20,13 +22,13 @@ from hw.learner.records import (
     record_words,
     word_rules,
 )
-from hw.learner.space import SPACE
 from hw.learner.step_clocks import schedule
-from hw.replay.design import default_config
+from hw.replay.design import FANOUTS, default_config, draw_latency
 from hw.replay.design import identity as replay_identity
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from hw.shell.command import round_up
 from hw.shell.design import Design, RunField, Training
+from hw.space import Space
 
 __all__ = ["CONTINUOUS", "LEARNERS", "RECORDS", "RUN_FIELDS", "design_of", "identity", "storage"]
 
@@ -142,6 +144,51 @@ def _training(algorithm):
     )
 
 
+#: Lanes and multipliers among which a search chooses (CF'22 3.2.3, 4.2). Of other numbers of
+#: multipliers a layer would use fewer.
+_LANES = (1, 2, 4, 8, 16)
+_MULTIPLIERS = sorted({taken * given for taken in SIZES for given in SIZES})
+
+
+def _searched(config):
+    """The fields that a search changes. Update units beyond the numbers of the largest block would
+    wait: by ``words``, if they are given, where multipliers do not count."""
+    learner = config.learner
+    multipliers, most = tuple(_MULTIPLIERS), max(_MULTIPLIERS)
+    if learner.words is not None:
+        multipliers = (learner.multipliers,)
+        most = max(layer.multipliers for layers in learner.networks.values() for layer in layers)
+    units = [1 << k for k in range(most.bit_length())]
+    return {
+        "learner.arithmetic.kind": KINDS,
+        "learner.lanes": _LANES,
+        "learner.multipliers": multipliers,
+        "learner.update_units": units,
+        "replay.fanout": FANOUTS,
+    }
+
+
+def _shape(config):
+    """The layers in blocks, and in parts that are updated at the same time."""
+    learner = config.learner
+    layers = tuple(layer for layers in learner.networks.values() for layer in layers)
+    return layers, learner.lanes, learner.arithmetic, config.replay
+
+
+_SPACE = Space(
+    operation="iteration of LEARN with {batch} samples",
+    batch=lambda config: config.learner.batch,
+    fields=_searched,
+    clocks=learn_clocks,
+    prepare=lambda config, batch: {"learner.batch": batch},
+    shape=_shape,
+    numbers=("learner.arithmetic.kind",),
+    latency=draw_latency,
+    axis="learner.multipliers",
+    curve="learner.lanes",
+)
+
+
 def design_of(algorithm):
     """The Design of an Algorithm."""
     return Design(
@@ -157,7 +204,7 @@ def design_of(algorithm):
         estimate=estimate,
         clocks=clocks,
         schedule=lambda config: schedule(config.learner),
-        space=SPACE,
+        space=_SPACE,
         suggest=suggest,
         identity=identity,
         check=partial(_check, algorithm),

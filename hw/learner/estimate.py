@@ -1,8 +1,8 @@
 """Resources of a kernel with a learner, and smaller configs to try if it does not fit.
 
 Multipliers, memory blocks and registers are counted as the units have them. Lookup tables are as
-yosys maps them to UltraScale+, module by module: they follow from the widths of what a unit adds,
-compares and chooses.
+yosys maps them to UltraScale+, module by module: they follow from the widths of adders, comparators
+and multiplexers.
 """
 
 from dataclasses import replace
@@ -165,7 +165,7 @@ def _outputs(learner, width):
     shape = learner.networks[learner.acts][-1]
     depth, number = Outputs.SAMPLES * shape.output_words, _width(learner, "activation")
     beside = learner.lanes * shape.output_word
-    sizes = (learner.lanes, beside, Outputs.numbers_of(shape.outputs), depth, depth)
+    sizes = (learner.lanes, beside, WORDS * action_granules(learner), depth, depth)
     counters = sum((size - 1).bit_length() for size in sizes) + learner.batch.bit_length() + 9
     # A number is a lane's, or a zero.
     chosen = number * selector(max(2, beside))

@@ -26,7 +26,6 @@ from hw.replay.command_clocks import (
     updated_clocks,
 )
 from hw.replay.records import ITEM
-from hw.replay.tree.manager import ReplayManager
 from hw.shell.memory_clocks import latencies
 from hw.shell.program import COMMAND_BYTES
 
@@ -62,7 +61,7 @@ def learn_clocks(config, batch, inserts=0):
         clocks fewer, up to 1 % of the iteration.
     """
     learner, (read, write) = config.learner, latencies(config.engine).values()
-    manager, granules = ReplayManager.latency_of(config.replay), record_granules(learner)
+    manager, granules = config.replay.latency, record_granules(learner)
     update, insert = updated_clocks(config, batch), 0
     if learner.early_priorities:
         left = (batch - 1) % (config.engine.beat_bytes // ITEM.size) + 1

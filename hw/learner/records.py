@@ -72,8 +72,8 @@ LEARNER_STATUS = Layout(
 
 
 class LearnError(enum.IntEnum):
-    """Numbers of the learner's errors, above those of the replay core's errors. The dict ``ERRORS``
-    explains each of them."""
+    """Numbers of the learner's errors, above the replay core's errors. The dict ``ERRORS`` explains
+    each."""
 
     BATCH, RECORD, NUMBER, DIVERGED, IMAGE, UNLOADED = range(32, 38)
 

@@ -8,20 +8,23 @@ How many super-samples may be between a layer's inputs and the return of their e
 decides the learner's pace, not its results: ``docs/flow_control.md``.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from operator import add
 from typing import NamedTuple
 
-from hw.config import with_values
-from hw.learner.algorithms.algorithm import in_order
 from hw.learner.block.activation_buffer import ActivationBuffer
-from hw.learner.block.backward import Backward
 from hw.learner.block.config import BlockShape
-from hw.learner.block.forward import Forward
+from hw.learner.block.layer_clocks import (
+    backward_stage,
+    finished_latency,
+    forward_stage,
+    update_clocks,
+)
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
-from hw.learner.parameters.layer_parameters import LayerParameters
+from hw.learner.records import WORDS, action_granules
 from hw.learner.samples.sample_reader import ReaderClocks, SampleReader
 from hw.timing import Repeats, Stage, Walk, pending, picture, since, slots
 
@@ -46,7 +49,7 @@ class PlacedLayer(NamedTuple):
     backward_groups : number of groups, counted from the first, that have a backward pass
     made_by : the activation of the layer whose outputs are inputs of this one, which then computes
         gradients of its inputs; None if all inputs are experiences
-    behind : BlockShape of the next layer; None if the loss takes the outputs
+    following : BlockShape of the next layer; None if the loss takes the outputs
     """
 
     network: str
@@ -55,13 +58,13 @@ class PlacedLayer(NamedTuple):
     groups: tuple
     backward_groups: int
     made_by: str | None
-    behind: BlockShape | None
+    following: BlockShape | None
 
     @property
     def period(self):
         """Clocks between words of errors. The loss sends a word in each clock, the next layer one
         for each of its output words."""
-        return self.behind.output_words if self.behind else 1
+        return self.following.output_words if self.following else 1
 
     @property
     def input_gradient(self):
@@ -75,22 +78,24 @@ class PlacedLayer(NamedTuple):
         return dict(input_gradient=self.input_gradient, input_activation=activation)
 
     def backward_stage(self, config):
-        """``Backward.stage`` of the layer in a LearnerConfig."""
-        return Backward.stage(config.layer_config, self.shape, **self.backward_options)
+        """``backward_stage`` of the layer in a LearnerConfig."""
+        return backward_stage(config.layer_config, self.shape, **self.backward_options)
 
 
 @lru_cache(maxsize=1024)
 def placed(config):
-    """Tuple of the PlacedLayer of each layer of a LearnerConfig, in the order in which a sample
-    passes them: outputs of each are inputs of the next."""
+    """Tuple of the PlacedLayer of each layer of a LearnerConfig, in a sample's order: outputs of
+    each are inputs of the next."""
     shapes, found = config.networks, []
-    places = [(name, n) for name in in_order(config.graph) for n in range(len(shapes[name]))]
+    places = [(name, n) for name in config.order for n in range(len(shapes[name]))]
     for (name, position), (taker, at) in zip_longest(places, places[1:], fillvalue=(None, 0)):
         network, before = config.graph[name], found[-1].shape.activation if found else None
         made_by = before if position or network.join else None
-        behind = shapes[taker][at] if taker else None
+        following = shapes[taker][at] if taker else None
         groups = network.weight_sources, network.backward_groups
-        found.append(PlacedLayer(name, position, shapes[name][position], *groups, made_by, behind))
+        found.append(
+            PlacedLayer(name, position, shapes[name][position], *groups, made_by, following)
+        )
     return tuple(found)
 
 
@@ -101,7 +106,7 @@ def _latencies(config):
     found = []
     for layer in placed(config):
         shape, latency = layer.shape, layer.backward_stage(config).latency
-        forward = Forward.stage(config.layer_config, shape).latency + ActivationBuffer.LATENCY
+        forward = forward_stage(config.layer_config, shape).latency + ActivationBuffer.LATENCY
         back = 0 if latency is None else latency + shape.blocks - shape.output_words
         found.append((forward + shape.output_words - 1, back + _PASSED))
     return found
@@ -144,9 +149,8 @@ def slots_of(config):
 
 
 def _needed(config):
-    """For each layer how many super-samples begin from the clock in which one takes a slot of the
-    layer until it is free again: the clocks of the second of two that follow each other at the
-    learner's pace, so that it waits for nothing."""
+    """For each layer the number of super-samples that begin while one keeps its slot. The clocks
+    are those of the second of two super-samples at the learner's pace, so that it never waits."""
     clocks = pace(config)
     walk = SampleWalk(config, [2] * len(placed(config)), interval=clocks)
     walk.go(2)
@@ -173,7 +177,7 @@ class StepClocks(NamedTuple):
 def step_clocks(config, batch):
     """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples."""
     # No walk depends on the updates, which come behind it: kernels that differ in them share it.
-    td, left, later = _walked(with_values(config, {"update_units": 1}), batch)
+    td, left, later = _walked(replace(config, update_units=1), batch)
     ends = map(add, left, _updates(config))
     return StepClocks(td + later, max(ends) + _DONE + _SETTLED + later)
 
@@ -181,7 +185,7 @@ def step_clocks(config, batch):
 def _updates(config):
     """Clocks of each layer's update."""
     shared = config.layer_config
-    return [LayerParameters.update_clocks(shared, layer.shape) for layer in placed(config)]
+    return [update_clocks(shared, layer.shape) for layer in placed(config)]
 
 
 @lru_cache(maxsize=4096)
@@ -224,8 +228,8 @@ def acting_clocks(config, count):
     walk = SampleWalk(config, slots_of(config), acting=True)
     walk.go(-(-count // config.lanes))
     unused = -count % config.lanes  # lanes of the last sample
-    latency = Outputs.latency_of(config, config.action)
-    return walk.end + walk.skipped + latency - unused * Outputs.numbers_of(config.action)
+    latency = Outputs.latency_of(config)
+    return walk.end + walk.skipped + latency - unused * WORDS * action_granules(config)
 
 
 class SampleWalk(Walk):
@@ -255,7 +259,7 @@ class SampleWalk(Walk):
         if acting:
             # The observations of a sample leave number by number.
             self.step = self._act
-            walk = config.lanes * Outputs.numbers_of(config.action)
+            walk = config.lanes * WORDS * action_granules(config)
             self.last, self.room = Stage(interval=walk), slots(Outputs.SAMPLES)
         else:
             self.step = self._train
@@ -337,10 +341,10 @@ class _Layer:
         self.name = f"{placed.network} {placed.position}"
         self.slots, words = slots(count), self.shape.output_words
         # Forward takes ``interleave`` input words at a time; outputs follow the last of them.
-        latency = Forward.stage(shared, self.shape).latency - self.shape.blocks
+        latency = forward_stage(shared, self.shape).latency - self.shape.blocks
         self.forward = Stage(latency, self.shape.interleave * words)
         self.backward = placed.backward_stage(config)
-        self.finished = Backward.finished_latency_of(shared, self.shape)
+        self.finished = finished_latency(shared, self.shape)
         # The clocks in which forward began the latest sample, and had fetched its last word.
         self.started = self.fetched = 0
 

@@ -18,7 +18,6 @@ first burst is shorter, and an INSERT takes fewer clocks, by up to a burst of th
 from hw.replay.config import GRANULE_WIDTH
 from hw.replay.priority import PriorityUnit
 from hw.replay.records import GRANULE_BYTES, HEADER
-from hw.replay.tree.manager import ReplayManager
 from hw.replay.weight import WeightUnit
 from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
 from hw.stream.queue import Queue
@@ -47,7 +46,7 @@ _COUNT, CARTPOLE_GRANULES = 64, 3
 def clocks(config):
     """``{operation: clocks}`` of launches of one command each, of a ReplayKernelConfig.
 
-    Memory is that of ``hw.shell.memory_clocks.latencies``.
+    Memory answers as ``hw.shell.memory_clocks.latencies`` says.
     """
     count, memory = min(_COUNT, config.replay.capacity), latencies(config.engine)
     commands = {
@@ -83,7 +82,7 @@ def sample_clocks(config, count, granules, *, read=READ, write=WRITE):
     """Clocks of a SAMPLE; arguments as of ``insert_clocks``."""
     beats = beats_of(config, count * (granules + HEADER.size // GRANULE_BYTES))
     longest = max(count, count * beats_of(config, granules), beats)
-    manager, written = ReplayManager.latency_of(config.replay), _written(config, beats, longest)
+    manager, written = config.replay.latency, _written(config, beats, longest)
     return manager + written + gathered_clocks(config, read) + write + _SAMPLE
 
 
@@ -94,15 +93,15 @@ def gathered_clocks(config, read):
 
 
 def updated_clocks(config, count):
-    """Clocks in which ``count`` TD errors that are there become priorities of the tree."""
-    return count + ReplayManager.latency_of(config.replay) + PriorityUnit.LATENCY
+    """Clocks to turn ``count`` waiting TD errors into priorities of the tree."""
+    return count + config.replay.latency + PriorityUnit.LATENCY
 
 
 def stored_clocks(config, count, granules):
-    """Clocks in which ``count`` experiences that come without a gap are written, and then enter the
-    tree; memory is not counted."""
+    """Clocks to write ``count`` experiences that come without a gap and enter them in the tree,
+    without memory's latency."""
     beats = count * beats_of(config, granules)  # each experience begins on a beat
-    return count + ReplayManager.latency_of(config.replay) + _written(config, beats, beats)
+    return count + config.replay.latency + _written(config, beats, beats)
 
 
 def beats_of(config, granules):

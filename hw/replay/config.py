@@ -1,19 +1,34 @@
 """Sizes of the replay manager: the tree's shape and every width that follows from it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from hw.arith.multiply import Multiply
 from hw.config import ConfigBase, check_flag, check_range
 from hw.errors import UsageError
 from hw.shell.axi import EngineConfig
 from hw.stream.ram import style_of
 
-__all__ = ["FRACTION_WIDTH", "GRANULE_WIDTH", "LevelShape", "ReplayConfig", "ReplayKernelConfig"]
+__all__ = ["DRAW_LATENCY", "FRACTION_WIDTH", "GRANULE_WIDTH", "LevelShape", "ReplayConfig"]
+__all__ += ["ReplayKernelConfig", "compute_stage"]
 
 #: Bits of a random number in [0, 1): wide enough to reach every unit of the widest total.
 FRACTION_WIDTH = 48
+#: Clocks of a ``Draw``: a product of FRACTION_WIDTH bits, and a sum.
+DRAW_LATENCY = Multiply.latency_of(FRACTION_WIDTH, FRACTION_WIDTH + 1) + 1
 
 #: Bits of a granule, the unit in which experiences are measured.
 GRANULE_WIDTH = 128
+
+
+def compute_stage(depth, style):
+    """The stage at which an operation of a ``ForwardingMemory`` has its word: 0 for a single
+    register, else the read time of the memory.
+
+    Distributed memory is read in one clock. Block RAM takes two, with a second register at its
+    output. UltraRAM takes three, because its cascades need an output register as well.
+    """
+    return {"distributed": 1, "block": 2, "ultra": 3}[style] if depth > 1 else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +54,16 @@ class LevelShape:
     def child_width(self):
         """Bits of a child's number."""
         return (self.fanout - 1).bit_length()
+
+    @property
+    def stage(self):
+        return compute_stage(self.nodes, self.style)
+
+    @property
+    def latency(self):
+        """Clocks of a ``TreeLevel``: to its compute stage; then it compares or adds, and chooses
+        the child."""
+        return self.stage + 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +159,35 @@ class ReplayConfig(ConfigBase):
     @property
     def table_rows(self):
         return -(-self.capacity // self.table_lanes)
+
+    @property
+    def table_stage(self):
+        return compute_stage(self.table_rows, self.table_style)
+
+    # Clocks of an operation: table and draw side by side; the product of fraction and total; the
+    # levels of the tree; the last subtraction, and the response queue.
+
+    @property
+    def table_latency(self):
+        """Clocks of a ``PriorityTable``: row and lane, memory, change, total."""
+        return 1 + self.table_stage + 2
+
+    @property
+    def front_latency(self):
+        return max(self.table_latency, DRAW_LATENCY)
+
+    @property
+    def scale_latency(self):
+        return Multiply.latency_of(FRACTION_WIDTH, self.total_width)
+
+    @cached_property
+    def tree_latency(self):
+        return sum(level.latency for level in self.levels)
+
+    @property
+    def latency(self):
+        """Clocks from a request to its response in a ``ReplayManager``, if nothing stalls."""
+        return self.front_latency + self.scale_latency + self.tree_latency + 1 + 2
 
 
 @dataclass(frozen=True, kw_only=True)

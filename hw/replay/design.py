@@ -4,18 +4,22 @@ from dataclasses import replace
 
 from hw.arith.power import SCALE_FORMAT
 from hw.estimate import together
-from hw.replay.command_clocks import clocks
+from hw.replay.command_clocks import CARTPOLE_GRANULES, clocks, sample_clocks
 from hw.replay.commands import Given
 from hw.replay.config import FRACTION_WIDTH, ReplayConfig, ReplayKernelConfig
 from hw.replay.core import ReplayCore
 from hw.replay.estimate import tree_parts
 from hw.replay.priority import EPSILON_FORMAT, ERROR_FORMAT
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, REPLAY_ERRORS
-from hw.replay.space import SPACE
 from hw.shell.design import Design, RunField, Training, default_engine
+from hw.shell.memory_clocks import latencies, launch_clocks
+from hw.space import Space
 from hw.suggest import suggest
 
-__all__ = ["DESIGN", "default_config", "identity"]
+__all__ = ["DESIGN", "FANOUTS", "default_config", "draw_latency", "identity"]
+
+#: Children of a node, of configs among which a search chooses (CF'22 4.2).
+FANOUTS = (2, 4, 8, 16, 32, 64)
 
 
 def default_config(numbers):
@@ -56,6 +60,18 @@ def _suggest(config, fits):
     return suggest({"fanout": fanouts}, holds)
 
 
+def draw_latency(config):
+    """Clocks of a draw from the sum tree of a kernel that has a replay memory."""
+    return config.replay.latency
+
+
+def _sample_clocks(config, batch):
+    """Clocks of a launch with a SAMPLE, if memory answers within the queues' capacity."""
+    memory = latencies(config.engine)
+    sample = sample_clocks(config, batch, CARTPOLE_GRANULES, **memory)
+    return launch_clocks(config.engine, [sample], memory["read"])
+
+
 DESIGN = Design(
     name="replay",
     summary="prioritized replay: sum tree, draws, gather and insert (CF'22, PEARL)",
@@ -69,7 +85,13 @@ DESIGN = Design(
     estimate=ReplayCore.estimate,
     clocks=clocks,
     identity=identity,
-    space=SPACE,
+    space=Space(
+        operation="launch with a SAMPLE of {batch} experiences of 48 bytes",
+        batch=lambda config: min(64, config.replay.capacity),
+        fields=lambda config: {"replay.fanout": FANOUTS},
+        clocks=_sample_clocks,
+        axis="replay.fanout",
+    ),
     suggest=_suggest,
     training=Training(
         words="dqn --learner cpu",

@@ -8,15 +8,10 @@ from hw.area import area
 from hw.arith.multiply import Multiply
 from hw.estimate import times, together
 from hw.replay.commands import BUFFERS, COMMANDS, MAX_COUNT
-from hw.replay.config import FRACTION_WIDTH, GRANULE_WIDTH
+from hw.replay.config import DRAW_LATENCY, FRACTION_WIDTH, GRANULE_WIDTH, compute_stage
 from hw.replay.records import HEADER, ITEM, REPLAY_STATUS
 from hw.replay.replay_state import state_shapes
-from hw.replay.tree.draw import Draw
-from hw.replay.tree.forwarding_memory import compute_stage
-from hw.replay.tree.manager import ReplayManager
 from hw.replay.tree.operations import response_layout
-from hw.replay.tree.priority_table import PriorityTable
-from hw.replay.tree.tree_level import TreeLevel
 from hw.shell import estimate as shell
 from hw.shell.axi import REQUEST
 from hw.stream import estimate as stream
@@ -123,20 +118,17 @@ def tree_parts(config):
         "draw": together(
             [Multiply.estimate(FRACTION_WIDTH, FRACTION_WIDTH + 1), area("replay.tree.draw")]
         ),
-        "manager": together(
-            [Multiply.estimate(*scale), *_manager(config, Multiply.latency_of(*scale))]
-        ),
+        "manager": together([Multiply.estimate(*scale), *_manager(config)]),
     }
 
 
-def _manager(config, scale):
+def _manager(config):
     """What goes along with the operations: before the multiplier of the target, beside it, and from
     it to the response."""
     index, priority, total = config.index_width, config.priority_width, config.total_width
-    front = max(PriorityTable.latency_of(config), Draw.LATENCY)
-    tree = sum(TreeLevel.latency_of(shape) for shape in config.levels)
+    front, scale, tree = config.front_latency, config.scale_latency, config.tree_latency
     # The queue of the responses has a place for each operation under way.
-    places, response = ReplayManager.latency_of(config).bit_length(), response_layout(config).size
+    places, response = config.latency.bit_length(), response_layout(config).size
     yield Ram.estimate(response, 1 << places)
     yield area(
         "replay.tree.manager",
@@ -155,7 +147,7 @@ def _manager(config, scale):
     yield stream.delay(priority, front - 1)
     yield stream.delay(total - priority + 2, front)
     yield stream.delay(index, front + scale)
-    yield stream.delay(FRACTION_WIDTH, front - Draw.LATENCY)
+    yield stream.delay(FRACTION_WIDTH, front - DRAW_LATENCY)
     # Value and operation, delta, total.
     yield stream.delay(2 * total + 2 + priority + 1, scale)
     yield stream.delay(priority + 1, scale + tree)
@@ -164,7 +156,7 @@ def _manager(config, scale):
 def _table(config):
     """The ``PriorityTable``."""
     lanes, rows, width = config.table_lanes, config.table_rows, config.priority_width
-    stage = compute_stage(rows, config.table_style)
+    stage = config.table_stage
     yield area(
         "replay.tree.priority_table",
         # Old and new priority of each lane; change, and what chooses it; total.
@@ -184,7 +176,7 @@ def _table(config):
 
 def _level(config, shape):
     """A ``TreeLevel`` of this LevelShape."""
-    stage, width, fanout = compute_stage(shape.nodes, shape.style), shape.width, shape.fanout
+    stage, width, fanout = shape.stage, shape.width, shape.fanout
     delta, digit = config.priority_width + 1, shape.child_width
     # A prefix sum is compared, and added to, which takes two tables a bit where delta has bits of
     # its own. Target and total are differences. Base and upper are one of ``fanout`` each.

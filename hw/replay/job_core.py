@@ -1,6 +1,6 @@
 """The replay core inside a kernel that gives it jobs, whose batches and items are streams.
 
-Nothing of it is in the kernel ``replay``.
+The kernel ``replay`` does not have it.
 """
 
 from types import SimpleNamespace
@@ -18,8 +18,8 @@ __all__ = ["JobReplayCore"]
 
 
 class JobReplayCore(ReplayCore):
-    """A replay core that executes jobs besides commands: a SAMPLE, UPDATE or INSERT from another
-    unit of the kernel. No command may come while a job is under way, and no job while a command is.
+    """A replay core that also executes jobs: a SAMPLE, UPDATE or INSERT from another unit of the
+    kernel. No command may come while a job is under way, and no job while a command is.
 
     Members
     -------
@@ -30,7 +30,7 @@ class JobReplayCore(ReplayCore):
     items : In(stream of beats)
         The items of an UPDATE.
     batch : Out(stream of beats)
-        The batch of a SAMPLE: all of it has left when the job's outcome is valid.
+        The batch of a SAMPLE: it has left completely when the job's outcome is valid.
     """
 
     def own_members(self):
@@ -68,7 +68,7 @@ class JobReplayCore(ReplayCore):
             m.d.comb += run.write.data.ready.eq(self.batch.ready)
 
     def work(self, m, run, gather):
-        """The job, or the command where there is none."""
+        """The job, or else the command."""
         jobs, command = self._jobs, super().work(m, run, gather)
         busy = jobs.busy
         fields = {

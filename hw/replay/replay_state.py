@@ -1,5 +1,4 @@
-"""The state of storage: how many experiences there are, their size, and the place and priority of
-the next one."""
+"""The state of storage: number and size of experiences, and place and priority of the next one."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -47,8 +46,8 @@ class ReplayState(wiring.Component):
     raw : In(512)
         The command's 64 bytes.
     setup, restore, advance, saturated : In(1)
-        Pulses: take the fields of SETUP; take those of RESTORE; one experience more; one more
-        clipped priority.
+        Pulses: take the fields of SETUP, or of RESTORE; one experience more; one more clipped
+        priority.
     transfer : In
         With ``setup``: the granules of all places of storage together.
     priority : In(priority_width)

@@ -8,12 +8,7 @@ from hw.config import value_of
 from hw.errors import UsageError
 from hw.shell.axi import EngineConfig, engine_of
 from hw.shell.buffers import HOST_BUFFERS
-from hw.shell.description import (
-    KernelDescription,
-    digest,
-    master_descriptions,
-    standard_arguments,
-)
+from hw.shell.description import KernelDescription, digest, master_descriptions, standard_arguments
 from hw.shell.kernel import Kernel
 from hw.shell.status_block import STATUS
 from hw.space import Space

@@ -30,9 +30,9 @@ _COMMAND = 8 * COMMAND_BYTES
 
 
 def parts(config, buffers, status):
-    """``{unit: Estimate}``, the resources of all that is in a kernel beside its core.
+    """``{unit: Estimate}``, the resources of a kernel without its core.
 
-    The units are control, sequencer and engines (those of all masters together). ``config`` is the
+    The units are control, sequencer and engines (all masters together). ``config`` is the
     kernel's; ``buffers`` and ``status`` are ``BUFFERS`` and ``STATUS`` of its core.
     """
     width = engine_of(config, HOST).data_width
@@ -72,8 +72,8 @@ def sequencer(data_width, status_bytes):
 def dispatcher(table, config, *, products):
     """Resources of a core's ``Dispatcher``, with its decoder and the register at its results.
 
-    table : CommandTable; config : the kernel's; products : DSP blocks of what the functions of
-    ``table`` multiply.
+    table : CommandTable; config : the kernel's; products : DSP blocks of the multiplications in the
+    functions of ``table``.
     """
     commands, places, stages = table.values(), table.footprints, len(table.stages)
     checked = [(low, high) for each in commands for _, low, high in each.checked(config)]
@@ -139,8 +139,8 @@ def _place(config):
 
 
 def _shared(config, beat_width, tokens):
-    """Resources of what both interconnects have: an arbiter, the beats' owners, a queue a port;
-    ``tokens``: bits in which a port counts the tokens that it may still get."""
+    """Resources of the common parts of both interconnects: an arbiter, the beats' owners, a queue a
+    port; ``tokens``: bits of a port's counter of the tokens that it may still get."""
     ports = [config.port(number) for number in range(config.ports)]
     arbiter = area(
         "shell.interconnect",  # the address of a burst is one of the ports'

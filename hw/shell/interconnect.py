@@ -28,7 +28,7 @@ class InterconnectConfig(ConfigBase):
     ports : ports that share the memory, 1 to 16.
     depth : beats of data that may wait for a port: a number for all, or one for each port.
     burst_beats : beats of the longest burst, a power of two. Requests are cut at addresses that are
-        multiples of so many beats; with the number of the engine behind, its bursts stay the same.
+        multiples of this number; with the number of the engine, its bursts stay the same.
     bursts : the most bursts of all ports together that memory has not yet finished.
     tokens : the most tokens of finished writes that may wait for a port; a write has its place
         from the issue of its last burst on.

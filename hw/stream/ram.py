@@ -1,7 +1,7 @@
-"""The deep memories: simple dual-port and dual-port, synchronous read, inferable by synthesizers.
+"""The deep memory: simple dual-port, synchronous read, inferable by synthesizers.
 
-Each is an ``Instance`` of ``ram.v`` or ``ram_dual.v`` rather than ``amaranth.lib.memory``, whose
-initial contents are written out word by word: generation time must not depend on capacity.
+It is an ``Instance`` of ``ram.v`` rather than ``amaranth.lib.memory``, whose initial contents are
+written out word by word: generation time must not depend on capacity.
 """
 
 import math
@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from hw.errors import UsageError
 from hw.estimate import Estimate, selector
 
-__all__ = ["DEEP", "RAM_STYLES", "SHALLOW", "Ram", "RamDual", "memory_blocks"]
+__all__ = ["DEEP", "RAM_STYLES", "SHALLOW", "Ram", "memory_blocks"]
 __all__ += ["memory_joint", "memory_tables", "shallow_memory", "style_of"]
 
 RAM_STYLES = ("auto", "distributed", "block", "ultra")
@@ -22,8 +22,7 @@ RAM_STYLES = ("auto", "distributed", "block", "ultra")
 #: may be made of UltraRAM.
 SHALLOW, DEEP = 64, 2048
 
-#: Shapes (words, bits) of an UltraScale+ block used as a simple dual-port memory; UG573. With two
-#: ports that read, a RAMB36 has not the first of them.
+#: Shapes (words, bits) of an UltraScale+ block used as a simple dual-port memory; UG573.
 _SHAPES = {
     "block": [(512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16384, 2), (32768, 1)],
     "ultra": [(4096, 72)],
@@ -42,11 +41,10 @@ def style_of(depth, ultra_ram=False):
     return "ultra" if ultra_ram and depth >= DEEP else "block"
 
 
-def memory_blocks(width, depth, style, *, dual=False):
-    """RAMB36 (style "block") or URAM288 ("ultra") blocks of a ``Ram``, or of a ``RamDual`` if
-    ``dual``: the least over the block's shapes; 0 for style "distributed"."""
-    beside, behind = _shape(width, depth, style, dual)
-    return beside * behind
+def memory_blocks(width, depth, style):
+    """RAMB36 (style "block") or URAM288 ("ultra") blocks of a ``Ram``: the least over the block's
+    shapes; 0 for style "distributed"."""
+    return math.prod(_shape(width, depth, style))
 
 
 def memory_joint(width, depth, style):
@@ -59,11 +57,14 @@ def memory_joint(width, depth, style):
     return width * (parts // 2 if parts & (parts - 1) == 0 else 3 * parts // 5)
 
 
-def _shape(width, depth, style, dual=False):
-    """The number of blocks in width and in depth; of equal numbers the least in depth."""
-    if style == "distributed":
-        return 0, 0
-    shapes = _SHAPES[style][1:] if dual and style == "block" else _SHAPES[style]
+def _shape(width, depth, style):
+    """``_fewest`` blocks; none for style "distributed"."""
+    return (0, 0) if style == "distributed" else _fewest(width, depth, _SHAPES[style])
+
+
+def _fewest(width, depth, shapes):
+    """The least number of blocks with one of ``shapes``, in width and in depth; ties prefer fewer
+    in depth."""
     return min(
         ((-(-width // bits), -(-depth // words)) for words, bits in shapes),
         key=lambda shape: (math.prod(shape), shape[1]),
@@ -93,9 +94,10 @@ def _cheapest(width, depth):
 _HALVES = [(512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)]
 
 
-def _halves(width, depth, *, dual=False):
-    """Halves of RAMB36 blocks that a memory takes, as yosys counts them."""
-    return min(-(-width // bits) * -(-depth // words) for words, bits in _HALVES[int(dual) :])
+def _halves(width, depth):
+    """Halves of RAMB36 blocks that a memory takes, as yosys counts them, and DP16KD of an ECP5,
+    which have the same shapes: side by side, and in depth."""
+    return _fewest(width, depth, _HALVES)
 
 
 def _folded(width, depth):
@@ -116,39 +118,29 @@ def _chosen_ecp5(count):
     return _CHOSEN[count] if count in _CHOSEN else (3 * count - 6) // 2
 
 
-def _blocks_ecp5(width, depth):
-    """DP16KD blocks, which have the shapes of half a RAMB36: side by side, and in depth."""
-    return min(
-        ((-(-width // bits), -(-depth // words)) for words, bits in _HALVES),
-        key=lambda shape: (math.prod(shape), shape[1]),
-    )
-
-
-def _ecp5(width, depth, style, reads=1):
-    """Resources on an ECP5 of a memory with ``reads`` ports that read, as yosys maps it; None for a
-    style that an ECP5 lacks.
+def _ecp5(width, depth, style):
+    """Resources on an ECP5 as yosys maps a ``Ram``; None for a style that an ECP5 lacks.
 
     A TRELLIS_DPR16X4 has 16 words of 4 bits in two slices; a third slice writes them, and loses its
-    tables: six tables. Each port that reads has its own copy. If a word is read and written in
-    the same clock, a DP16KD does not return the old word as Verilog does: yosys compares the
-    addresses and keeps the word.
+    tables: six tables. If a word is read and written in the same clock, a DP16KD does not return
+    the old word as Verilog does: yosys compares the addresses and keeps the word.
     """
     if style == "auto":
-        parts, blocks = -(-depth // 16), math.prod(_blocks_ecp5(width, depth))
+        parts, blocks = -(-depth // 16), math.prod(_halves(width, depth))
         few = width * parts < _LARGE_ECP5 * blocks and -(-width // 4) * parts < _MANY_ECP5 * blocks
         style = "distributed" if few else "block"
     address = max(1, (depth - 1).bit_length())
     if style == "distributed":
         parts = -(-depth // 16)
         cells = 6 * -(-width // 4) * parts + width * _chosen_ecp5(parts)
-        return reads * cells + (parts if parts > 1 else 0), reads * width, 0, 0, 0
+        return cells + (parts if parts > 1 else 0), width, 0, 0, 0
     if style != "block":
         return None
-    beside, behind = _blocks_ecp5(width, depth)
-    halves, place = reads * beside * behind, (behind - 1).bit_length()
-    lut = reads * (width * (1 + _chosen_ecp5(behind)) + 3 * address // 2)
-    # Data written, data read, address and place of the read; the last word of a port that waits.
-    ff = 2 * width + address + 2 + place + (reads - 1) * (width + 1)
+    beside, behind = _halves(width, depth)
+    halves, place = beside * behind, (behind - 1).bit_length()
+    lut = width * (1 + _chosen_ecp5(behind)) + 3 * address // 2
+    # Data written, data read, address and place of the read.
+    ff = 2 * width + address + 2 + place
     return lut, ff, halves / 2 if halves & 1 else halves // 2, 0, 0
 
 
@@ -158,15 +150,6 @@ def shallow_memory(width, depth):
     # Where nothing waits for the word, yosys chooses among four cells with three tables a bit.
     lut -= width * (-(-depth // 16) == 4)
     return Estimate(lut=memory_tables(width, depth, "distributed"), ecp5=(lut, 0, *others))
-
-
-def _checked(width, depth, style):
-    if style not in RAM_STYLES:
-        raise UsageError(f"style must be one of {', '.join(RAM_STYLES)}, not {style!r}")
-    for name, value in (("width", width), ("depth", depth)):
-        if not isinstance(value, int) or value < 1:
-            raise UsageError(f"{name} must be a positive integer, not {value!r}")
-    return width, depth, style, max(1, (depth - 1).bit_length())
 
 
 class Ram(wiring.Component):
@@ -195,7 +178,13 @@ class Ram(wiring.Component):
     """
 
     def __init__(self, *, width, depth, style="auto"):
-        self.width, self.depth, self.style, self.address_width = _checked(width, depth, style)
+        if style not in RAM_STYLES:
+            raise UsageError(f"style must be one of {', '.join(RAM_STYLES)}, not {style!r}")
+        for name, value in (("width", width), ("depth", depth)):
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{name} must be a positive integer, not {value!r}")
+        self.width, self.depth, self.style = width, depth, style
+        self.address_width = max(1, (depth - 1).bit_length())
         super().__init__(
             {
                 "write_enable": In(1),
@@ -217,7 +206,7 @@ class Ram(wiring.Component):
         return Estimate(
             lut=tables + memory_joint(width, depth, style),
             ff=width if tables else 0,
-            bram36=_halves(width, depth) / 2 if style == "block" else 0,
+            bram36=math.prod(_halves(width, depth)) / 2 if style == "block" else 0,
             uram=_folded(width, depth) if style == "ultra" else 0,
             ecp5=ecp5,
         )
@@ -237,74 +226,5 @@ class Ram(wiring.Component):
             i_read_enable=self.read_enable,
             i_read_address=self.read_address,
             o_read_data=self.read_data,
-        )
-        return m
-
-
-class RamDual(wiring.Component):
-    """A memory of two ports: port a reads in every clock, port b writes or reads.
-
-    A read by port a of an address that port b writes in the same clock is undefined, and so are the
-    contents after reset.
-
-    Parameters
-    ----------
-    width : int
-        Bits a word.
-    depth : int
-        Words, any number from 1.
-    style : str
-        One of ``RAM_STYLES``, the vendor's ``ram_style``.
-
-    Members
-    -------
-    a_address : In, a_read_data : Out(width)
-        ``a_read_data`` is ``memory[a_address]`` of the clock before.
-    b_write_enable : In(1), b_address : In, b_write_data : In(width)
-        In a clock with ``b_write_enable``, ``b_write_data`` is stored at ``b_address``; in another,
-        ``memory[b_address]`` is read.
-    b_read_data : Out(width)
-        The word that port b read last, from the clock after that read on.
-    """
-
-    def __init__(self, *, width, depth, style="auto"):
-        self.width, self.depth, self.style, self.address_width = _checked(width, depth, style)
-        super().__init__(
-            {
-                "a_address": In(self.address_width),
-                "a_read_data": Out(width),
-                "b_write_enable": In(1),
-                "b_address": In(self.address_width),
-                "b_write_data": In(width),
-                "b_read_data": Out(width),
-            }
-        )
-
-    @classmethod
-    def estimate(cls, width, depth, style):
-        """Resources as yosys maps them; ``style`` is not "auto"."""
-        ecp5 = _ecp5(width, depth, style, reads=2)
-        if style == "block":
-            blocks = _halves(width, depth, dual=True) / 2
-            return Estimate(lut=0, ff=0, bram36=blocks, ecp5=ecp5)
-        # A bit of 32 words takes two tables, one of 64 three; each port has its register.
-        lut = width * (2 if depth <= 32 else 3) * -(-depth // 64)
-        return Estimate(lut=lut, ff=2 * width, bram36=0, ecp5=ecp5)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.memory = Instance(
-            "rlfabric_ram_dual",
-            p_WIDTH=self.width,
-            p_DEPTH=max(2, self.depth),
-            p_ADDRESS_WIDTH=self.address_width,
-            p_RAM_STYLE=self.style,
-            i_clk=ClockSignal(),
-            i_a_address=self.a_address,
-            o_a_read_data=self.a_read_data,
-            i_b_write_enable=self.b_write_enable,
-            i_b_address=self.b_address,
-            i_b_write_data=self.b_write_data,
-            o_b_read_data=self.b_read_data,
         )
         return m

@@ -1,6 +1,6 @@
-"""A register on a stream's ready alone: it cuts a long path back, and adds no latency.
+"""A register on a stream's ready only: it cuts a long path back, and adds no latency.
 
-One word a clock; a word passes in the clock in which it comes.
+One word a clock; a word passes in the clock of its arrival.
 """
 
 from amaranth import *
@@ -11,9 +11,9 @@ __all__ = ["ReadyRegister"]
 
 
 class ReadyRegister(wiring.Component):
-    """``o`` repeats the words of ``i``, in the clock in which they come.
+    """``o`` repeats the words of ``i`` in the same clock.
 
-    There is no combinational path from the ready of ``o`` to that of ``i``, but one from valid to
+    No combinational path leads from the ready of ``o`` to the ready of ``i``, but one from valid to
     valid. It is half of a ``SkidBuffer``, for streams whose ready comes from far and whose latency
     matters.
 

@@ -1,7 +1,6 @@
 """Requests of a serial line, as ``hw.uart.protocol`` has them, executed byte by byte on a port.
 
-A request is executed when all of it has come and its CRC is right; the next request waits
-meanwhile.
+A request is executed when it is complete and its CRC is right; the next request waits meanwhile.
 """
 
 from types import SimpleNamespace
@@ -12,14 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.stream.ram import Ram
 from hw.uart.frame import FrameDecoder, FrameEncoder
-from hw.uart.protocol import (
-    BYTE_PORT,
-    CRC_BYTES,
-    HEADER,
-    HEADER_BYTES,
-    Opcode,
-    Status,
-)
+from hw.uart.protocol import BYTE_PORT, CRC_BYTES, HEADER, HEADER_BYTES, Opcode, Status
 
 __all__ = ["PATIENCE", "Bridge"]
 
@@ -35,8 +27,8 @@ class Bridge(wiring.Component):
 
     Frames with a wrong CRC are ignored. Each byte of a READ or WRITE is one access of ``port``. If
     an access is not answered within ``PATIENCE`` clocks, the request ends with STALLED. From then
-    on every READ and WRITE is STALLED at once, until a RESET: an answer that comes late must not be
-    taken for that of another request.
+    on every READ and WRITE is STALLED at once, until a RESET: a late answer must not be taken for
+    another request's.
 
     Parameters
     ----------
@@ -143,7 +135,7 @@ class Bridge(wiring.Component):
         return m
 
     def _request_states(self, m, r):
-        """The states in which a frame comes and is checked."""
+        """The states that receive and check a frame."""
         with m.State("COLLECT"):
             m.d.comb += r.decoder.o.ready.eq(1)
             m.d.sync += r.index.eq(0)
@@ -181,7 +173,7 @@ class Bridge(wiring.Component):
                 m.d.sync += [r.headed.eq(r.headed), r.length.eq(r.length)]
 
     def _access_states(self, m, r):
-        """The states in which bytes go to the port or come from it, one by one."""
+        """The states that write bytes to the port or read them, one by one."""
         with m.State("FETCH"):
             m.d.sync += [r.clock.eq(0), r.address.eq(r.header.address + r.index)]
             m.next = "REQUEST"

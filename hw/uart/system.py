@@ -17,14 +17,7 @@ from hw.uart.bridge import Bridge
 from hw.uart.identity import Identity
 from hw.uart.lite import LiteMaster
 from hw.uart.memory import AxiMemory
-from hw.uart.protocol import (
-    BANK_TARGET,
-    CONTROL_TARGET,
-    IDENTITY,
-    IDENTITY_TARGET,
-    MAGIC,
-    VERSION,
-)
+from hw.uart.protocol import BANK_TARGET, CONTROL_TARGET, IDENTITY, IDENTITY_TARGET, MAGIC, VERSION
 from hw.uart.receiver import Receiver
 from hw.uart.transmitter import Transmitter
 

@@ -22,23 +22,12 @@ endpackage
 _ON = "rlfabric_card::noise != 0"
 _COLLISION = "{((WIDTH + 31) / 32){rlfabric_card::noise[63:32]}}"
 _LOOP = "/*verilator unroll_disable*/ for"
-#: Of each RAM its module, its read, and its read where a write may meet it; the registers that
-#: reads fill.
-_READS = (
-    (
-        "rlfabric_ram",
-        "if (read_enable) read_data <= memory[read_address];",
-        "if (read_enable) read_data <= {when}write_enable && write_address == read_address"
-        " ? {word} : memory[read_address];",
-        ("read_data",),
-    ),
-    (
-        "rlfabric_ram_dual",
-        "always @(posedge clk) a_read_data <= memory[a_address];",
-        "always @(posedge clk) a_read_data <= {when}b_write_enable && b_address == a_address"
-        " ? {word} : memory[a_address];",
-        ("a_read_data", "b_read_data"),
-    ),
+#: The module of a RAM, its read, and its read where a write may meet it.
+_RAM = "module rlfabric_ram #"
+_READ = "if (read_enable) read_data <= memory[read_address];"
+_SPOILT = (
+    "if (read_enable) read_data <= {when}write_enable && write_address == read_address"
+    " ? {word} : memory[read_address];"
 )
 _BEGIN = """    localparam WORDS = (WIDTH + 31) / 32;
     reg [32 * WORDS - 1:0] begun;
@@ -47,7 +36,8 @@ _BEGIN = """    localparam WORDS = (WIDTH + 31) / 32;
             {loop} (int b = 0; b < WORDS; b++) begun[32 * b +: 32] = $urandom();
             memory[k] = begun[WIDTH-1:0];
         end
-{registers}    end
+        read_data = memory[0];
+    end
 """
 _MODULE = re.compile(r"^module .*?^endmodule\n", re.M | re.S)
 #: Of a register: declaration, bits, name, first value. Of a memory: all before its first values,
@@ -72,21 +62,16 @@ def collisions(verilog, word, when=""):
     ``word`` is a Verilog expression. ``when`` is a further condition, which must end in ``&& ``;
     empty: always. ValueError if a RAM in the text does not read as expected.
     """
-    for module, read, spoilt, _ in _READS:
-        if verilog.count(read) != verilog.count(f"module {module} #"):
-            raise UsageError(f"{module} must read by {read!r}, once")
-        verilog = verilog.replace(read, spoilt.format(word=word, when=when))
-    return verilog
+    if verilog.count(_READ) != verilog.count(_RAM):
+        raise UsageError(f"rlfabric_ram must read by {_READ!r}, once")
+    return verilog.replace(_READ, _SPOILT.format(word=word, when=when))
 
 
 def _begun(module):
     """The module, in which registers and written memories begin with random bits if the switch is
     on. Memories that nothing writes are tables."""
-    for name, _, _, registers in _READS:
-        if module.startswith(f"module {name} #"):
-            lines = "".join(f"        {each} = memory[0];\n" for each in registers)
-            text = _BEGIN.format(on=_ON, loop=_LOOP, registers=lines)
-            return module.replace("endmodule", f"{text}endmodule")
+    if module.startswith(_RAM):
+        return module.replace("endmodule", f"{_BEGIN.format(on=_ON, loop=_LOOP)}endmodule")
     written, noise, values = set(_WRITTEN.findall(module)), [], []
 
     def register(found):

@@ -24,7 +24,6 @@ APART = {
     "fa3c.unit.array._Choice": "an option of Figure 10",
     "shell.stripes._Striped": "of two memory masters",
     "shell.width_conversion.Narrow": "of a narrow memory: ULX3S",
-    "stream.ram.RamDual": "an option of replay",
     "stream.skid.SkidBuffer": "a unit of its own",
     "uart.": "ULX3S",
 }

@@ -16,8 +16,8 @@ from sim.card.memory import Fault, MemoryConfig
 from sim.card.noise import collisions, switched
 from sim.model.kernels import KERNELS
 
-#: Lanes of 128 bits of what the kernel writes: a RAM and a port of a dual RAM whose reads meet
-#: writes, in every clock; a RAM, a register, that nothing writes.
+#: Lanes of 128 bits of what the kernel writes: two RAMs whose reads meet writes, in every clock; a
+#: RAM, a register, that nothing writes.
 PEEK = """
   wire [511:0] peek;
   reg [3:0] at = 4'h0;
@@ -27,9 +27,9 @@ PEEK = """
   rlfabric_ram #(.WIDTH(128), .DEPTH(16), .ADDRESS_WIDTH(4)) meets (.clk(ap_clk),
     .write_enable(1'b1), .write_address(at), .write_data({32{at}}), .read_enable(1'b1),
     .read_address(at), .read_data(peek[127:0]));
-  rlfabric_ram_dual #(.WIDTH(128), .DEPTH(16), .ADDRESS_WIDTH(4)) twice (.clk(ap_clk),
-    .b_write_enable(1'b1), .b_address(at), .b_write_data({32{at}}), .a_address(at),
-    .a_read_data(peek[255:128]));
+  rlfabric_ram #(.WIDTH(128), .DEPTH(16), .ADDRESS_WIDTH(4)) other (.clk(ap_clk),
+    .write_enable(1'b1), .write_address(at), .write_data({32{~at}}), .read_enable(1'b1),
+    .read_address(at), .read_data(peek[255:128]));
   rlfabric_ram #(.WIDTH(128), .DEPTH(13), .ADDRESS_WIDTH(4)) empty (.clk(ap_clk),
     .write_enable(1'b0), .write_address(at), .write_data(128'h0), .read_enable(1'b1),
     .read_address(4'd3), .read_data(peek[383:256]));
@@ -46,8 +46,8 @@ def path(tmp_path_factory):
     top, count = re.subn(r"assign m_axi_host_wdata = .*;", "assign m_axi_host_wdata = peek;", top)
     assert count == 1
     top = top.replace("\nendmodule\n", PEEK, 1)
-    rams = [(files("hw.stream") / name).read_text() for name in ("ram.v", "ram_dual.v")]
-    verilog.write_text("\n".join([head, top, *rams]))
+    ram = (files("hw.stream") / "ram.v").read_text()
+    verilog.write_text("\n".join([head, top, ram]))
     return path
 
 

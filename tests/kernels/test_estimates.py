@@ -24,7 +24,7 @@ from hw.replay.tree.manager import ReplayManager
 from hw.replay.tree.operations import response_layout
 from hw.stream.estimate import queue
 from hw.stream.queue import Queue
-from hw.stream.ram import Ram, RamDual
+from hw.stream.ram import Ram
 
 #: Units with a table in a block that is no Ram.
 _TABLES = FixedDivisor, Float32Rsqrt, Tanh, TanhFixed
@@ -76,17 +76,13 @@ def test_units(kernel):
 def test_blocks(kernel):
     """The block RAM and the UltraRAM of each memory and table."""
     design, config, parts = kernel
-    memories = [
-        (type(unit), unit.width, unit.depth, unit.style)
-        for unit in parts
-        if isinstance(unit, Ram | RamDual)
-    ]
+    memories = [(unit.width, unit.depth, unit.style) for unit in parts if isinstance(unit, Ram)]
     memories += [
-        (Ram, response_layout(unit.config).size, unit.queue_depth, "auto")
+        (response_layout(unit.config).size, unit.queue_depth, "auto")
         for unit in parts
         if isinstance(unit, ReplayManager)
     ]
-    blocks = [kind.estimate(*sizes) for kind, *sizes in memories]
+    blocks = [Ram.estimate(*sizes) for sizes in memories]
     blocks += [Estimate(bram36=1) for unit in parts if isinstance(unit, _TABLES)]
     roots = [unit for unit in parts if isinstance(unit, Optimizer)]
     blocks += [Estimate(bram36=1) for unit in roots if unit.config.optimizer != "sgd"]

@@ -15,7 +15,6 @@ from replay.random_programs import MAX_RECORD, RandomPrograms
 
 from hw.replay.commands import Opcode
 from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, Error
-from hw.replay.tree.manager import ReplayManager
 from sim.card.memory import MemoryConfig
 
 PROGRAMS = 200
@@ -81,7 +80,7 @@ def test_clocks_of_a_batch_are_split(granules, latency):
     # One draw a clock, until more beats are on their way than the read engine has room for.
     assert draw >= count
     if beats * count <= WIDE.engine.depth:
-        assert draw <= count + ReplayManager.latency_of(WIDE.replay) + 8
+        assert draw <= count + WIDE.replay.latency + 8
     if granules:
         assert draw + gather >= latency + beats * count
     assert 30 < write < 30 + 40 + (1 + granules) * 32  # the last burst

@@ -9,7 +9,7 @@ from hw.area import area
 from hw.stream import estimate
 from hw.stream.pack import Pack, Unpack
 from hw.stream.queue import Queue
-from hw.stream.ram import Ram, RamDual, shallow_memory
+from hw.stream.ram import Ram, shallow_memory
 from hw.stream.ready_register import ReadyRegister
 from hw.stream.split import Split
 
@@ -103,29 +103,13 @@ ECP5 = {
     (32, 80, "distributed"): (341, 32, 0),
     (12, 96, "distributed"): (234, 12, 0),
 }
-#: The same of a RamDual.
-ECP5_DUAL = {
-    (36, 512, "block"): (107, 120, 1),
-    (18, 1024, "block"): (77, 67, 1),
-    (40, 2000, "block"): (109, 134, 5),
-    (16, 32, "distributed"): (130, 32, 0),
-    (16, 64, "distributed"): (324, 32, 0),
-    (16, 128, "distributed"): (644, 32, 0),
-}
 
 
-@pytest.mark.parametrize(
-    "make, memory, mapped",
-    [
-        pytest.param(make, memory, mapped, id=f"{make.__name__}, {memory}")
-        for make, cases in ((Ram, ECP5), (RamDual, ECP5_DUAL))
-        for memory, mapped in cases.items()
-    ],
-)
-def test_memories_of_an_ecp5_as_yosys_mapped_them(make, memory, mapped):
+@pytest.mark.parametrize("memory", ECP5, ids=str)
+def test_memories_of_an_ecp5_as_yosys_mapped_them(memory):
     """Taken down once: yosys chooses the same kind of memory. Tables of comparators and of what
     chooses among more than four parts differ from case to case."""
-    need, (lut, ff, blocks) = make.estimate(*memory), mapped
+    need, (lut, ff, blocks) = Ram.estimate(*memory), ECP5[memory]
     assert need.ecp5[1:] == (ff, blocks, 0, 0)
     assert need.ecp5[0] == pytest.approx(lut, rel=0.2, abs=10)
 
@@ -147,15 +131,11 @@ def test_a_queues_memory_has_no_register_at_its_output():
 def test_memories_of_an_ecp5():
     """The same numbers, mapped again."""
     units = {
-        f"{make.__name__}_{number}": make(
-            **dict(zip(("width", "depth", "style"), memory, strict=True))
-        )
-        for make, cases in ((Ram, ECP5), (RamDual, ECP5_DUAL))
-        for number, memory in enumerate(cases)
+        f"Ram_{number}": Ram(width=width, depth=depth, style=style)
+        for number, (width, depth, style) in enumerate(ECP5)
     }
     found = mapped_units(units, "ecp5", "memories")
-    for make, cases in ((Ram, ECP5), (RamDual, ECP5_DUAL)):
-        for number, (lut, ff, blocks) in enumerate(cases.values()):
-            counts = found[f"{make.__name__}_{number}"]
-            assert (counts["ff"], counts["bram36"]) == (ff, blocks)
-            assert counts["lut"] == pytest.approx(lut, rel=0.1, abs=5)
+    for number, (lut, ff, blocks) in enumerate(ECP5.values()):
+        counts = found[f"Ram_{number}"]
+        assert (counts["ff"], counts["bram36"]) == (ff, blocks)
+        assert counts["lut"] == pytest.approx(lut, rel=0.1, abs=5)

@@ -1,7 +1,7 @@
-"""A whole ROUND, from the beats of its list of tasks to what it leaves behind.
+"""A whole ROUND, from the beats of its list of tasks to its notes.
 
 The list is read four times: to check its rules, to check the numbers of its error rows, to execute
-it, and to note what it has done. Nothing changes before it is executed.
+it, and to note its results. Nothing changes before it is executed.
 """
 
 from amaranth import *
@@ -37,7 +37,7 @@ class Round(wiring.Component):
     clear : In(1)
         One clock, between ROUNDs: rollouts become empty, and no snapshot counts as made.
     i : In(stream of 512 bits)
-        The tasks of the list, one in each item; ``count`` of them are taken after ``start``.
+        The tasks of the list, one in each item; ``count`` items are taken after ``start``.
     operands, results : In(64)
         Byte addresses of these buffers.
     operands_bytes, results_bytes : In(32)
@@ -62,7 +62,7 @@ class Round(wiring.Component):
         One clock: the ROUND has ended.
     error, detail : Out(32)
         With ``done``: the error in the list, 0 for none, and the position of the task that has it.
-        A failure of memory is none of these errors.
+        A failure of memory is not such an error.
     started : Out(1)
         With ``done``: the tasks were executed, even if memory has failed.
     trained : Out(1)

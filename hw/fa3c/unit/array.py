@@ -25,7 +25,7 @@ class PeArray(wiring.Component):
 
         sum[lane][r][slot] = (first ? -0 : sum[lane][r][slot]) + held[lane][r] * words[lane]
 
-    for the 16 words r of a row. Free-running: in each clock there is a step or none. A step may use
+    for the 16 words r of a row. Free-running: each clock has a step or none. A step may use
     the slot of an earlier step if it comes at least ``RETURN`` clocks later, whatever steps come
     between. If it comes sooner, its sum is undefined.
 
@@ -48,7 +48,7 @@ class PeArray(wiring.Component):
     words : In [lanes]
         The word of each lane, for the step of this clock.
     slot : In(5)
-        The slot to which the step adds.
+        The slot that the step adds to.
     half : In(1)
         The half of the places behind the array to which the sums of the step go, if ``last``.
     first, last : In(1)

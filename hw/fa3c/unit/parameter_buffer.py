@@ -32,7 +32,7 @@ _PIECE = 16
 
 
 class ParameterBuffer(wiring.Component):
-    """Holds rows of the running pass, while rows of the next passes arrive behind them.
+    """Holds rows of the running pass, while rows of the next passes arrive.
 
     Every count of a segment is at least 1. A pass with ``resident`` reads its rows in any order and
     repeatedly: the rows stay until the pass is over, and must fit the ring. A pass without it reads
@@ -46,7 +46,7 @@ class ParameterBuffer(wiring.Component):
     Members
     -------
     segments : In(stream of SEGMENT)
-        The runs of one pass after the other; their rows are read ahead as far as there is room.
+        The runs of one pass after the other; their rows are read ahead into free places.
     read : Out(read_port(512))
         Byte addresses: 64 times the row. ``error`` is ignored. Its data never waits.
     passes : In(stream of PASS)
@@ -54,7 +54,7 @@ class ParameterBuffer(wiring.Component):
     done : In(1)
         One clock: all requests of the running pass have been taken.
     request : In(stream of OFFSET)
-        A row of the running pass; the request waits until the row is there. If the pass is not
+        A row of the running pass; the request waits until the row has come. If the pass is not
         resident, rows are given in order from 0 on, whatever ``request`` says.
     data : Out(stream of 512 bits)
         The requested rows.
@@ -104,13 +104,13 @@ class ParameterBuffer(wiring.Component):
         return m
 
     def _moved(self, pointer, by):
-        """The place ``by`` rows behind ``pointer``; ``by`` is at most the whole ring."""
+        """The place ``by`` rows after ``pointer``; ``by`` is at most the whole ring."""
         rows = self.config.parameter_rows
         further = pointer + by
         return Mux(further >= rows, further - rows, further)[: len(pointer)]
 
     def _ask(self, m, room, asked):
-        """Requests for the segments, 16 rows or fewer a clock, when there is room."""
+        """Requests for the segments, 16 rows or fewer a clock, while places are free."""
         segment = Signal(SEGMENT, reset_less=True)
         active = Signal()
         row, run, turn = (Signal(32, reset_less=True) for _ in range(3))

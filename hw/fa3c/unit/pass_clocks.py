@@ -1,9 +1,8 @@
 """Clocks of passes, computed sweep by sweep from the table of passes; they equal those of the RTL.
 
-A sweep begins when the sweep before it is over, its line and its rows are there and, if it ends
+A sweep begins when the previous sweep has ended, its line and its rows have come and, if it ends
 sums, a half of the output line is free. Each of these clocks follows from earlier ones, so neither
-data nor a simulation is needed. Where nothing is said of memory, parameters and maps are loaded
-before.
+data nor a simulation is needed. By default, parameters and maps are loaded before.
 """
 
 from collections import deque
@@ -34,7 +33,7 @@ _PART = 8
 class PassClocks(NamedTuple):
     """Clocks of a pass, counted from the beginning of its task.
 
-    start, end : the clock in which it begins, and that in which the next pass may begin
+    start, end : the clock in which it begins, and the earliest clock of the next pass
     gradient : of GC, ``(clock, rows)`` of each run of gradient rows: the clock of its last row
     """
 
@@ -92,7 +91,7 @@ def _parts(lanes, p, batch):
 
 
 def _block(lanes, p, batch, turns, block_ends, bias):
-    """The sweeps of one turn of level 4, in which level 3 has ``turns`` turns."""
+    """The sweeps of one turn of level 4 with ``turns`` turns of level 3."""
     counts = [count or batch for count in p.words.counts]
     fill = [count or batch for count in p.fill.counts]
     gradient = p.kind == Kind.GC
@@ -130,9 +129,8 @@ def pass_clocks(config, passes, batch):
 def run_passes(config, passes, batch, loaded=None, parameters=None):
     """List of the ``PassClocks`` of ``passes``, in order.
 
-    loaded : sequence of int, for each pass the clock from which on its maps are there; None: all
-        are there from clock 0 on
-    parameters : ParameterRows of the task; None: all rows are there
+    loaded : sequence of int, the clock that completes the maps of each pass; None: clock 0
+    parameters : ParameterRows of the task; None: all rows have come
     """
     found, start, walk = [], 0, PassWalk(config, parameters)
     for position, p in enumerate(passes):

@@ -1,7 +1,7 @@
 """Sweeps: the words of a line pass the rows that the PEs hold, one slot each clock.
 
-This is the only place where a compute unit waits: a sweep begins when its line, its rows and, if it
-ends sums, a half of the output line are there. A sweep that has begun is never held up
+This is the only place where a compute unit waits: a sweep begins when its line and its rows have
+come and, if it ends sums, a half of the output line is free. Once begun, a sweep never stalls
 (docs/flow_control.md).
 """
 
@@ -54,8 +54,8 @@ class Sweep(wiring.Component):
         Drive the inputs of ``PeArray`` with these names, ``LineBuffer.LATENCY`` clocks after the
         address of their words.
     group : Out(stream of GROUP)
-        A group of sums, in the clock in which the array gives the last of them to the drain. It is
-        always taken: each group owns a half of the output line.
+        A group of sums, in the clock of its last sum from the array to the drain. It is always
+        taken: each group owns a half of the output line.
     free : In(1)
         One clock: a half of the output line is free again.
     drained : Out(1)
@@ -254,7 +254,7 @@ class Sweep(wiring.Component):
         ]
 
     def _groups(self, m, p, ended, bias, elapsed, used):
-        """Sends a group when its last step has passed the array, so all its sums are there."""
+        """Sends a group when its last step has passed the array, so all its sums have come."""
         half, group = Signal(), Signal(GROUP)
         slots = Signal(range(SLOTS + 2))
         m.d.comb += [

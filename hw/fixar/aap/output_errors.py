@@ -17,8 +17,8 @@ __all__ = ["OutputErrors"]
 class OutputErrors(wiring.Component):
     """Writes the errors at a network's output to lane 0 of the E words from 0 on.
 
-    TD errors come from outside. In a pass of VALUE the unit writes the error -1 for every sample,
-    by which the actor ascends the critic, a word a clock from the pass's first step on.
+    TD errors come from outside. In a pass of VALUE the unit writes the error -1 for every sample, a
+    word a clock from the pass's first step on, so that the actor ascends the critic.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class OutputErrors(wiring.Component):
 
     Members
     -------
-    pass_ : In(PASS), steady; of it, where TD errors come, ``half_e`` alone is read
+    pass_ : In(PASS), steady; for TD errors only ``half_e`` is read
         The pass under way.
     batch : In
         How many samples the batch has from this core's first on.
@@ -35,7 +35,7 @@ class OutputErrors(wiring.Component):
         One clock: a step begins the sum of index 0. In a pass of VALUE the errors of -1 begin then.
     errors : In({valid, word, keep: 2, value: [2] of errors})
         TD errors of the samples of E word ``word``: one, or, with ``half_e``, two. ``keep``: which
-        of them exist; a sample that does not exist has value 0.
+        samples exist; a sample that does not exist has value 0.
     td_shift : In
         The shift of the TD errors' codes; steady.
     write : Out({valid, address, cell})

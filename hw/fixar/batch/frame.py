@@ -23,7 +23,7 @@ class Step(NamedTuple):
     """A step: up to four numbers of an experience go into four lanes of a word of the frame.
 
     field : the field whose word is being filled: "obs", "next_obs" or "action".
-    word, slot : word of the frame, and which four of its features.
+    word, slot : word of the frame, and its four features.
     granule : number of the granule in the record, after its header: the last one that the step
         needs.
     numbers : for each lane the position in the record of the number that it gets; None if this
@@ -53,12 +53,11 @@ class Step(NamedTuple):
 
 
 def frame_steps(config):
-    """The steps of an experience; those of ``obs`` come first.
+    """The steps of an experience, ``obs`` first.
 
     All words of a frame are written: words of an observation that have only features of the action
-    hold zeros. If 4 < ``side`` and an action has at most ``side - 4`` numbers, there are no more
-    steps than granules of the record with its header; if it has at most ``side - 1``, there is at
-    most one step more than that.
+    hold zeros. If 4 < ``side`` and an action has at most ``side - 4`` numbers, the steps are at
+    most the granules of the record with its header; with at most ``side - 1`` numbers, one more.
     """
     steps, granule = [], 0
     for name in FIELDS:

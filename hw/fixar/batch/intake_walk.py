@@ -1,4 +1,4 @@
-"""Walks through a batch, a step a clock: all steps of a sample, then those of the next sample."""
+"""Walks through a batch, a step a clock, sample by sample."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -11,7 +11,7 @@ __all__ = ["IntakeWalk", "place_layout", "step_layout"]
 
 
 def step_layout(config):
-    """A row of ``frame_steps``, as the units behind the memory need it.
+    """A row of ``frame_steps``, as the units after the memory need it.
 
     old : for each place in a granule: the number is taken from the granule before
     place, used : for each lane: the place of its number in a granule; whether the lane gets one
@@ -56,13 +56,12 @@ class IntakeWalk(wiring.Component):
     Members
     -------
     start : In(1), batch : In, acting : In(1), half : In(1)
-        ``start``, one clock: go through ``batch`` samples. ``acting``: they are observations alone.
+        ``start``, one clock: go through ``batch`` samples. ``acting``: they are only observations.
         ``half``: two samples share a cell. All but ``start`` are steady until ``last``.
     granule : Out(range(granules))
         Granule of the batch memory: the last one that the step needs.
     valid : Out(1), last : Out(1)
-        ``valid``: there is a step in this clock. ``last`` is high only with the last step of the
-        batch.
+        ``valid``: a step in this clock. ``last`` is high only with the last step of the batch.
     step : Out(step_layout(config)), place : Out(place_layout(config))
         With ``granule``: the step, and where its sample lies. Without ``valid`` no lane is
         ``used``.

@@ -29,14 +29,14 @@ class Samples(wiring.Component):
     -------
     records : In(stream of beats), begin : In(1), observations : In(1), batch : In
         ``begin``, one clock: ``batch`` records follow, experiences with their headers or, with
-        ``observations``, observations alone.
+        ``observations``, only observations.
     loaded, bad, bad_index, weight : Out
         ``loaded``: all records have come. From then on: whether one of them has a number that is
         not allowed, the index of the first such record, and the batch's largest weight.
     take : In(1), taken : Out(1)
-        One clock each. ``take``: the loaded batch goes to the cells. ``taken``: it is there.
+        One clock each. ``take``: the loaded batch goes to the cells. ``taken``: it has come there.
     acting, half, shift, cut : In
-        ``acting``: the batch that is taken holds observations alone. ``half``, ``shift``, ``cut``:
+        ``acting``: the batch that is taken holds only observations. ``half``, ``shift``, ``cut``:
         the frame's cells are codes, their shift, a one for each lowest bit that is 0. Steady from
         the clock after ``take`` until ``taken``; ``half`` on to ``judged``.
     write : Out([cores] of cell)

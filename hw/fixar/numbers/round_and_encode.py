@@ -55,8 +55,8 @@ def _bits(width, arithmetic):
 
 
 class RoundAndEncode(wiring.Component):
-    """``r = clip(floor(v * 2**(shift - fraction) + 1/2))`` for each sum v of a word, where
-    ``fraction`` is that of the operands.
+    """``r = clip(floor(v * 2**(shift - fraction) + 1/2))`` for each sum v of a word, with the
+    operands' ``fraction``.
 
     Rounds sums to numbers and encodes them. With ``relu`` the number is ``max(r, 0)``; if the mask
     is 0, it is 0. In half precision its code is ``clip(floor(number * 2**-code_shift + 1/2))`` in
@@ -73,16 +73,16 @@ class RoundAndEncode(wiring.Component):
     Members
     -------
     i : In(round_and_encode_layout(side, width))
-        valid, word : there is a word, with the sums of each lane.
+        valid, word : a word comes, with the sums of each lane.
         pair : a lane has two sums, of two samples; else one sum, of one sample.
-        shift : 0 to 16, that of the streamed operand's codes; 0 without ``pair``. With ``error``
+        shift : 0 to 16, of the streamed operand's codes; 0 without ``pair``. With ``error``
         (the result is one, else an activation) no more than an error's width less 16.
         relu : negative numbers become 0.
         half : cells are codes, of both samples; else they are the first sample's number.
         code_shift, code_signed : of the codes; those without a sign are of numbers that have none.
         code_cut : a one for each of a code's lowest bits that are 0; the code is rounded half up to
         the bit above them.
-        keep : which samples there are, for ``saturated``; the second only with ``pair``.
+        keep : which samples exist, for ``saturated``; the second only with ``pair``.
         mask : for each lane, a bit for each sample; if it is 0, the number is 0.
     value : Out({valid, number: [side] of two signed(32)})
         The numbers, after ``VALUE_LATENCY`` clocks; the second sample's is undefined without
@@ -155,8 +155,8 @@ class RoundAndEncode(wiring.Component):
         return m
 
     def _count(self, m, clipped):
-        """Counts clipped lanes: sums of a few lanes, then of all. The count of numbers waits for
-        that of codes."""
+        """Counts clipped lanes: sums of a few lanes, then of all. The count of numbers waits until
+        the codes are counted."""
         keep = delay(m, self.i.keep & self.i.valid.replicate(2), 3, name="keep", reset=True)
         code_keep = delay(m, keep, self.VALUE_LATENCY, name="code_keep", reset=True)
         counts = []

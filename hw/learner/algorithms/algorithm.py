@@ -35,8 +35,8 @@ class Join(NamedTuple):
 
     groups : numbers of the forward groups of this network that take them: group ``groups[k]`` takes
         the outputs of the source's group k.
-    errors : numbers of the backward groups of this network whose input errors go back: those of
-        group ``errors[k]`` go to the source's backward group k.
+    errors : numbers of the backward groups of this network whose input errors go back: group
+        ``errors[k]`` to the source's backward group k.
     """
 
     source: str
@@ -52,8 +52,8 @@ class Network(NamedTuple):
     inputs, outputs, activation : sizes, and the activation of the output layer.
     weight_sources : for each group, the weights that it uses: "online" or "target". Groups with a
         backward pass come first.
-    backward_groups : how many groups, counted from the first, have a backward pass; the first of
-        them alone gives weight gradients.
+    backward_groups : how many groups, counted from the first, have a backward pass; only the first
+        gives weight gradients.
     feeds : a tuple with a Feed for each field of an experience that the network reads.
     join : a Join, if the network also takes the outputs of another network; else None.
     """
@@ -69,7 +69,7 @@ class Network(NamedTuple):
 
 class Algorithm(ABC):
     """A learning algorithm: its networks, and how its loss is made from the outputs of the last
-    network. A subclass gives attributes and methods; there is one object of each.
+    network. A subclass gives attributes and methods, and has a single object.
 
     Attributes
     ----------
@@ -103,8 +103,7 @@ class Algorithm(ABC):
     @abstractmethod
     def collect(self, m, kept, outputs, first, own, *, arithmetic):
         """Adds to ``m`` what keeps the numbers of a sample's outputs that the loss takes. It is
-        called for each lane, inside a condition that holds in clocks in which a word of outputs
-        comes.
+        called for each lane, inside the condition that a word of outputs comes.
 
         kept : View of registers, with the fields ``numbers``
         outputs : for each forward group a list of activations, the outputs of the last layer in
@@ -121,18 +120,17 @@ class Algorithm(ABC):
 
     @abstractmethod
     def errors(self, gradient, own, *, arithmetic):
-        """A list with the error of one output for each backward group. ``gradient`` is that of the
-        sample, from the pipeline; ``own`` is 1 if the output is that of the sample's action."""
+        """A list with the error of one output for each backward group. ``gradient`` is the
+        sample's, from the pipeline; ``own`` is 1 if the output belongs to the sample's action."""
 
     def check(self, config):  # noqa: B027 -- most have none
         """Raises UsageError, which is a ValueError, if ``config``, a LearnerConfig, breaks a rule
         of this algorithm."""
 
     def checked_networks(self, config):
-        """``networks(config)``. Raises UsageError if they are not a chain of one or two networks:
-        of two, one must have a Join whose source is the other, and of one, it must have none.
-        Raises UsageError, too, unless there is a network ``acts`` that has no Join, and so reads
-        experiences alone, and that has ``config.action`` outputs."""
+        """``networks(config)``. UsageError unless they are a single network without a Join, or two
+        networks, one with a Join from the other; and unless the network ``acts`` has no Join, so
+        that it only reads experiences, and has ``config.action`` outputs."""
         networks = self.networks(config)
         sources = [each.join.source for each in networks.values() if each.join]
         own = any(each.join and each.join.source == name for name, each in networks.items())
@@ -152,8 +150,8 @@ class Algorithm(ABC):
 
 
 def in_order(networks):
-    """A list of the names in the dict ``networks``, ``{name: Network}``, in the order in which a
-    sample passes them: each network comes after the one whose outputs it takes."""
+    """The names in the dict ``networks``, ``{name: Network}``, in a sample's order: each network
+    comes after the one whose outputs it takes."""
     names = []
     while len(names) < len(networks):
         names += [

@@ -52,7 +52,7 @@ class DqnAlgorithm(Algorithm):
             m.d.sync += [largest.eq(key), kept.bootstrap.eq(value)]
 
     def _largest(self, m, keys, values):
-        """The first of the largest ``keys``, and what is in its place of ``values``."""
+        """The first of the largest ``keys``, and its value."""
         pairs = [*zip(keys, values, strict=True)]
         while len(pairs) > 1:
             alone = pairs[len(pairs) & ~1 :]

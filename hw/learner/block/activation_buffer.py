@@ -21,16 +21,16 @@ __all__ = ["ActivationBuffer"]
 
 
 class ActivationBuffer(wiring.Component):
-    """Keeps the activations of samples. Forward reads every word once; backward reads those of the
-    first ``backward_groups`` groups once more. What is called a sample here is one of each lane,
-    and has ``groups`` groups: the inputs of forward passes that go side by side, each with its own
-    weights (``Forward.weight_sources``).
+    """Keeps the activations of samples. Forward reads every word once; backward reads the first
+    ``backward_groups`` groups once more. A sample here is one sample of each lane, and has
+    ``groups`` groups: inputs of parallel forward passes, each with its own weights
+    (``Forward.weight_sources``).
 
     Samples lie in ``slots`` slots, which are used in turn. A slot is taken when a source begins its
     sample, so what arrives never waits (``docs/flow_control.md``); it is free again when backward
-    fetches its last word. Forward may fetch a word in the clock after it has come; if there is a
-    feed, only after the whole sample has come from its last source. Backward may begin in the clock
-    after forward has fetched the whole sample.
+    fetches its last word. Forward may fetch a word in the clock after it has come; with a feed,
+    only after the whole sample has come from its last source. Backward may begin in the clock after
+    forward has fetched the whole sample.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ActivationBuffer(wiring.Component):
         If both a feed and a chain come, the chain brings the ``joined`` inputs; otherwise one of
         them brings all inputs, and a chain needs ``joined`` to be 0. UsageError otherwise.
     groups, backward_groups : int
-        Forward passes of a sample; how many of them, counted from the first, have a backward pass.
+        Forward passes of a sample; how many, counted from the first, have a backward pass.
     slots : int
         Samples held.
     feed : int
@@ -50,16 +50,16 @@ class ActivationBuffer(wiring.Component):
     chain : sequence of int
         The groups whose words come from the layer before, in its order; () for none.
 
-    Places behind the inputs of a word read as zeros. There is a memory for each group, or if there
-    is a feed, for each of ``max(input_word, feed)`` neighbouring numbers, so that a word is read,
-    and a feed or a word written, in one clock.
+    The padding of a word reads as zeros. Each group has a memory, or with a feed
+    ``max(input_word, feed)`` memories for neighbouring numbers, so that a word is read, and a feed
+    or a word written, in one clock.
 
     Attributes
     ----------
     FETCH_LATENCY, LATENCY : int
         FETCH_LATENCY: clocks from the fetch of a word until ``forward`` or ``backward`` offers it.
         LATENCY: clocks until then from the word on ``chain``, or the last number of the sample on
-        ``feed``. Where both come, one clock more from the later of them.
+        ``feed``. Where both come, one clock more from the later one.
     chain_words : int
         Words of a sample that come on ``chain``.
 
@@ -73,8 +73,8 @@ class ActivationBuffer(wiring.Component):
         Backward reads nothing, and a slot is free when forward fetches its last word. It changes
         only while every slot is free.
     forward : Out(stream of [groups][lanes][input_word])
-        Words leave ``interleave`` at a time: once the first of them is valid, the others are when
-        they are asked for.
+        Words leave in bursts of ``interleave``: once the first is valid, the others are valid when
+        they are requested.
     backward : Out(stream of [backward_groups][lanes][input_word])
         The same words of the groups that have a backward pass.
     """
@@ -125,7 +125,7 @@ class ActivationBuffer(wiring.Component):
 
     @staticmethod
     def banks_of(shape, feed):
-        """``(memories of a group's numbers, rows that a sample takes in each of them)``."""
+        """``(memories of a group, rows of a sample in each memory)``."""
         if feed == 0:
             return 1, shape.input_words
         banks = max(shape.input_word, feed)
@@ -257,8 +257,8 @@ class ActivationBuffer(wiring.Component):
                         self._show(m, port.payload[group], numbers, first, reader.word)
 
     def _show(self, m, word, numbers, first, index):
-        """Shows a memory's ``numbers``, the ``first`` of which has this place in ``word``, where
-        they are inputs of word number ``index``."""
+        """Shows a memory's ``numbers`` in ``word``, from place ``first`` on, if they are inputs of
+        word number ``index``."""
         filled = self.shape.input_words_filled()
         own, words = self.shape.joined_word, self.shape.input_words
         for n in range(self._numbers):

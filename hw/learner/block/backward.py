@@ -1,6 +1,6 @@
 """Backward pass and weight gradients of a layer: rows and gradients of a block, side by side.
 
-Interval and latencies: ``stage``.
+Interval and latencies: ``backward_stage``, ``finished_latency``.
 """
 
 from amaranth import *
@@ -9,17 +9,16 @@ from amaranth.lib.wiring import In, Out
 
 from hw.config import check_flag
 from hw.errors import UsageError
-from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.delta_words import DeltaWords
 from hw.learner.block.gradients import Gradients
-from hw.learner.block.ports import READ_LATENCY, backward_signature, word_layout
+from hw.learner.block.layer_clocks import READ_LATENCY, row_clocks
+from hw.learner.block.ports import backward_signature, word_layout
 from hw.learner.block.row import Row
 from hw.learner.block.sweep import Sweep
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
-from hw.timing import Stage
 
 __all__ = ["Backward"]
 
@@ -32,9 +31,9 @@ class Backward(wiring.Component):
         bias_gradient[n] += sum over lanes of the first group of delta[n]
 
     An input word stays for a clock each output word, and the words of delta pass by, a block of
-    weights a clock. The order of additions is that of ``Row``, ``GradientElement`` and
-    ``DeltaWords``. There may be any number of clocks between two words; blocks that are inside
-    never stall. Source: CF'22 3.2.1; PEARL V-B.
+    weights a clock. ``Row``, ``GradientElement`` and ``DeltaWords`` define the order of
+    additions. Any number of clocks may lie between two words; blocks inside never stall. Source:
+    CF'22 3.2.1; PEARL V-B.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class Backward(wiring.Component):
         Data paths that share control, addresses and weights. The first gives gradients of weights
         and biases.
     input_gradient : bool
-        Whether dx is wanted; if not, there is no ``dx``, and ``memory.weight`` is not read.
+        Whether dx is computed; if not, the port ``dx`` is absent, and ``memory.weight`` unused.
     input_activation : str
         The function that made x; one of ``ACTIVATIONS``.
     period, reserved, banks
@@ -53,17 +52,17 @@ class Backward(wiring.Component):
     Members
     -------
     delta : In(stream of [groups][lanes][output_word] gradient)
-        Errors of the outputs: ``shape.output_words`` words a sample, zeros behind the last output.
+        Errors of the outputs: ``shape.output_words`` words a sample, padded with zeros.
     delta_begun : In(1), delta_room : Out(1)
         If delta is ``reserved``, see ``DeltaWords``.
     x : In(stream of [groups][lanes][input_word] activation)
-        The sample's inputs: ``shape.input_words`` words, with zeros behind the inputs.
+        The sample's inputs: ``shape.input_words`` words, padded with zeros.
     room : In(1)
         There is room for a sample's dx. It matters only where a sample begins: its first word is
         taken only if ``room`` is high (``docs/flow_control.md``).
     start : In(1)
         A pulse: the next sample whose delta comes is the first of a batch. Its gradients overwrite
-        the sums; those of later samples are added.
+        the sums; gradients of later samples are added.
     dx : Out(word_layout [groups][lanes][input_word] gradient)
         ``shape.input_words`` words a sample, in order.
     memory : Out(backward_signature)
@@ -122,26 +121,10 @@ class Backward(wiring.Component):
             ports["dx"] = Out(words)
         super().__init__(ports)
 
-    @classmethod
-    def stage(cls, config, shape, input_gradient=True, input_activation="linear"):
-        """The ``Stage`` of samples, from the first word to the first word of dx, whose latency is
-        None without an ``input_gradient``."""
-        loop = Gradients.loop_of(config, shape)
-        interval = max(Sweep.interval_of(shape, loop), BiasGradients.spacing_of(config, shape))
-        if not input_gradient:
-            return Stage(None, interval)
-        row = Row.latency_of(config.arithmetic, shape, input_activation)
-        return Stage(shape.output_words - 1 + READ_LATENCY + row, interval)
-
-    @classmethod
-    def finished_latency_of(cls, config, shape):
-        """Clocks from the first word of a sample to its last gradient."""
-        return shape.blocks + Gradients.latency_of(config, shape)
-
     def elaborate(self, platform):
         m = Module()
         m.submodules.deltas = deltas = self._deltas
-        m.submodules.sweep = sweep = Sweep(self.shape, self._word, self._gradients.loop)
+        m.submodules.sweep = sweep = Sweep(self.shape, self._word, self._gradients.clocks.loop)
         wiring.connect(m, wiring.flipped(self.delta), deltas.i)
         wiring.connect(m, wiring.flipped(self.x), sweep.i)
         block = sweep.block
@@ -188,8 +171,7 @@ class Backward(wiring.Component):
     def _rows(self, m, sweep, delta, x):
         """A block meets its words and its weights READ_LATENCY clocks after its address."""
         shape, skew = self.shape, self.config.arithmetic.dot_skew
-        x_latency = Row.x_latency_of(*self._row[:2])
-        late = delay(m, x.as_value(), x_latency, name="x_late")
+        late = delay(m, x.as_value(), row_clocks(*self._row).x, name="x_late")
         late = data.View(self._word, late)
         valid = delay(m, sweep.block.valid, READ_LATENCY, name="valid", reset=True)
         output = delay(m, sweep.block.output, READ_LATENCY, name="output")

@@ -1,6 +1,6 @@
 """The gradients of a layer's biases: sums of the errors of its outputs, as these come.
 
-Interval 1; ``latency_of`` clocks from a word of errors to the write of its sums.
+Interval 1; ``bias_clocks`` has the clocks from a word of errors to the write of its sums.
 """
 
 from amaranth import *
@@ -8,7 +8,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.adder_tree import adder_tree
-from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
+from hw.learner.block.layer_clocks import READ_LATENCY, bias_clocks
+from hw.learner.block.ports import gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 
@@ -39,7 +40,8 @@ class BiasGradients(wiring.Component):
 
     def __init__(self, config, shape):
         self.config, self.shape = config, shape
-        total, words, size = bias_sum_shape(config), shape.output_words, shape.output_word
+        self._clocks = bias_clocks(config, shape)
+        total, words, size = config.bias_sum_shape, shape.output_words, shape.output_word
         number = config.arithmetic.shape("gradient")
         super().__init__(
             {
@@ -53,37 +55,13 @@ class BiasGradients(wiring.Component):
             }
         )
 
-    @classmethod
-    def latency_of(cls, config):
-        """Clocks from a word to the write of its sums."""
-        return cls.meeting_of(config) + config.arithmetic.add_latency
-
-    @classmethod
-    def spacing_of(cls, config, shape):
-        """Clocks from a word to the same word of the next sample, at least."""
-        loop = READ_LATENCY + config.arithmetic.add_latency
-        return loop if cls.forwards(config, shape) else loop + 1
-
-    @staticmethod
-    def forwards(config, shape):
-        """Whether a sum may be read in the clock in which it is written: only if there are so few
-        words that no clock lies between."""
-        return shape.output_words <= READ_LATENCY + config.arithmetic.add_latency
-
-    @staticmethod
-    def meeting_of(config):
-        """Clocks from a word to the addition of its sum over lanes to the gradient."""
-        tree = (config.lanes - 1).bit_length() * config.arithmetic.add_latency
-        return max(READ_LATENCY, tree)
-
     def elaborate(self, platform):
         m = Module()
-        arithmetic, write = self.config.arithmetic, self.bias_write
-        meet, shape = self.meeting_of(self.config), bias_sum_shape(self.config)
-        tree = (self.config.lanes - 1).bit_length() * arithmetic.add_latency
-        address = delay(m, self.output, meet - READ_LATENCY, name="address")
-        fresh = delay(m, self.fresh, meet, name="fresh")
-        valid = delay(m, self.valid, meet + arithmetic.add_latency, name="valid", reset=True)
+        arithmetic, write, clocks = self.config.arithmetic, self.bias_write, self._clocks
+        shape = self.config.bias_sum_shape
+        address = delay(m, self.output, clocks.met - READ_LATENCY, name="address")
+        fresh = delay(m, self.fresh, clocks.met, name="fresh")
+        valid = delay(m, self.valid, clocks.written, name="valid", reset=True)
         written = delay(m, address, READ_LATENCY + arithmetic.add_latency, name="written")
         m.d.comb += [
             self.bias_address.eq(address),
@@ -91,7 +69,7 @@ class BiasGradients(wiring.Component):
             write.address.eq(written),
         ]
         again = self.bias_gradient
-        if self.forwards(self.config, self.shape):
+        if clocks.forwards:
             hit = Signal()
             m.d.comb += hit.eq(write.enable & (write.address == address))
             hit = delay(m, hit, READ_LATENCY, name="hit")
@@ -101,7 +79,7 @@ class BiasGradients(wiring.Component):
         for k in range(self.shape.output_word):
             lanes = [self.delta[lane][k] for lane in range(self.config.lanes)]
             total = adder_tree(m, arithmetic, lanes, name=f"lanes_{k}")
-            total = delay(m, total, meet - tree, name=f"total_{k}")
+            total = delay(m, total, clocks.met - clocks.lanes, name=f"total_{k}")
             before = Signal(shape, name=f"before_{k}")
             m.d.comb += before.eq(Mux(fresh, Const(arithmetic.zero, shape), again[k]))
             m.d.comb += write.value[k].eq(

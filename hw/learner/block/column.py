@@ -7,12 +7,10 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.adder_tree import (
-    interleaved_sum,
-    interleaved_sum_latency,
-)
+from hw.arith.adder_tree import interleaved_sum
 from hw.errors import UsageError
-from hw.learner.block.config import MEMORY_CLOCKS, column_block
+from hw.learner.block.config import column_block
+from hw.learner.block.layer_clocks import column_clocks
 from hw.nn.activation import ACTIVATIONS
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
@@ -24,11 +22,11 @@ class Column(wiring.Component):
     """``y[o] = activation(bias[o] + sum over words i of weight(i, o) . x[i])``, where ``.`` is a
     dot product of ``input_word`` numbers, block by block.
 
-    In fixed point the sum is exact and rounded once. In binary32, the order of additions is: of a
-    word, ``Arithmetic.dot``; of words, those of equal i mod ``interleave`` from the left; of these
-    sums, the balanced tree of ``interleaved_sum``; then the bias. A sum is read again after
-    ``loop`` clocks or more, so that ``output_words * interleave`` must be at least ``loop``, unless
-    each word has a sum of its own.
+    In fixed point the sum is exact and rounded once. In binary32, the order of additions is:
+    ``Arithmetic.dot`` within a word; words with equal i mod ``interleave`` from the left; the
+    balanced tree of ``interleaved_sum`` over these sums; then the bias. A sum is read again after
+    at least ``clocks.loop`` clocks, so ``output_words * interleave`` must be no less, unless each
+    word has a sum of its own.
 
     Words may come with gaps between them, but the blocks of a word come in consecutive clocks,
     and in binary32 so do the last ``interleave`` words.
@@ -37,15 +35,15 @@ class Column(wiring.Component):
     ----------
     arithmetic : Arithmetic
     shape : BlockShape
-        UsageError if it has no ``interleave`` with which sums are there when they are read.
+        UsageError if its ``interleave`` is too small for the loop of sums.
     activation : str
         Name of the function, in ``ACTIVATIONS``.
 
     Attributes
     ----------
-    loop, latency, bias_latency : int
-        Clocks from a sum's block to the next of the same sum, at least; from the first element of a
-        block of a last word to ``y``; from the first element of a block to its bias.
+    clocks : ColumnClocks
+    latency : int
+        ``clocks.y``.
 
     Members
     -------
@@ -55,7 +53,7 @@ class Column(wiring.Component):
         Word i, and the row of block (i, o) for this column; element k comes ``k * dot_skew`` clocks
         after element 0.
     bias : In
-        The weight that is the bias of the block's output, ``bias_latency`` clocks after ``block``.
+        The weight that is the bias of the block's output, ``clocks.bias`` clocks after ``block``.
     y : Out({valid, value, clipped})
         The output numbers of a word o, o = 0, 1, ...; ``clipped``, that a sum was clipped in this
         clock, comes before its ``valid``, by the latency of the activation.
@@ -63,7 +61,9 @@ class Column(wiring.Component):
 
     def __init__(self, arithmetic, shape, activation):
         self.arithmetic, self.shape, self._activation = arithmetic, shape, ACTIVATIONS[activation]
-        self.loop = self.check(arithmetic, shape)
+        self.check(arithmetic, shape)
+        self.clocks = column_clocks(arithmetic, shape, activation)
+        self.latency = self.clocks.y
         number = arithmetic.shape("activation")
         super().__init__(
             {
@@ -74,15 +74,11 @@ class Column(wiring.Component):
                 "y": Out(data.StructLayout({"valid": 1, "value": number, "clipped": 1})),
             }
         )
-        self._dot, self._summed = self.sum_latencies(arithmetic, shape)
-        self.bias_latency = self.bias_latency_of(arithmetic, shape)
-        self._rounded = self.bias_latency + arithmetic.add_latency + arithmetic.requantize_latency
-        self.latency = self.latency_of(arithmetic, shape, activation)
 
-    @classmethod
-    def check(cls, arithmetic, shape):
-        """``loop`` of a column with these arguments; UsageError if there is no such column."""
-        loop = cls.loop_of(arithmetic, shape)
+    @staticmethod
+    def check(arithmetic, shape):
+        """Raises UsageError if a column cannot have these arguments."""
+        loop = column_clocks(arithmetic, shape).loop
         if shape.returns and shape.output_words * shape.interleave < loop:
             raise UsageError(
                 f"output words times interleave must be at least {loop}, "
@@ -90,35 +86,6 @@ class Column(wiring.Component):
             )
         if arithmetic.saturates and shape.interleave > 1:
             raise UsageError(f"interleave must be 1 in fixed point, not {shape.interleave!r}")
-        return loop
-
-    @staticmethod
-    def loop_of(arithmetic, shape):
-        """``loop`` of a column with these arguments. In fixed point, fewer output words than the
-        loop of a memory takes have registers instead."""
-        loop = arithmetic.add_latency + MEMORY_CLOCKS
-        registers = arithmetic.saturates and shape.output_words < loop
-        return arithmetic.add_latency if registers else loop
-
-    @staticmethod
-    def sum_latencies(arithmetic, shape):
-        """Clocks from a block's first element to its dot product, and to the sum over words."""
-        dot = arithmetic.dot_latency(shape.input_word)
-        added = shape.returns and not arithmetic.saturates
-        return dot, dot + (arithmetic.add_latency if added else 0)
-
-    @classmethod
-    def bias_latency_of(cls, arithmetic, shape):
-        """``bias_latency`` of a column with these arguments."""
-        _, summed = cls.sum_latencies(arithmetic, shape)
-        return summed + interleaved_sum_latency(arithmetic, shape.interleave)
-
-    @classmethod
-    def latency_of(cls, arithmetic, shape, activation):
-        """``latency`` of a column with these arguments."""
-        rounded = arithmetic.add_latency + arithmetic.requantize_latency
-        applied = ACTIVATIONS[activation].latency(arithmetic)
-        return cls.bias_latency_of(arithmetic, shape) + rounded + applied
 
     def elaborate(self, platform):
         m = Module()
@@ -134,8 +101,8 @@ class Column(wiring.Component):
         rounded, clipped = arithmetic.requantize(
             m, value, "weight", "activation", kind="activation", name="rounded"
         )
-        done = delay(m, ends, self._rounded, name="ends", reset=True)
-        applied = self._activation.latency(arithmetic)
+        done = delay(m, ends, self.clocks.rounded, name="ends", reset=True)
+        applied = self.clocks.y - self.clocks.rounded
         m.d.comb += [
             self.y.value.eq(self._activation.apply(m, arithmetic, rounded, name="applied")),
             self.y.clipped.eq(clipped & done),
@@ -146,7 +113,7 @@ class Column(wiring.Component):
     def _fixed(self, m, shape, dot, bias):
         """Sums begin with the bias."""
         valid, first = (
-            delay(m, self.block[name], self._dot, name=name, reset=name == "valid")
+            delay(m, self.block[name], self.clocks.dot, name=name, reset=name == "valid")
             for name in ("valid", "first")
         )
         total, before = Signal(shape, reset_less=True), Signal(shape)
@@ -162,7 +129,7 @@ class Column(wiring.Component):
         arithmetic, value = self.arithmetic, dot
         if self.shape.returns:
             valid, first = (
-                delay(m, self.block[name], self._dot, name=name, reset=name == "valid")
+                delay(m, self.block[name], self.clocks.dot, name=name, reset=name == "valid")
                 for name in ("valid", "first")
             )
             value, before = Signal(shape, name="total"), Signal(shape)
@@ -172,22 +139,22 @@ class Column(wiring.Component):
                 before.eq(Mux(first, arithmetic.zero, again)),
                 value.eq(arithmetic.add(m, dot, before, name="add")),
             ]
-        apart = delay(m, self.block.apart, self._summed, name="apart")
+        apart = delay(m, self.block.apart, self.clocks.summed, name="apart")
         count, stride = self.shape.interleave, self.shape.output_words
         value, _ = interleaved_sum(m, arithmetic, value, apart, count, stride, name="window")
         return arithmetic.add(m, value, bias, name="with_bias")
 
     def _again(self, m, total, written):
-        """The sum to which the dot product is added, as it was left by the block before; ``total``
-        is kept if ``written``, in a clock later than the sum's addition begins by its latency."""
+        """The sum so far, from the previous block of this sum. ``total`` is kept if ``written``,
+        the latency of an addition after the sum's addition begins."""
         shape, latency = self.shape, self.arithmetic.add_latency
-        if self.loop == latency:
+        if self.clocks.loop == latency:
             return delay(m, total, shape.output_words - 1, name="again", enable=written)
         depth = shape.output_words * shape.interleave
         place = Signal(range(depth))
         m.d.comb += place.eq(self.block.apart * shape.output_words + self.block.output)
         m.submodules.sums = sums = Ram(width=len(total), depth=depth, style=style_of(depth))
-        read = delay(m, place, self._dot - 1, name="place")
+        read = delay(m, place, self.clocks.dot - 1, name="place")
         if self.arithmetic.saturates:
             written = delay(m, written, latency, name="kept", reset=True)
         m.d.comb += [

@@ -1,4 +1,4 @@
-"""The blocks of a layer: how its weights are cut, and what a unit of a block is told."""
+"""The blocks of a layer: how its weights are cut, and the control signals of a block."""
 
 from dataclasses import dataclass, replace
 
@@ -27,10 +27,10 @@ class BlockShape(ConfigBase):
 
     inputs, outputs : numbers that go in and come out, at least 1 each.
     input_word, output_word : 1 to 16 numbers of a word that goes in, V, and that comes out, W.
-    interleave : input words whose sums are kept apart, a power of two and at most ``input_words``.
-    In binary32 the loop of an adder takes so many; fixed point needs 1.
+    interleave : input words with separate sums, a power of two and at most ``input_words``; in
+    binary32 they fill the loop of an adder, in fixed point 1.
     activation : the function of the outputs, a name in ``ACTIVATIONS``.
-    joined : how many of the inputs, the last ones, are outputs of another network. They begin at a
+    joined : number of inputs, the last ones, that are outputs of another network. They begin at a
     word of their own.
     part : numbers of a block that are updated at the same time, each by an optimizer of its own; a
     power of two.
@@ -149,8 +149,8 @@ class BlockShape(ConfigBase):
         return self.blocks * self.weight_parts + self.output_words * self.bias_parts
 
     def updated_in(self, clocks):
-        """The same shape with the smallest ``part`` with which there are at most ``clocks`` parts;
-        itself if it has more."""
+        """The shape with the smallest ``part`` such that ``parts`` is at most ``clocks``; itself if
+        none is."""
         part = 1
         while part < self.part:
             shape = replace(self, part=part)
@@ -215,7 +215,7 @@ class BlockShape(ConfigBase):
 
     @property
     def places(self):
-        """The place of each input among those of all words, an array."""
+        """An array: the place of each input among all places of all input words."""
         own = self.inputs - self.joined
         first = self.joined_word * self.input_word
         return np.concatenate([np.arange(own), first + np.arange(self.joined)])
@@ -231,9 +231,12 @@ class BlockShape(ConfigBase):
 
 
 def column_block(shape):
-    """The layout of what a column is told of a block: that there is one (``valid``); whether its
-    input word i is one of the ``first`` or of the ``last`` ``interleave`` words; which of these
-    it is, ``apart`` = i mod interleave; and its ``output`` word."""
+    """Control signals of a column for a block of input word i and word ``output``.
+
+    valid : a block is present
+    first, last : i is one of the first, or of the last, ``interleave`` words
+    apart : i mod ``interleave``
+    """
     return data.StructLayout(
         {
             "valid": 1,
@@ -246,6 +249,6 @@ def column_block(shape):
 
 
 def row_block(shape):
-    """The layout of what a row is told of a block: that there is one, and its ``output`` word. The
-    blocks of an input word come in consecutive clocks."""
+    """Control signals of a row: a block is present (``valid``), and its ``output`` word. The blocks
+    of an input word come in consecutive clocks."""
     return data.StructLayout({"valid": 1, "output": range(shape.output_words)})

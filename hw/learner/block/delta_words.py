@@ -11,7 +11,8 @@ from amaranth.lib.wiring import In, Out
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
 from hw.learner.block.bias_gradients import BiasGradients
-from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_write_layout
+from hw.learner.block.layer_clocks import READ_LATENCY, bias_clocks, early_word
+from hw.learner.block.ports import gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
@@ -21,10 +22,10 @@ __all__ = ["DeltaWords"]
 
 class DeltaWords(wiring.Component):
     """Takes the errors delta of a layer's outputs word by word, into banks in turn, a sample each,
-    and sums those of the first group to the gradients of the biases (``BiasGradients``).
+    and adds errors of the first group to the gradients of the biases (``BiasGradients``).
 
     A reader needs word o of a sample o clocks after it began, once for each of its input words. So
-    it may begin before the last word is there, if the pace of words is known. A bank may be loaded
+    it may begin before the last word has come, if the pace of words is known. A bank may be loaded
     again when the reader takes its last input word: new words come no faster than it reads.
 
     Words come as a stream; or, ``reserved``, from a source that looks at ``room`` and raises
@@ -57,11 +58,11 @@ class DeltaWords(wiring.Component):
         ``shape.output_words`` words a sample; ready while a bank is free, or always if
         ``reserved``.
     begun : In(1), room : Out(1)
-        ``begun``, a pulse: a sample will come, and takes a bank. ``room``: there is one for it.
+        ``begun``, a pulse: a sample will come, and takes a bank. ``room``: a bank is free for it.
     start : In(1)
         A pulse: the next sample that comes in ``i`` is the first of a batch.
     available : Out(1)
-        The reader may begin the next sample: each word is there when it is needed.
+        The reader may begin the next sample: each word will have come when it is needed.
     begins, release, ended : In(1)
         Pulses of the reader: in this clock it reads the first word of a sample for the first time;
         the first word for the last time; the last word for the last time.
@@ -84,10 +85,10 @@ class DeltaWords(wiring.Component):
             raise UsageError(f"banks must be a power of two, not {banks!r}")
         self.config, self.shape, self.groups = config, shape, groups
         self.period, self.reserved, self.banks = period, reserved, banks
-        self.spacing = BiasGradients.spacing_of(config, shape)
+        self.spacing = bias_clocks(config, shape).spacing
         number, lanes = config.arithmetic.shape("gradient"), config.lanes
         self._word = vector_layout(number, groups, lanes, shape.output_word)
-        total, words = bias_sum_shape(config), shape.output_words
+        total, words = config.bias_sum_shape, shape.output_words
         super().__init__(
             {
                 "i": In(stream.Signature(self._word)),
@@ -106,19 +107,6 @@ class DeltaWords(wiring.Component):
                 "bias_write": Out(gradient_write_layout(total, words, shape.output_word)),
             }
         )
-
-    @classmethod
-    def pause_of(cls, config, shape):
-        """Clocks in which nothing is taken from a stream after a sample's last word; 0 if there are
-        enough words."""
-        return max(0, BiasGradients.spacing_of(config, shape) - shape.output_words)
-
-    @staticmethod
-    def early(shape, period):
-        """``(word, clocks)``: the reader may begin so many clocks after it could, were ``word`` the
-        last word of a sample."""
-        last = shape.output_words - 1
-        return (last, 0) if period is None else divmod(last * (period - 1), period)
 
     def elaborate(self, platform):
         m = Module()
@@ -156,14 +144,14 @@ class DeltaWords(wiring.Component):
         if self.reserved:
             m.d.comb += [self.i.ready.eq(1), self.room.eq(free)]
         else:
-            pause = self.pause_of(self.config, self.shape)
+            pause = bias_clocks(self.config, self.shape).pause
             waiting = Signal(range(pause + 1))
             with m.If(ends):
                 m.d.sync += waiting.eq(pause)
             with m.Elif(waiting != 0):
                 m.d.sync += waiting.eq(waiting - 1)
             m.d.comb += self.i.ready.eq((number != 0) | (free & (waiting == 0)))
-        word, clocks = self.early(self.shape, self.period)
+        word, clocks = early_word(self.shape, self.period)
         enough = delay(m, take & (number == word), clocks, name="enough", reset=True)
         m.d.comb += self.available.eq(there != 0)
         m.d.sync += [
@@ -172,8 +160,8 @@ class DeltaWords(wiring.Component):
         ]
 
     def _read(self, m, number, bank, take, begins, ends):
-        """The banks, and what of them is ``fresh``; returns whether the word that is taken is of a
-        first sample."""
+        """The banks and their ``fresh`` bits; returns whether the word that is taken belongs to the
+        first sample of a batch."""
         read_bank, fresh = Signal.like(bank), Signal(self.banks)
         new_batch, first = Signal(), Signal()
         with m.If(self.start):

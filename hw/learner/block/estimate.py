@@ -8,15 +8,17 @@ from hw.area import area
 from hw.arith import estimate as arith
 from hw.estimate import selector, times, together
 from hw.learner.block.activation_buffer import ActivationBuffer
-from hw.learner.block.backward import Backward
-from hw.learner.block.bias_gradients import BiasGradients
-from hw.learner.block.column import Column
-from hw.learner.block.delta_words import DeltaWords
-from hw.learner.block.forward import Forward
-from hw.learner.block.gradients import Gradients
-from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_latency
-from hw.learner.block.row import Row
-from hw.learner.block.sweep import Sweep
+from hw.learner.block.layer_clocks import (
+    READ_LATENCY,
+    bias_clocks,
+    column_clocks,
+    early_word,
+    finished_latency,
+    gradient_clocks,
+    gradient_latency,
+    most_under_way,
+    row_clocks,
+)
 from hw.nn import estimate as nn
 from hw.nn.activation import ACTIVATIONS
 from hw.stream.estimate import delay
@@ -31,11 +33,11 @@ def _width(config, kind):
 
 @lru_cache(maxsize=4096)  # many kernels of a search have the same layers
 def forward(config, shape, groups):
-    """A ``Forward`` with so many weight sources."""
+    """A ``Forward`` with ``groups`` weight sources."""
     arithmetic, paths = config.arithmetic, groups * config.lanes
     bits, columns = paths * _width(config, "activation"), paths * shape.output_word
     output, apart = (shape.output_words - 1).bit_length(), shape.interleave.bit_length() - 1
-    under_way = (Forward.under_way_of(config, shape) - 1).bit_length()
+    under_way = (most_under_way(config, shape) - 1).bit_length()
     clips = columns.bit_length() + paths * shape.output_word.bit_length()
     skews = (READ_LATENCY - 1 + k * arithmetic.dot_skew for k in range(shape.input_word))
     return together(
@@ -44,7 +46,7 @@ def forward(config, shape, groups):
             _sweep(shape, bits * shape.input_word),
             *(delay(bits, clocks) for clocks in skews),
             delay(3 + apart + output, READ_LATENCY),
-            delay(output, Column.bias_latency_of(arithmetic, shape)),
+            delay(output, column_clocks(arithmetic, shape).bias),
             area("learner.block.forward", output=output, under_way=under_way),
             times(
                 arithmetic.saturates,
@@ -55,7 +57,7 @@ def forward(config, shape, groups):
 
 
 def _sweep(shape, width, spacing=0):
-    wait = (Sweep.interval_of(shape, spacing) - shape.blocks).bit_length()
+    wait = max(0, spacing - shape.blocks).bit_length()
     counts = shape.output_words, shape.input_words, shape.blocks
     bits = sum((count - 1).bit_length() for count in counts) + wait
     # Where the enable of the word is the inverse of a single bit, yosys gives tables for it.
@@ -65,49 +67,41 @@ def _sweep(shape, width, spacing=0):
 
 def _column(arithmetic, shape):
     total = arithmetic.sum_shape("weight", "activation", count=shape.inputs + 1).width
-    dot, summed = Column.sum_latencies(arithmetic, shape)
+    clocks = column_clocks(arithmetic, shape, shape.activation)
     depth, returns = shape.output_words * shape.interleave, shape.returns
     place = (depth - 1).bit_length()
     yield arith.dot(arithmetic, shape.input_word, "weight", "activation")
     yield arith.requantize(arithmetic, total, "weight", "activation", kind="activation")
     yield nn.activation(shape.activation, arithmetic)
-    if returns and Column.loop_of(arithmetic, shape) > arithmetic.add_latency:
+    if returns and clocks.loop > arithmetic.add_latency:
         yield Ram.estimate(total, depth, style_of(depth))
-        yield delay(place, dot - 1)
+        yield delay(place, clocks.dot - 1)
         yield delay(place, 1 + arithmetic.add_latency)
     elif returns:
         yield delay(total, shape.output_words - 1)
-    chosen, kept = returns * total, returns * summed
+    chosen, kept = returns * total, returns * clocks.summed
     if arithmetic.saturates:
         # The lowest bits of a bias are 0; those below the point of rounding have no registers
         # where nothing is added to them.
         chosen = total if returns else total - arithmetic.fraction("activation")
-        kept = dot + (total if returns else total + 1 - arithmetic.fraction("weight"))
+        kept = clocks.dot + (total if returns else total + 1 - arithmetic.fraction("weight"))
     else:
         yield arith.interleaved_sum(arithmetic, total, shape.interleave, shape.output_words)
         yield times(1 + returns, arith.add(arithmetic, total))
-    latency = Column.latency_of(arithmetic, shape, shape.activation)
-    yield area("learner.block.column", chosen=chosen, kept=latency + kept)
+    yield area("learner.block.column", chosen=chosen, kept=clocks.y + kept)
 
 
 @lru_cache(maxsize=4096)
-def backward(
-    config,
-    shape,
-    groups=1,
-    input_gradient=True,
-    input_activation="linear",
-    **deltas,
-):
+def backward(config, shape, groups=1, input_gradient=True, input_activation="linear", **deltas):
     """A ``Backward`` with these arguments; ``deltas``: period, reserved, banks."""
     arithmetic, paths = config.arithmetic, groups * config.lanes
     word = _width(config, "activation") * paths * shape.input_word
-    late = Backward.finished_latency_of(config, shape) - (shape.blocks - 1)
+    late = finished_latency(config, shape) - (shape.blocks - 1)
     index = clips = clipped = 0
     parts = [
         *_delta_words(config, shape, paths, **deltas),
         *_gradients(config, shape),
-        _sweep(shape, word, Gradients.loop_of(config, shape)),
+        _sweep(shape, word, gradient_clocks(config, shape).loop),
         delay(word, READ_LATENCY - 1),
     ]
     if input_gradient:
@@ -116,7 +110,7 @@ def backward(
         clipped, late = clips * count, late + READ_LATENCY
         parts.append(times(count, *_row(arithmetic, shape, input_activation)))
         if ACTIVATIONS[input_activation].derivative_latency(arithmetic):
-            parts.append(delay(word, Row.x_latency_of(arithmetic, shape)))
+            parts.append(delay(word, row_clocks(arithmetic, shape, input_activation).x))
         error = paths * _width(config, "gradient")
         parts += [delay(error, n * arithmetic.dot_skew) for n in range(shape.output_word)]
         parts.append(delay((shape.output_words - 1).bit_length(), READ_LATENCY))
@@ -134,22 +128,20 @@ def _row(arithmetic, shape, activation):
         yield arith.interleaved_sum(arithmetic, total, words, 1)
     yield arith.requantize(arithmetic, total, "weight", "gradient", kind="gradient")
     yield nn.derivative(activation, arithmetic)
-    yield delay(number, arithmetic.dot_latency(shape.output_word))
-    latency = Row.latency_of(arithmetic, shape, activation)
-    yield area("learner.block.row", number=number, latency=latency)
+    clocks = row_clocks(arithmetic, shape, activation)
+    yield delay(number, clocks.dot)
+    yield area("learner.block.row", number=number, latency=clocks.dx)
 
 
 def _gradients(config, shape):
-    arithmetic = config.arithmetic
-    _, lanes, batch, cascaded = Gradients.element_of(config, shape)
-    word, written = Gradients.latencies_of(config, shape)
-    read, address = word - gradient_latency(shape), (shape.blocks - 1).bit_length()
+    arithmetic, lanes, clocks = config.arithmetic, config.lanes, gradient_clocks(config, shape)
+    read, address = clocks.word - gradient_latency(shape), (shape.blocks - 1).bit_length()
     numbers = _width(config, "gradient") * shape.output_word
     numbers += _width(config, "activation") * shape.input_word
-    total = arithmetic.gradient_sum_shape(batch).width
-    begins = total if cascaded else 0
+    total = arithmetic.gradient_sum_shape(config.batch).width
+    begins = total if clocks.cascaded else 0
     element = [arith.dot(arithmetic, lanes, "gradient", "activation", begins=begins)]
-    if not cascaded:
+    if not clocks.cascaded:
         element.append(arith.add(arithmetic, total))
     # In binary32, a sum so far is 0 or what it was.
     fresh = 0 if arithmetic.saturates else _width(config, "gradient")
@@ -158,9 +150,9 @@ def _gradients(config, shape):
     for lane in range(lanes):
         yield delay(numbers, lane * arithmetic.dot_skew)
     yield delay(address, read)
-    yield delay(address, written - read)
-    yield delay(1, word)
-    yield area("learner.block.gradients", latency=written)
+    yield delay(address, clocks.written - read)
+    yield delay(1, clocks.word)
+    yield area("learner.block.gradients", latency=clocks.written)
 
 
 def _delta_words(config, shape, paths, period=None, reserved=False, banks=2):
@@ -173,32 +165,31 @@ def _delta_words(config, shape, paths, period=None, reserved=False, banks=2):
     yield area(
         "learner.block.delta_words",
         output=output,
-        pause=0 if reserved else DeltaWords.pause_of(config, shape).bit_length(),
+        pause=0 if reserved else bias_clocks(config, shape).pause.bit_length(),
         count=banks.bit_length(),
         banks=banks,
-        clocks=DeltaWords.early(shape, period)[1],
+        clocks=early_word(shape, period)[1],
     )
 
 
 def _bias_gradients(config, shape):
-    arithmetic, meet, lanes = config.arithmetic, BiasGradients.meeting_of(config), config.lanes
-    number, total = _width(config, "gradient"), bias_sum_shape(config).width
+    arithmetic, lanes, clocks = config.arithmetic, config.lanes, bias_clocks(config, shape)
+    number, total = _width(config, "gradient"), config.bias_sum_shape.width
     levels, output = (lanes - 1).bit_length(), (shape.output_words - 1).bit_length()
-    forwards = BiasGradients.forwards(config, shape)
     yield times(
         shape.output_word,
         arith.adder_tree(arithmetic, number, lanes),
-        delay(number + levels, meet - levels * arithmetic.add_latency),
+        delay(number + levels, clocks.met - clocks.lanes),
         arith.add(arithmetic, total),
-        delay(total, forwards * READ_LATENCY),
+        delay(total, clocks.forwards * READ_LATENCY),
     )
-    yield delay(output, meet - READ_LATENCY)
+    yield delay(output, clocks.met - READ_LATENCY)
     yield delay(output, READ_LATENCY + arithmetic.add_latency)
     yield area(
         "learner.block.bias_gradients",
         # In fixed point the adder's tables choose 0 or the sum so far.
-        chosen=shape.output_word * (forwards + (not arithmetic.saturates)) * total,
-        clocks=meet + BiasGradients.latency_of(config),
+        chosen=shape.output_word * (clocks.forwards + (not arithmetic.saturates)) * total,
+        clocks=clocks.met + clocks.written,
     )
 
 

@@ -1,4 +1,4 @@
-"""Words between the layers of networks: those with which the slowest layer is fastest.
+"""Words between the layers of networks that make the slowest layer fastest.
 
 A layer with words of V numbers in and W numbers out has V W multipliers a lane and data path: the
 unroll factor of CF'22 3.2.3 and PEARL VI-A.
@@ -23,8 +23,8 @@ class Plan(NamedTuple):
     """A network whose words are sought.
 
     widths : numbers of its inputs, of each hidden layer, and of its outputs.
-    source : the name of the network whose outputs are its last inputs; None if there is none.
-    own : how many of its inputs are not that network's.
+    source : the name of the network whose outputs are its last inputs, or None.
+    own : number of its other inputs.
     """
 
     widths: tuple
@@ -39,8 +39,8 @@ class Plan(NamedTuple):
         return -(-own // word) + -(-(width - own) // word)
 
     def most(self, position):
-        """The largest word between layers ``position - 1`` and ``position``: as few numbers as
-        there are, rounded up to a power of two. Of inputs, those of experiences count."""
+        """The largest word between layers ``position - 1`` and ``position``: its numbers, rounded
+        up to a power of two. Of inputs, only numbers of experiences count."""
         width = self.widths[position] if position else self.own
         return min(MAX_WORD, 1 << max(0, width - 1).bit_length())
 
@@ -76,7 +76,7 @@ def check_words(plans, words):
 
 
 def _wrong(plans, words):
-    """What is wrong with ``words``; None if nothing is."""
+    """The first broken rule of ``words`` as a text, or None."""
     for name, plan in plans.items():
         given = words[name]
         if len(given) != len(plan.widths):
@@ -136,10 +136,9 @@ def _allowed(plan, position):
 
 @lru_cache(maxsize=1024)  # a search asks again and again
 def fit(plans, *, multipliers, arithmetic):
-    """``{name: words}`` of networks, a tuple of ``(name, Plan)``: those with which the slowest
-    layer is fastest, with at most ``multipliers`` multipliers a lane in each layer; among
-    these, those with the fewest multipliers in all; among these, those whose layers take the fewest
-    clocks in all."""
+    """``{name: words}`` of networks, a tuple of ``(name, Plan)``: the words that make the slowest
+    layer fastest, with at most ``multipliers`` multipliers a lane in each layer. Ties prefer fewer
+    multipliers in all, then fewer clocks of all layers in all."""
     plans, best = dict(plans), None
     joined = {plan.source for plan in plans.values() if plan.source}
     for shared in product(*(_choices(plans, source, multipliers) for source in joined)):
@@ -158,7 +157,7 @@ def fit(plans, *, multipliers, arithmetic):
 
 
 def _choices(plans, source, multipliers):
-    """Words that the outputs of the network ``source`` and the inputs of those behind can be."""
+    """Words that outputs of the network ``source`` and inputs of its takers can share."""
     takers = [plan for plan in plans.values() if plan.source == source]
     words = {*_allowed(plans[source], len(plans[source].widths) - 1)}
     words = words.intersection(*({*_allowed(taker, 0)} for taker in takers))
@@ -188,7 +187,7 @@ def _layers(plan, first, last, multipliers, arithmetic):
 
 
 def _fastest(plan, first, last, **options):
-    """Clocks of the slowest layer with the words with which these are fewest."""
+    """The least clocks of the slowest layer over all words."""
     reached = None
     for pairs in _layers(plan, first, last, **options):
         following = {}
@@ -202,8 +201,8 @@ def _fastest(plan, first, last, **options):
 
 
 def _fewest(plan, first, last, *, pace, **options):
-    """``((multipliers, clocks), words)`` of the words with which no layer takes more than ``pace``
-    clocks."""
+    """``((multipliers, clocks), words)``, the cheapest words such that no layer takes more than
+    ``pace`` clocks."""
     reached = None
     for pairs in _layers(plan, first, last, **options):
         following = {}

@@ -1,6 +1,6 @@
 """Forward pass of a layer: columns of a block, side by side, and the words of samples in turn.
 
-Interval: ``shape.blocks`` clocks a sample; latencies: ``stage``.
+Interval: ``shape.blocks`` clocks a sample; latencies: ``forward_stage``.
 """
 
 from amaranth import *
@@ -9,12 +9,18 @@ from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
 from hw.learner.block.column import Column
-from hw.learner.block.ports import READ_LATENCY, forward_signature, word_layout
+from hw.learner.block.layer_clocks import (
+    READ_LATENCY,
+    column_clocks,
+    forward_stage,
+    last_latency,
+    most_under_way,
+)
+from hw.learner.block.ports import forward_signature, word_layout
 from hw.learner.block.sweep import Sweep
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
-from hw.timing import Stage
 
 __all__ = ["Forward"]
 
@@ -27,29 +33,29 @@ class Forward(wiring.Component):
 
     An input word is held for a clock each output word, and a block's products go to its sums,
     ``shape.input_word`` to each. The outputs of a word leave together when its last block has come.
-    The order of additions is that of ``Column``. There may be any number of clocks between two
-    words; blocks that are inside never stall. Source: CF'22 3.2.1; PEARL V-B.
+    ``Column`` defines the order of additions. Any number of clocks may lie between two words;
+    blocks inside never stall. Source: CF'22 3.2.1; PEARL V-B.
 
     Parameters
     ----------
     config : LayerConfig
     shape : BlockShape
-        One with which ``Column`` can add; UsageError otherwise.
+        UsageError if ``Column`` cannot add its words.
     weight_sources : tuple of "online" or "target"
         For each group, whose weights it takes. All groups share control and addresses.
 
     Members
     -------
     i : In(stream of [groups][lanes][input_word])
-        The inputs of a sample: ``shape.input_words`` words, with zeros behind the inputs. If
-        ``shape.interleave`` > 1, words come so many at a time: once the first of them is valid,
-        each of the others is valid when it is asked for.
+        The inputs of a sample: ``shape.input_words`` words, padded with zeros, in bursts of
+        ``shape.interleave``: once the first word is valid, each other word is valid when it is
+        requested.
     room : In(1)
         There is room for a sample's outputs. It matters only where a sample begins: its first word
         is taken only if ``room`` is high (``docs/flow_control.md``).
     o : Out(word_layout [groups][lanes][output_word])
-        ``shape.output_words`` words a sample, in order. Outputs of padding are those of the weights
-        and biases at their places, which are zeros.
+        ``shape.output_words`` words a sample, in order. Outputs of padding follow from zero weights
+        and biases.
     memory : Out(forward_signature)
         The ports of the parameters' memories.
     started : Out(1)
@@ -75,8 +81,8 @@ class Forward(wiring.Component):
         self.config, self.shape, self.weight_sources = config, shape, weight_sources
         self._column = config.arithmetic, shape, shape.activation
         Column.check(config.arithmetic, shape)
-        self.latency = self.stage(config, shape).latency
-        self.last_latency = self.latency + shape.output_words - 1
+        self.latency = forward_stage(config, shape).latency
+        self.last_latency = last_latency(config, shape)
         number = config.arithmetic.shape("activation")
         paths = len(weight_sources), config.lanes
         self._word = vector_layout(number, *paths, shape.input_word)
@@ -93,28 +99,11 @@ class Forward(wiring.Component):
             }
         )
 
-    @staticmethod
-    def _last_latency(config, shape):
-        column = Column.latency_of(config.arithmetic, shape, shape.activation)
-        return shape.blocks - 1 + READ_LATENCY + column
-
-    @classmethod
-    def stage(cls, config, shape):
-        """The ``Stage`` of samples, from the first input word to the first output word."""
-        latency = cls._last_latency(config, shape) - (shape.output_words - 1)
-        return Stage(latency, Sweep.interval_of(shape))
-
-    @classmethod
-    def under_way_of(cls, config, shape):
-        """How many samples may have begun, seen from behind the unit, whose last output has not
-        come: as many as follow each other without a pause, and one that begins."""
-        return cls._last_latency(config, shape) // shape.blocks + 2
-
     def elaborate(self, platform):
         m = Module()
         m.submodules.sweep = sweep = Sweep(self.shape, self._word)
         wiring.connect(m, wiring.flipped(self.i), sweep.i)
-        bias_latency = Column.bias_latency_of(*self._column[:2])
+        bias_latency = column_clocks(*self._column).bias
         bias_output = delay(m, sweep.block.output, bias_latency, name="bias_output")
         m.d.comb += [
             sweep.room.eq(self.room),
@@ -162,7 +151,7 @@ class Forward(wiring.Component):
         """Indices of the words that leave, and samples that have not."""
         last = self.shape.output_words - 1
         index, left = Signal(range(last + 1)), Signal()
-        under_way = Signal(range(self.under_way_of(self.config, self.shape)))
+        under_way = Signal(range(most_under_way(self.config, self.shape)))
         m.d.comb += [
             self.o.index.eq(index),
             left.eq(self.o.valid & (index == last)),

@@ -8,6 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.config import check_range
+from hw.learner.block.layer_clocks import element_clocks
 
 __all__ = ["GradientElement"]
 
@@ -15,11 +16,11 @@ __all__ = ["GradientElement"]
 class GradientElement(wiring.Component):
     """``total = (word, or 0 if fresh) + sum over lanes of delta[lane] * x[lane]``.
 
-    The word comes from a memory to which the total goes back, so that a weight's gradient can grow
-    again after ``loop`` clocks and those of the memory. In fixed point the sum is exact, and runs
-    through the DSP blocks of all lanes if ``cascaded``, the word into the first of them; if not,
-    an adder behind them takes the word, for a shorter loop. In binary32, the order of additions is
-    that of ``Arithmetic.dot`` over lanes, then the word.
+    The word comes from a memory, and the total is written back, so a weight's gradient can grow
+    again after ``loop`` clocks and the memory's latency. In fixed point the sum is exact. If
+    ``cascaded``, the word enters the first DSP block of the lanes' cascade; if not, an adder takes
+    it after the cascade, for a shorter loop. In binary32, ``Arithmetic.dot`` over lanes is added
+    first, then the word.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class GradientElement(wiring.Component):
     batch : int
         The most samples of a sum, as in ``gradient_sum_shape``.
     cascaded : bool
-        Fixed point alone.
+        In fixed point only.
 
     Attributes
     ----------
@@ -41,10 +42,10 @@ class GradientElement(wiring.Component):
     Members
     -------
     delta, x : In [lanes]
-        The error and the activation of each lane's sample; those of lane k come ``k * dot_skew``
-        clocks after those of lane 0.
+        The error and the activation of each lane's sample; lane k comes ``k * dot_skew`` clocks
+        after lane 0.
     word : In, fresh : In(1)
-        The gradient so far; ``fresh``: there is none.
+        The gradient so far; ``fresh``: it counts as 0.
     total : Out
         The gradient with these samples.
     """
@@ -62,16 +63,8 @@ class GradientElement(wiring.Component):
                 "total": Out(total),
             }
         )
-        self.word_latency, self.latency = self.latencies_of(arithmetic, lanes, cascaded)
+        self.word_latency, self.latency = element_clocks(arithmetic, lanes, self.cascaded)
         self.loop = self.latency - self.word_latency
-
-    @staticmethod
-    def latencies_of(arithmetic, lanes, cascaded=True):
-        """``(word_latency, latency)`` of an element with these arguments."""
-        if cascaded or not arithmetic.saturates:
-            return arithmetic.begin_latency(lanes), arithmetic.dot_latency(lanes, begins=True)
-        latency = arithmetic.dot_latency(lanes)
-        return latency, latency + arithmetic.add_latency
 
     def elaborate(self, platform):
         m = Module()

@@ -1,4 +1,4 @@
-"""The gradients of a layer's weights: a block of them a clock grows by a super-sample's products.
+"""The gradients of a layer's weights: a block a clock grows by a super-sample's products.
 
 Interval 1; ``latency`` clocks from a block to its write.
 """
@@ -8,7 +8,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.block.gradient_element import GradientElement
-from hw.learner.block.ports import READ_LATENCY, gradient_latency, gradient_write_layout
+from hw.learner.block.layer_clocks import gradient_clocks, gradient_latency
+from hw.learner.block.ports import gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.shared import SharedModule
 from hw.stream.delay import delay
@@ -21,8 +22,8 @@ class Gradients(wiring.Component):
     block (i, o) of weights, each a product of a number of input word i and one of output word o.
 
     A block is ``input_word`` times ``output_word`` ``GradientElement``, which has the order of
-    additions. In fixed point sums run through the DSP blocks of all lanes, the gradient into the
-    first of them, if a block comes again late enough for that.
+    additions. In fixed point sums run through the DSP blocks of all lanes, and the gradient enters
+    the first block, if a block comes again late enough.
 
     Parameters
     ----------
@@ -31,11 +32,9 @@ class Gradients(wiring.Component):
 
     Attributes
     ----------
-    loop : int
-        Clocks from a block to the same block again, at least: its gradient is then read in the
-        clock after its write, or later.
+    clocks : GradientClocks
     latency : int
-        Clocks from a block to the write of its gradients.
+        ``clocks.written``.
 
     Members
     -------
@@ -50,16 +49,11 @@ class Gradients(wiring.Component):
     def __init__(self, config, shape):
         self.config, self.shape = config, shape
         arithmetic, lanes = config.arithmetic, config.lanes
-        sums, block = (
-            arithmetic.gradient_sum_shape(config.batch),
-            (
-                shape.input_word,
-                shape.output_word,
-            ),
-        )
-        self._element = self.element_of(config, shape)
-        self.loop = self.loop_of(config, shape)
-        self._word_latency, self.latency = self.latencies_of(config, shape)
+        sums = arithmetic.gradient_sum_shape(config.batch)
+        block = shape.input_word, shape.output_word
+        self.clocks = gradient_clocks(config, shape)
+        self.latency = self.clocks.written
+        self._element = arithmetic, lanes, config.batch, self.clocks.cascaded
         super().__init__(
             {
                 "valid": In(1),
@@ -73,39 +67,12 @@ class Gradients(wiring.Component):
             }
         )
 
-    @staticmethod
-    def element_of(config, shape):
-        """Arguments of an element: it is ``cascaded`` if that needs no clocks between samples."""
-        arithmetic, lanes = config.arithmetic, config.lanes
-        word, latency = GradientElement.latencies_of(arithmetic, lanes)
-        loop = gradient_latency(shape) + latency - word + 1
-        cascaded = shape.blocks >= loop or not arithmetic.saturates
-        return arithmetic, lanes, config.batch, cascaded
-
-    @classmethod
-    def latencies_of(cls, config, shape):
-        """Clocks from a block to its gradients so far at the elements, and to their write."""
-        arithmetic, lanes, _, cascaded = cls.element_of(config, shape)
-        word, latency = GradientElement.latencies_of(arithmetic, lanes, cascaded)
-        return READ_LATENCY + word, READ_LATENCY + latency
-
-    @classmethod
-    def latency_of(cls, config, shape):
-        """``latency`` of a unit with these arguments."""
-        return cls.latencies_of(config, shape)[1]
-
-    @classmethod
-    def loop_of(cls, config, shape):
-        """``loop`` of a unit with these arguments."""
-        word, latency = cls.latencies_of(config, shape)
-        return gradient_latency(shape) + latency - word + 1
-
     def elaborate(self, platform):
         m = Module()
         shape, skew, write = self.shape, self.config.arithmetic.dot_skew, self.gradient_write
-        ahead = self._word_latency - gradient_latency(shape)
+        ahead = self.clocks.word - gradient_latency(shape)
         address = delay(m, self.address, ahead, name="address")
-        fresh = delay(m, self.fresh, self._word_latency, name="fresh")
+        fresh = delay(m, self.fresh, self.clocks.word, name="fresh")
         m.d.comb += [
             self.gradient_address.eq(address),
             write.address.eq(delay(m, address, self.latency - ahead, name="written")),

@@ -55,7 +55,12 @@ class LayerConfig(ConfigBase):
         """The config of every parameter's optimizer."""
         return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
 
+    @property
+    def bias_sum_shape(self):
+        """Shape of the gradient of a bias: a sum of ``batch`` numbers of kind "gradient"."""
+        return self.arithmetic.sum_shape("gradient", count=self.batch)
+
     def part(self, multipliers):
-        """How many numbers of a block of so many ``multipliers`` are updated at the same time: a
-        power of two, at most ``update_units`` and no more than the block has."""
+        """Numbers of a block of ``multipliers`` numbers that are updated at the same time: a power
+        of two, at most ``update_units`` and no more than the block has."""
         return 1 << (min(self.update_units, multipliers).bit_length() - 1)

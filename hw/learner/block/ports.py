@@ -4,21 +4,17 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.nn.layouts import vector_layout
-from hw.stream.ram import SHALLOW
 
-__all__ = ["READ_LATENCY", "backward_signature", "bias_sum_shape", "forward_signature"]
-__all__ += ["gradient_latency", "gradient_write_layout", "weights_layout", "word_layout"]
-
-#: Clocks from an address to the word of a parameter memory: the memory's register and one more.
-READ_LATENCY = 2
+__all__ = ["backward_signature", "forward_signature", "gradient_write_layout", "weights_layout"]
+__all__ += ["word_layout"]
 
 
 def word_layout(shape, words, *counts):
     """A word of a sample, without back-pressure.
 
-    valid : there is a word in this clock
+    valid : a word comes in this clock
     index : number of the word, 0..words - 1
-    value : its numbers of ``shape``, ``counts``, the last of which are those of the word
+    value : its numbers of ``shape``, an array of ``counts``, the last count within the word
     """
     value = vector_layout(shape, *counts)
     return data.StructLayout({"valid": 1, "index": range(words), "value": value})
@@ -30,17 +26,6 @@ def weights_layout(config, *counts):
     return data.StructLayout({"online": word, "target": word})
 
 
-def bias_sum_shape(config):
-    """Shape of the gradient of a bias: a sum of ``config.batch`` numbers of kind "gradient"."""
-    return config.arithmetic.sum_shape("gradient", count=config.batch)
-
-
-def gradient_latency(shape):
-    """Clocks from an address to the gradients of a block: the memory's register, and one more if
-    the memory is made of blocks."""
-    return 1 if shape.blocks <= SHALLOW else READ_LATENCY
-
-
 def gradient_write_layout(number, depth, *counts):
     """A write to a gradient memory of ``depth`` words: ``enable``, ``address``, and ``value``."""
     value = vector_layout(number, *counts)
@@ -48,7 +33,7 @@ def gradient_write_layout(number, depth, *counts):
 
 
 def forward_signature(config, shape):
-    """Ports by which ``Forward`` reads parameters. Directions are those of ``Forward``.
+    """Ports for reading parameters, as seen from ``Forward``.
 
     address : of a block. Its ``weight`` [input_word][output_word] comes READ_LATENCY clocks later;
         the row of input k another ``k * dot_skew`` clocks later, as ``Arithmetic.dot`` wants it.
@@ -65,8 +50,7 @@ def forward_signature(config, shape):
 
 
 def backward_signature(config, shape):
-    """Ports by which ``Backward`` reads online weights and adds to gradients. Directions are those
-    of ``Backward``.
+    """Ports for reading online weights and adding to gradients, as seen from ``Backward``.
 
     address : of a block. Its ``weight`` [input_word][output_word] comes READ_LATENCY clocks later;
         the column of output k another ``k * dot_skew`` clocks later.
@@ -76,7 +60,7 @@ def backward_signature(config, shape):
     bias_address : an output word, whose ``bias_gradient`` [output_word] comes READ_LATENCY clocks
         later; ``bias_write`` as ``gradient_write``.
     """
-    sums, bias_sums = config.arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
+    sums, bias_sums = config.arithmetic.gradient_sum_shape(config.batch), config.bias_sum_shape
     block = shape.input_word, shape.output_word
     return wiring.Signature(
         {

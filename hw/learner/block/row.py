@@ -7,11 +7,9 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arith.adder_tree import (
-    interleaved_sum,
-    interleaved_sum_latency,
-)
+from hw.arith.adder_tree import interleaved_sum
 from hw.learner.block.config import row_block
+from hw.learner.block.layer_clocks import row_clocks
 from hw.nn.activation import ACTIVATIONS
 from hw.stream.delay import delay
 
@@ -35,8 +33,9 @@ class Row(wiring.Component):
 
     Attributes
     ----------
-    latency, x_latency : int
-        Clocks from the first element of a word's last block to ``dx``, and to ``x``.
+    clocks : RowClocks
+    latency : int
+        ``clocks.dx``.
 
     Members
     -------
@@ -46,7 +45,7 @@ class Row(wiring.Component):
         Word o of errors, and the column of block (i, o) for this row; element k comes
         ``k * dot_skew`` clocks after element 0.
     x : In
-        The input whose error this is, ``x_latency`` clocks after the last block of its word.
+        The input whose error this is, ``clocks.x`` clocks after the last block of its word.
     dx : Out({valid, value, clipped})
         The errors of this input of each word; ``clipped``, that a sum was clipped in this clock,
         comes before its ``valid``, by the latency of the derivative.
@@ -64,33 +63,15 @@ class Row(wiring.Component):
                 "dx": Out(data.StructLayout({"valid": 1, "value": gradient, "clipped": 1})),
             }
         )
-        self.latency = self.latency_of(arithmetic, shape, activation)
-        self.x_latency = self.x_latency_of(arithmetic, shape)
-
-    @staticmethod
-    def x_latency_of(arithmetic, shape):
-        """``x_latency`` of a row with these arguments."""
-        summed = arithmetic.dot_latency(shape.output_word)
-        if arithmetic.saturates:
-            summed += arithmetic.add_latency if shape.output_words > 1 else 0
-        else:
-            summed += interleaved_sum_latency(arithmetic, shape.output_words)
-        return summed + arithmetic.requantize_latency
-
-    @classmethod
-    def latency_of(cls, arithmetic, shape, activation):
-        """``latency`` of a row with these arguments."""
-        derived = ACTIVATIONS[activation].derivative_latency(arithmetic)
-        return cls.x_latency_of(arithmetic, shape) + derived
+        self.clocks = row_clocks(arithmetic, shape, activation)
+        self.latency = self.clocks.dx
 
     def elaborate(self, platform):
         m = Module()
         arithmetic, words, block = self.arithmetic, self.shape.output_words, self.block
         total = arithmetic.sum_shape("weight", "gradient", count=self.shape.outputs)
         value = arithmetic.dot(m, [*self.weight], [*self.delta], name="dot")
-        place = delay(
-            m, block.output, arithmetic.dot_latency(self.shape.output_word), name="output"
-        )
+        place = delay(m, block.output, self.clocks.dot, name="output")
         if not arithmetic.saturates:
             value, _ = interleaved_sum(m, arithmetic, value, place, words, 1, name="window")
         elif words > 1:
@@ -101,8 +82,8 @@ class Row(wiring.Component):
             m, value, "weight", "gradient", kind="gradient", name="rounded"
         )
         ends = block.valid & (block.output == words - 1)
-        done = delay(m, ends, self.x_latency, name="ends", reset=True)
-        derived = self._activation.derivative_latency(arithmetic)
+        done = delay(m, ends, self.clocks.x, name="ends", reset=True)
+        derived = self.clocks.dx - self.clocks.x
         m.d.comb += [
             self.dx.value.eq(
                 self._activation.derive(m, arithmetic, rounded, self.x, name="derived")

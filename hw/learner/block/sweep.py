@@ -1,6 +1,6 @@
 """The order of a layer's blocks, issued from the input words of samples as these come.
 
-Interval: ``interval`` clocks a sample; a block is issued in the clock in which its word is taken.
+Interval: ``interval`` clocks a sample; the first block of a word is issued when the word is taken.
 """
 
 from amaranth import *
@@ -14,13 +14,13 @@ __all__ = ["Sweep"]
 
 
 class Sweep(wiring.Component):
-    """Issues the blocks of samples, one a clock: block (i, 0) in the clock in which it takes input
-    word i, and blocks (i, 1) to (i, O - 1) in the clocks behind, where O is
-    ``shape.output_words``. Then it may take word i + 1, so that a sample without gaps takes
-    ``shape.blocks`` clocks. There may be any number of clocks between two words.
+    """Issues the blocks of samples, one a clock: block (i, 0) when it takes input word i, and
+    blocks (i, 1) to (i, O - 1) in the next clocks, where O is ``shape.output_words``. Then it may
+    take word i + 1, so that a sample without gaps takes ``shape.blocks`` clocks. Any number of
+    clocks may lie between two words.
 
-    A block of a sample is issued at least ``spacing`` clocks behind the same block of the sample
-    before: after its last block the sweep waits for what is missing.
+    The same block of two samples is issued at least ``spacing`` clocks apart: after its last block
+    the sweep waits for the missing clocks.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Sweep(wiring.Component):
     Attributes
     ----------
     interval : int
-        Clocks from a sample's first word to that of the next, if no word is late.
+        Clocks between the first words of two samples, if no word is late.
 
     Members
     -------
@@ -45,7 +45,7 @@ class Sweep(wiring.Component):
     block : Out(column_block)
         The block that is issued in this clock, if ``valid``.
     address : Out(range(shape.blocks))
-        That of the block, ``i * O + o``; if none is issued, that of the next one.
+        Address of the block, ``i * O + o``; while none is issued, of the next block.
     started, ended : Out(1)
         Pulses: the first, or the last, block of a sample is issued in this clock.
     word : Out(word)
@@ -54,7 +54,7 @@ class Sweep(wiring.Component):
     """
 
     def __init__(self, shape, word, spacing=0):
-        self.shape, self.interval = shape, self.interval_of(shape, spacing)
+        self.shape, self.interval = shape, max(shape.blocks, spacing)
         super().__init__(
             {
                 "i": In(stream.Signature(word)),
@@ -66,11 +66,6 @@ class Sweep(wiring.Component):
                 "word": Out(word),
             }
         )
-
-    @staticmethod
-    def interval_of(shape, spacing=0):
-        """``interval`` of a sweep with these arguments."""
-        return max(shape.blocks, spacing)
 
     def elaborate(self, platform):
         m = Module()

@@ -1,4 +1,4 @@
-"""The order in which the words of samples are read out of a memory of slots.
+"""Addresses for reading the words of samples in order, from a memory of slots.
 
 Interval 1: a word is fetched while the one before it is taken.
 """
@@ -17,16 +17,15 @@ def behind(base, slots, rows):
 
 
 class WordReader(wiring.Component):
-    """Fetches words in order, as soon as they may be fetched and the word before is taken. The
-    memory's register holds the word that is offered, so there is no queue behind it.
+    """Fetches words in order, as soon as they may be fetched and the previous word is taken. The
+    memory's register holds the offered word, so no queue follows it.
 
     Parameters
     ----------
     words : int
         Of a sample; a multiple of ``interleave``.
     interleave : int
-        Words that are fetched one after the other: the first of them is fetched when all of them
-        may be. A power of two.
+        Words that are fetched in a burst: the first when all may be fetched. A power of two.
     slots : int
         Samples in the memory.
     row_words : int
@@ -35,7 +34,7 @@ class WordReader(wiring.Component):
     Members
     -------
     arrived : In(range(words + 1))
-        So many words more may be fetched from the next clock on.
+        Number of further words that may be fetched from the next clock on.
     skip : In(1)
         Leaves out a sample. It comes only while no word may be fetched.
     fetch : Out(1), address : Out
@@ -49,12 +48,8 @@ class WordReader(wiring.Component):
     """
 
     def __init__(self, words, interleave, slots, row_words=1):
-        self.words, self.interleave, self.slots, self.row_words = (
-            words,
-            interleave,
-            slots,
-            row_words,
-        )
+        self.words, self.interleave = words, interleave
+        self.slots, self.row_words = slots, row_words
         self._rows = -(-words // row_words)
         super().__init__(
             {

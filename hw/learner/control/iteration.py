@@ -28,12 +28,12 @@ __all__ = ["Iteration"]
 
 
 class Iteration(wiring.Component):
-    """Runs the iterations of a LEARN or a TRAIN: ``count`` of them, or fewer if one has an error.
+    """Runs the ``count`` iterations of a LEARN or a TRAIN, or fewer if one has an error.
     An iteration of LEARN draws a batch, trains on it, gives new priorities, inserts experiences,
     updates the parameters and writes a REPORT.
 
     The command UPDATE (new priorities) is given when all TD errors of the batch are known to be
-    finite, so that a batch that diverged leaves the priorities alone; with ``early_priorities`` of
+    finite, so that a batch that diverged keeps the priorities; with ``early_priorities`` of
     the learner's config already with ``train``. INSERT and the SAMPLE of the next iteration, if one
     follows, run while the learner computes gradients; each layer updates its parameters when its
     own are complete. An error of a SAMPLE ends the command once the iteration before is reported.
@@ -58,13 +58,13 @@ class Iteration(wiring.Component):
     done : Out(1), error, detail : Out(32)
         ``done`` is a pulse at the command's end; ``error`` and ``detail`` are its outcome.
     job : Out(stream of JOB), outcome : In(stream of OUTCOME)
-        Commands for the replay core, and how each of them ended.
+        Commands for the replay core, and their outcomes.
     status : In(REPLAY_STATUS)
         The replay core's state.
     drop : Out(1), complete, empty : In(1)
         Wired to ``TdErrorQueue``'s members of the same names; its ``start`` is ``learner.train``.
     batch : Out(stream of beats), list : In(stream of beats)
-        Of a TRAIN alone: batches that were read, lists of TD errors to be written.
+        In a TRAIN: batches that were read, lists of TD errors to be written.
     learner : Out(LearnerControl)
         The steps of an iteration, to and from the learner.
     iterations : Out(64)

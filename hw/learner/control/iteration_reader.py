@@ -30,8 +30,7 @@ class IterationReader(wiring.Component):
         ``start``, a pulse: a command begins. Its first record lies at ``address``, its first batch
         at ``batch_address``.
     beats, advance : In(32)
-        Beats of a batch; bytes from the begin of a batch to that of the next one. Steady after
-        ``start``.
+        Beats of a batch; bytes between the begins of two batches. Steady after ``start``.
     fetch, fetch_batch : In(1)
         A pulse: read the next record (``fetch``) or the next batch (``fetch_batch``). Not while
         ``busy``, and not both at once.

@@ -13,9 +13,9 @@ __all__ = ["IterationWriter"]
 
 
 class IterationWriter(wiring.Component):
-    """Writes a REPORT for each iteration, and for those of a TRAIN a list of TD errors, to memory,
-    one at a time. REPORT k goes ``64 * k`` bytes after the first REPORT, list k ``advance * k``
-    bytes after the first list.
+    """Writes a REPORT for each iteration, and in a TRAIN a list of TD errors, to memory, one at a
+    time. REPORT k goes ``64 * k`` bytes after the first REPORT, list k ``advance * k`` bytes after
+    the first list.
 
     Parameters
     ----------
@@ -28,8 +28,7 @@ class IterationWriter(wiring.Component):
         ``start``, a pulse: a command begins. Its first REPORT goes to ``address``, its first list
         to ``list_address``.
     beats, advance : In(32)
-        Beats of a list; bytes from the begin of a list to that of the next one. Steady after
-        ``start``.
+        Beats of a list; bytes between the begins of two lists. Steady after ``start``.
     send : In(1), report : In(512)
         ``send``, a pulse: write the REPORT that ``report`` holds in this clock. Not while
         ``sending``.

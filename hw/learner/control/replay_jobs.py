@@ -35,10 +35,10 @@ class ReplayJobs(wiring.Component):
         A pulse: give UPDATE, whose items are the TD errors of a batch. INSERT follows if UPDATE
         had no error and the LEARN has ``inserts``.
     done : Out(1), error, detail : Out(32)
-        ``done`` is a pulse: what ``draw`` or ``give`` asked for has ended. In this clock ``error``
-        and ``detail`` are those of the last job; ``error`` is 0 if there was none.
+        ``done`` is a pulse: the request ``draw`` or ``give`` has ended. In this clock ``error`` and
+        ``detail`` belong to the last job; ``error`` is 0 if it had none.
     job : Out(stream of JOB), outcome : In(stream of OUTCOME)
-        The jobs, and how each of them ended.
+        The jobs, and their outcomes.
     """
 
     def __init__(self):

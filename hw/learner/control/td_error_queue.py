@@ -36,7 +36,7 @@ class TdErrorQueue(wiring.Component):
     items : Out(stream of beats)
         The items, without gaps; zeros fill the last beat of a batch.
     complete : Out(1)
-        All ``count`` items have come; some of them may have left. High until the next ``start``.
+        All ``count`` items have come; some may have left. High until the next ``start``.
     drop : In(1), empty : Out(1)
         While ``drop`` is high, beats leave without being taken. ``empty``: all beats of the batch
         have left or were dropped.

@@ -39,7 +39,7 @@ class Layer(wiring.Component):
     weight_sources : sequence of "online" or "target"
         Weights of each forward group.
     backward_groups : int
-        How many groups, counted from the first, have a backward pass; the first of them gives
+        How many groups, counted from the first, have a backward pass; the first one gives
         gradients.
     slots : int
         The most samples between this layer's input and the return of their errors.

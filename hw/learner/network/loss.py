@@ -10,7 +10,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.learner.algorithms.registry import algorithm_of
-from hw.learner.block.forward import Forward
+from hw.learner.block.layer_clocks import most_under_way
 from hw.learner.block.ports import word_layout
 from hw.learner.layouts import scalars_layout
 from hw.learner.network.loss_errors import LossErrors
@@ -105,7 +105,7 @@ class Loss(wiring.Component):
     diverged : Out(1), diverged_index : Out(32)
         ``diverged``: a TD error of this batch was infinite or NaN; high until the next ``start``.
         ``diverged_index`` is the index of the first such experience. With ``early_priorities`` of
-        the config there is none, and both are 0.
+        the config no TD error diverges, and both are 0.
     saturations : Out(1)
         A gradient was clipped in this clock.
     """
@@ -152,7 +152,7 @@ class Loss(wiring.Component):
     @staticmethod
     def slots_of(config):
         """``(slots, clocks)``: samples whose outputs may wait, and those until one is chosen."""
-        slots = _WAITING + max(16, Forward.under_way_of(config.layer_config, config.last_shape))
+        slots = _WAITING + max(16, most_under_way(config.layer_config, config.last_shape))
         return slots, 2 + Queue.latency_of(slots)
 
     @classmethod

@@ -23,7 +23,7 @@ class LossErrors(wiring.Component):
     ----------
     config : LearnerConfig
     ahead : int
-        Super-samples for which there is room.
+        Super-samples that the unit holds.
 
     Members
     -------

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.comparison import below
 from hw.learner.block.ports import word_layout
-from hw.learner.records import WORDS
+from hw.learner.records import WORDS, action_granules
 from hw.stream.pack import Pack
 from hw.stream.ram import Ram, style_of
 
@@ -38,7 +38,8 @@ class Outputs(wiring.Component):
     ----------
     config : LearnerConfig
     shape : BlockShape
-        The layer whose outputs these are; its ``output_word`` is a power of two.
+        The layer with these outputs, ``config.action`` numbers; its ``output_word`` is a power of
+        two.
     data_width : int
         Bits of a beat.
 
@@ -71,8 +72,8 @@ class Outputs(wiring.Component):
 
     def __init__(self, config, shape, data_width):
         self.config, self.shape, self.data_width = config, shape, data_width
-        self.numbers = self.numbers_of(shape.outputs)
-        self.latency = self.latency_of(config, shape.outputs)
+        self.numbers = WORDS * action_granules(config)
+        self.latency = self.latency_of(config)
         number, words = config.arithmetic.shape("activation"), shape.output_words
         super().__init__(
             {
@@ -86,15 +87,9 @@ class Outputs(wiring.Component):
         )
 
     @staticmethod
-    def numbers_of(outputs):
-        """``numbers`` of an ``Outputs`` of a layer with so many ``outputs``: these, rounded up to a
-        multiple of the words of a granule."""
-        return -(-outputs // WORDS) * WORDS
-
-    @classmethod
-    def latency_of(cls, config, outputs):
-        """``latency`` of an ``Outputs`` of a layer with so many ``outputs``, in clocks."""
-        walk = cls.numbers_of(outputs) * config.lanes
+    def latency_of(config):
+        """``latency`` of the ``Outputs`` of a LearnerConfig."""
+        walk = WORDS * action_granules(config) * config.lanes
         return 1 + walk + config.arithmetic.to_float_latency + Pack.LATENCY
 
     def elaborate(self, platform):

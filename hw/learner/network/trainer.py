@@ -1,7 +1,7 @@
 """The learner: batch, networks, loss and parameter image, wired for one algorithm.
 
 CF'22 3.2: forward through all layers, loss, backward and weight gradients, each a stage of its own
-that streams samples; the target network's forward pass beside the online one (3.2.4).
+that streams samples; the target network's forward pass runs at the same time (3.2.4).
 """
 
 from amaranth import *
@@ -9,7 +9,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hw.comparison import at_least, below
-from hw.learner.algorithms.algorithm import in_order
 from hw.learner.contract import LearnerSignature, count_saturations
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
@@ -31,8 +30,8 @@ class Trainer(wiring.Component):
     A sample of each lane enters every ``config.interval`` clocks, or more slowly if the loss needs
     longer. Forward, loss and backward of a batch overlap. After ``control.update``, each layer
     updates its parameters as soon as its own gradients are complete, so the update of the upper
-    layers runs beside the gradients of the lower ones. ``hw.learner.step_clocks`` computes the
-    clocks of a gradient step.
+    layers overlaps the gradients of the lower ones. ``hw.learner.step_clocks`` computes the clocks
+    of a gradient step.
 
     Parameters
     ----------
@@ -162,7 +161,7 @@ class Trainer(wiring.Component):
         """``{network: layers}``, as samples go, wired end to end: outputs forward, errors
         backward."""
         config = self.config
-        networks, before = {name: [] for name in in_order(config.graph)}, None
+        networks, before = {name: [] for name in config.order}, None
         counts = zip(placed(config), slots_of(config), banks_of(config), strict=True)
         for own, slots, banks in counts:
             options, join = {}, None if own.position else config.graph[own.network].join
@@ -178,7 +177,7 @@ class Trainer(wiring.Component):
                 feed=0 if own.position else words_a_clock(config),
                 period=own.period,
                 banks=banks,
-                reserved=own.behind is not None,
+                reserved=own.following is not None,
                 **options,
             )
             m.submodules[f"{own.network}_{own.position}"] = layer

@@ -8,7 +8,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.block.ports import READ_LATENCY, gradient_write_layout
+from hw.learner.block.layer_clocks import READ_LATENCY
+from hw.learner.block.ports import gradient_write_layout
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 from hw.stream.ram import Ram, style_of
@@ -34,7 +35,7 @@ class BlockMemory(wiring.Component):
         A walk reads.
     forward_address, backward_address, gradient_address : In(range(depth))
         The word of online and target that forward reads, row k another ``k * skew`` clocks later;
-        that of ``weight``, column k another ``k * skew`` clocks later; that of gradients.
+        the word of ``weight``, column k another ``k * skew`` clocks later; the word of gradients.
     weights_scan, gradient_scan : In({address, shown})
         What a walk reads, without skew: the word of online and target, and of gradients. ``shown``,
         a bit for each part: the other parts are read as zeros. A memory of gradients that is read
@@ -108,7 +109,7 @@ class BlockMemory(wiring.Component):
         return addresses
 
     def _hidden(self, m, scan, name):
-        """A bit for each part, in the clock after that of the address: it is read as zeros."""
+        """A bit for each part, a clock after the address: it is read as zeros."""
         hidden = self.scanning.replicate(self.shape.parts) & ~scan.shown
         return delay(m, hidden, 1, name=f"{name}_hidden")
 

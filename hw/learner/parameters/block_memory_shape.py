@@ -1,11 +1,11 @@
-"""The shape of the memories of a layer's blocks, or of its biases, and what they take."""
+"""The shape of the memories of a layer's blocks, or of its biases."""
 
 from dataclasses import dataclass
 from itertools import groupby
 
 from amaranth.hdl import Shape
 
-from hw.learner.block.ports import READ_LATENCY, bias_sum_shape, gradient_latency
+from hw.learner.block.layer_clocks import READ_LATENCY, gradient_latency
 
 __all__ = ["BlockMemoryShape"]
 
@@ -17,7 +17,7 @@ class BlockMemoryShape:
     weight, sums : shapes of a weight and of a gradient.
     depth : words.
     part, image_word : numbers that are written in a clock, at most, and at least.
-    skew : clocks from the word of a row, or of a column, to that of the next one.
+    skew : clocks between the words of two neighbouring rows or columns.
     gradient_latency : clocks from an address to gradients, 1 or READ_LATENCY.
     dual : whether the online weights are read in columns, too.
     """
@@ -55,7 +55,7 @@ class BlockMemoryShape:
         """Of the biases of a layer's output words."""
         return cls(
             weight=Shape.cast(config.arithmetic.shape("weight")),
-            sums=bias_sum_shape(config),
+            sums=config.bias_sum_shape,
             depth=shape.output_words,
             rows=1,
             columns=shape.output_word,
@@ -83,22 +83,22 @@ class BlockMemoryShape:
 
     @property
     def weight_rams(self):
-        """Numbers of a word, in lists: those of a memory block that is read in rows."""
+        """The numbers of each memory block, in lists, of a word that is read in rows."""
         return self._rams(lambda number: number // self.columns)
 
     @property
     def dual_rams(self):
-        """The same of what is read in columns."""
+        """``weight_rams`` of a word that is read in columns."""
         return self._rams(lambda number: number % self.columns)
 
     @property
     def gradient_rams(self):
-        """Numbers of a word, in ranges: those of a memory block of gradients, of a part."""
+        """The numbers of each memory block of gradients, in ranges: a part each."""
         ends = range(self.part, self.numbers + self.part, self.part)
         return [range(end - self.part, min(end, self.numbers)) for end in ends]
 
     def _rams(self, by):
-        """Lists of numbers that are written together, and of which ``by`` is the same."""
+        """Lists of numbers that are written together and have the same ``by``."""
 
         def key(number):
             return by(number), number // self.image_word

@@ -6,10 +6,10 @@ from amaranth.hdl import Const, Shape
 
 from hw.area import area
 from hw.estimate import selector, times, together
-from hw.learner.block.ports import READ_LATENCY
+from hw.learner.block.layer_clocks import READ_CLOCKS, READ_LATENCY
 from hw.learner.config import stored_sets
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
-from hw.learner.parameters.join import JOINED, READ_CLOCKS
+from hw.learner.parameters.join import JOINED
 from hw.learner.parameters.moments import MOMENTS
 from hw.learner.parameters.update import part_layout
 from hw.learner.parameters.walk import place_layout
@@ -94,8 +94,8 @@ def join(config, shape):
 
 
 def _joined(count):
-    """Lookup tables of a bit that is the OR of ``count`` bits. The mapper spends more of them on
-    many bits, for a shorter path."""
+    """Lookup tables of the OR of ``count`` bits. For many bits the mapper spends more tables on a
+    shorter path."""
     return -(-max(count - 1, 0) // 5) if count <= 11 else -(-count // 3)
 
 

@@ -16,7 +16,7 @@ __all__ = ["ImageTransfer"]
 class ImageTransfer(wiring.Component):
     """Moves the sections of ``parameter_image`` of the sets asked for, in the order of the image:
     one word of a layer a clock, two clocks more for each beat, and a few clocks for each section,
-    also for those of a set that is not asked for.
+    also of sets that are not asked for.
 
     Parameters
     ----------

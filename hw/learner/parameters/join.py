@@ -1,4 +1,4 @@
-"""Joins what the memories of blocks and of biases give to a walk, a part of weights and gradients.
+"""Joins the outputs of the memories of blocks and biases, a part of weights and gradients.
 
 Interval 1: a part leaves a clock after it came, gradients that are read in one clock two.
 """
@@ -10,21 +10,19 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.block.ports import READ_LATENCY
+from hw.learner.block.layer_clocks import READ_LATENCY
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.nn.layouts import vector_layout
 
-__all__ = ["JOINED", "READ_CLOCKS", "Join"]
+__all__ = ["JOINED", "Join"]
 
 #: The parameter sets whose memories have several parts in a word.
 JOINED = ("online", "target")
-#: Clocks from the place of a part to its numbers at the optimizers.
-READ_CLOCKS = READ_LATENCY + 1
 
 
 class Join(wiring.Component):
-    """The part that a walk visits: the OR of all parts, of which the memories show only that one.
-    Gradients that are read in one clock are shown all: they are chosen by the number of their part,
+    """The part that a walk visits: the OR of all parts, as the memories show only that one.
+    Gradients that are read in one clock are all shown: they are chosen by the number of their part,
     and wait in a register, so that they are as late as the others.
 
     Parameters
@@ -37,12 +35,12 @@ class Join(wiring.Component):
     blocks, biases : In({online, target, gradient})
         The words of the two memories.
     bias : In(1), part : In
-        A clock before the words of weights and biases, and in that of gradients that are read in
-        one clock: whether the part is of biases, and which part of the block it is.
+        Whether the part is of biases, and its number in the block: a clock before the words of
+        weights and biases, and together with gradients that are read in one clock.
     hidden : In({online, target})
         A bit for each image word of a part: it leaves as zeros.
     online, target, gradient : Out [part]
-        The numbers, a clock later; a bias' gradient as those of weights, of products.
+        The numbers, a clock later; a bias' gradient as a sum of products, like a weight's.
     """
 
     def __init__(self, config, shape):

@@ -1,16 +1,15 @@
 """The parameters of a layer: memories that forward and backward read, update, load and store."""
 
-from functools import lru_cache
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.block.ports import READ_LATENCY, backward_signature, forward_signature
+from hw.learner.block.layer_clocks import READ_CLOCKS, READ_LATENCY
+from hw.learner.block.ports import backward_signature, forward_signature
 from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.learner.parameters.block_memory import BlockMemory
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
-from hw.learner.parameters.join import JOINED, READ_CLOCKS, Join
+from hw.learner.parameters.join import JOINED, Join
 from hw.learner.parameters.moments import Moments
 from hw.learner.parameters.update import Update
 from hw.learner.parameters.walk import Walk, padding
@@ -48,8 +47,8 @@ class LayerParameters(wiring.Component):
         A pulse begins to load, or to store, the set with this number in ``PARAMETER_SETS``. Of a
         set that the optimizer lacks, loaded words are dropped, and zeros are stored.
     busy : Out(1)
-        High from the clock after such a pulse until the work is done. Meanwhile nothing else may
-        begin, and no sample may be under way.
+        High from the clock after such a pulse until the work is done, ``update_clocks`` clocks in
+        an update. Meanwhile nothing else may begin, and no sample may be under way.
     i, o : In, Out, streams of words of ``image_word`` numbers of 32 bits
         The words to load; the words that are stored. A stored fixed-point weight is sign-extended
         to 32 bits.
@@ -77,13 +76,6 @@ class LayerParameters(wiring.Component):
                 "saturations": Out(range(shape.part + 1)),
             }
         )
-
-    @staticmethod
-    @lru_cache(maxsize=4096)
-    def update_clocks(config, shape):
-        """The clocks for which ``busy`` is high in an update."""
-        latency = optimizer_of(config.arithmetic).timing(config.optimizer_config).latency
-        return shape.parts + READ_CLOCKS + latency + 1
 
     def attach(self, m, forward, backward):
         """Connects these memories to ``Forward`` and ``Backward`` of the same layer. ``m`` is the
@@ -135,9 +127,8 @@ class LayerParameters(wiring.Component):
         return m
 
     def _places(self, m, walk, updating, storing, take):
-        """The place of the weights that are read; and for weights and moments, the place of what is
-        written in the next clock, and whether there is one. Load and store have no optimizers to
-        wait for."""
+        """The place of the weights that are read; and for weights and moments, the place of the
+        next clock's write, and whether it is valid. Load and store do not wait for optimizers."""
         at = optimizer_of(self.config.arithmetic).timing(self.config.optimizer_config)
         clocks = {
             "read": at.weights,
@@ -220,8 +211,8 @@ class LayerParameters(wiring.Component):
             ]
 
     def _write(self, m, memories, unit, walk, writes, updating, moved):
-        """Where the part is written that the optimizers or the image give: an address and enables
-        beside the registers of its numbers."""
+        """Writes the part from the optimizers or the image: registers of its address and enables,
+        like the registers of its numbers."""
         blocks, biases, moments = memories
         word = [updating | (walk.word == k) for k in range(self._image_words)]
         place, valid = writes["weights"]

@@ -19,8 +19,8 @@ _MOMENT = unsigned(32)
 
 
 class Moments(wiring.Component):
-    """Memories of those moments that the optimizer has, ``shape.parts`` words deep. An image word
-    has a memory block of its own, so that it can be written alone.
+    """Memories of the optimizer's moments, ``shape.parts`` words deep. Each image word has a memory
+    block of its own, so that it can be written by itself.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Moments(wiring.Component):
     hidden : In({first, second})
         A bit for each image word of a part, a clock after ``address``: it is read as zeros.
     write : In({address, enable, first, second})
-        A part, and bits for each image word of it that is written.
+        A part, and a bit for each image word: it is written.
     """
 
     def __init__(self, config, shape):

@@ -1,8 +1,8 @@
 """The parameter image: how weights, targets and moments lie in a buffer, for LOAD and STORE.
 
-Sections follow one another by network, layer and set, each padded with zeros to 64 bytes. What is
-in a section is the layer's own order: ``layer.pack`` and ``layer.unpack``. A number is 4 bytes: a
-f32, or the raw weight of a fixed-point learner (its moments are f32 too, see ``FixedMoment``).
+Sections follow one another by network, layer and set, each padded with zeros to 64 bytes. Layers
+define the order within a section: ``layer.pack`` and ``layer.unpack``. A number is 4 bytes: a f32,
+or the raw weight of a fixed-point learner (its moments are f32 too, see ``FixedMoment``).
 """
 
 import hashlib
@@ -39,9 +39,8 @@ class Section:
 
 
 def sections(config, sets=PARAMETER_SETS):
-    """A list with all sections of the image that has only ``sets``. They are sorted by network,
-    then by layer, then by set; sets have the order of ``PARAMETER_SETS``, whatever that of ``sets``
-    is."""
+    """A list with all sections of the image that has only ``sets``, sorted by network, then by
+    layer, then by set in the order of ``PARAMETER_SETS``."""
     result, offset = [], 0
     for network, layers in config.networks.items():
         for position, layer in enumerate(layers):
@@ -53,9 +52,9 @@ def sections(config, sets=PARAMETER_SETS):
 
 
 def image_identity(config):
-    """What says where each number of the image lies, as a list of JSON values: the places of all
-    sections, the layers' shapes, and a SHA-256 digest. The digest is that of an image of one set in
-    which each layer's weights are 1, 2, 3, ... by output, then by input, and its biases go on."""
+    """The place of each number of the image, as a list of JSON values: the places of all sections,
+    the layers' shapes, and the SHA-256 digest of an image of one set with the weights 1, 2, 3, ...
+    of each layer by output, then by input, and its biases after them."""
     places = [[s.network, s.position, s.parameter_set, s.offset] for s in sections(config)]
     layers = [layer for network in config.networks.values() for layer in network]
     image = hashlib.sha256()

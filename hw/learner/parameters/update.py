@@ -26,7 +26,7 @@ def part_layout(config, shape):
 
 
 class Update(wiring.Component):
-    """``part`` optimizers side by side, and what is stored and loaded instead.
+    """``part`` optimizers side by side, and the way around them for store and load.
 
     The clocks of a part, with at = ``timing`` of the optimizer::
 
@@ -57,10 +57,10 @@ class Update(wiring.Component):
         The weights that leave are an update's: their clipped numbers are counted.
     new : Out(part_layout)
         The part to be written, a clock after it left the optimizers or came as ``image_i``. Padding
-        is zero, whatever the optimizers made of it.
+        is zero, whatever the optimizers compute.
     image_o : Out(32 * image_word)
         All image words of all sets of ``old`` as they stand in an image, joined by OR: all but one
-        of them must be zeros.
+        must be zeros.
     saturations : Out
         How many weights of the part that left a clock ago were clipped.
     """

@@ -15,8 +15,8 @@ def place_layout(shape):
 
     bias : it is of biases, not of a block
     address : the block, or the output word of the biases
-    part : which part of these
-    index : which part of all, 0 .. parts - 1
+    part : number of the part in the block, or in the output word
+    index : number of the part in all, 0 .. parts - 1
     input_kind, output_kind : how many numbers of the block's input word, and of the output word,
         are no padding, as a number in ``kinds`` of the words
     last : it is the last part
@@ -84,7 +84,7 @@ class Walk(wiring.Component):
     active : Out(1)
         A part shows: ``place`` and ``word`` are valid.
     place : Out(place_layout)
-        ``last`` is that of the last image word, if not ``whole``.
+        ``last`` marks the last image word, if not ``whole``.
     word : Out
         The image word of the part, 0 if ``whole``.
     """

@@ -26,8 +26,7 @@ class BatchMemory(wiring.Component):
     half; a word has 32 bits, and a granule ``WORDS`` = 4 words.
 
     While a batch comes, the memory finds its largest weight and its first bad experience. A beat is
-    taken in every clock in which one is valid; ``loaded`` rises ``latency`` clocks after the last
-    beat.
+    taken whenever one is valid; ``loaded`` rises ``latency`` clocks after the last beat.
 
     Parameters
     ----------
@@ -70,10 +69,10 @@ class BatchMemory(wiring.Component):
         Largest importance weight of the batch that is read, and its reciprocal, binary32. They
         change in the clock after ``take``, and are steady until the next ``take``.
     address : In.array(lanes), words : Out([count] of 32).array(lanes)
-        For each lane: ``count`` words of the batch that is read, one clock after ``address``, which
-        is that of the first of them and a multiple of ``count``.
+        For each lane: ``count`` words of the batch that is read, one clock after the ``address`` of
+        the first word, a multiple of ``count``.
     beat : Out(data_width)
-        The whole beat in which ``words`` of lane 0 lie, for a reader that needs more than these.
+        The whole beat with the ``words`` of lane 0, for a reader that needs more words.
     """
 
     def __init__(self, config, data_width, count=1):

@@ -37,8 +37,8 @@ def words_a_clock(config):
 
 
 def _clocks(config, count):
-    """Clocks of an experience: its reads of ``count`` words, and those in which a layer takes a
-    word of another network, DDPG's critic one of the actor's last layer, and so no numbers."""
+    """Clocks of an experience: its reads of ``count`` words, and stalls while a layer takes a word
+    of another network, as DDPG's critic takes the actor's outputs."""
     joined = sum(layers[0].joined_words for layers in config.networks.values())
     return _end(config) // count + 1 + joined
 
@@ -54,11 +54,10 @@ class SampleReader(wiring.Component):
     first layers of the networks, as the networks' feeds say, and index, weight, action, reward and
     discount to the loss. A sample here is one experience of each lane.
 
-    The reader reads ``count`` words of every lane a clock, as long as the buffers take them: none
-    does in a clock in which one takes a word of another network. A sample takes the clocks in which
-    its record is read up to the discount; the first takes one more. It begins when every buffer has
-    a free slot (``docs/flow_control.md``) and fewer than ``scalars_ahead`` samples have scalars
-    that the loss has not taken.
+    The reader reads ``count`` words of every lane a clock, and stalls while a buffer takes a word
+    of another network. A sample takes the reads of its record up to the discount; the first sample
+    takes a clock more. It begins when every buffer has a free slot (``docs/flow_control.md``) and
+    fewer than ``scalars_ahead`` samples have scalars that the loss has not taken.
 
     Parameters
     ----------
@@ -71,7 +70,7 @@ class SampleReader(wiring.Component):
     Attributes
     ----------
     AHEAD : int
-        Reads in the queue from which on no further one is made.
+        Reads in the queue that stop further reads.
     count : int
         ``words_a_clock(config)``.
 

@@ -2,20 +2,14 @@
 
 from amaranth import *
 
-from hw.learner.records import (
-    FINITE,
-    WORDS,
-    observation_granules,
-    record_granules,
-    word_rules,
-)
+from hw.learner.records import FINITE, WORDS, observation_granules, record_granules, word_rules
 
 __all__ = ["has_wrong_word"]
 
 
 def has_wrong_word(config, position, granule, acting=None):
     """A combinational value: 1 if a word of ``granule`` breaks its rule (``word_rules``). Words
-    behind the last one of the experience have no rule.
+    after the end of the experience have no rule.
 
     Parameters
     ----------
@@ -26,7 +20,7 @@ def has_wrong_word(config, position, granule, acting=None):
     granule : Value, 128 bits
     acting : Value or None
         1 if the granule belongs to an observation for ACT. Its positions begin at 1 too, and each
-        of its words must be finite. None: granules are those of experiences.
+        of its words must be finite. None: all granules belong to experiences.
     """
     words, wrong = dict(enumerate(word_rules(config))), []
     last = observation_granules(config)

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arith.multiply import Multiply
 from hw.arith.sfc64 import STATE_LAYOUT, Sfc64
-from hw.replay.config import FRACTION_WIDTH
+from hw.replay.config import DRAW_LATENCY, FRACTION_WIDTH
 from hw.stream.delay import delay
 
 __all__ = ["Draw"]
@@ -36,7 +36,7 @@ class Draw(wiring.Component):
         of a clock with ``load``; ``state`` is the present one.
     """
 
-    LATENCY = Multiply.latency_of(FRACTION_WIDTH, FRACTION_WIDTH + 1) + 1
+    LATENCY = DRAW_LATENCY
 
     def __init__(self):
         self.multiply = Multiply(FRACTION_WIDTH, FRACTION_WIDTH + 1)

@@ -8,22 +8,11 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.replay.config import compute_stage
 from hw.stream.delay import delay
 from hw.stream.ram import Ram
 
-__all__ = ["ForwardingMemory", "compute_stage"]
-
-
-def compute_stage(depth, style):
-    """The stage at which the operation has its word: 0 for a single register, else the read time of
-    the memory.
-
-    Distributed memory is read in one clock. Block RAM takes two, with a second register at its
-    output. UltraRAM takes three, because its cascades need an output register as well.
-    """
-    if depth == 1:
-        return 0
-    return {"distributed": 1, "block": 2, "ultra": 3}[style]
+__all__ = ["ForwardingMemory"]
 
 
 class ForwardingMemory(wiring.Component):

@@ -74,9 +74,7 @@ class ReplayManager(wiring.Component):
         self.levels = [
             TreeLevel(config, level, clear_width=clear_width) for level in range(config.depth)
         ]
-        self.front_latency = max(self.table.latency, Draw.LATENCY)
-        self.tree_latency = sum(level.latency for level in self.levels)
-        self.latency = self.latency_of(config)
+        self.front_latency, self.latency = config.front_latency, config.latency
         self.queue_depth = 1 << self.latency.bit_length()
         super().__init__(
             {
@@ -231,7 +229,7 @@ class ReplayManager(wiring.Component):
     def _response(self, m, operation):
         """Answers with the priority of the leaf that was found, or with that of the table."""
         config, last = self.config, self.levels[-1].o
-        way = self.scale.latency + self.tree_latency
+        way = self.scale.latency + self.config.tree_latency
         value = operation.request.value[: config.priority_width]
         s_priority = Mux(operation.set, value, operation.old)
         r_priority = delay(m, s_priority, way, name="r_priority")
@@ -254,11 +252,3 @@ class ReplayManager(wiring.Component):
             self.response.valid.eq(queue.r_rdy),
             queue.r_en.eq(self.response.ready),
         ]
-
-    @staticmethod
-    def latency_of(config):
-        front = max(PriorityTable.latency_of(config), Draw.LATENCY)
-        scale = Multiply.latency_of(FRACTION_WIDTH, config.total_width)
-        tree = sum(TreeLevel.latency_of(shape) for shape in config.levels)
-        # Last subtraction, and the two clocks of the response queue.
-        return front + scale + tree + 1 + 2

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.replay.tree.forwarding_memory import ForwardingMemory, compute_stage
+from hw.replay.tree.forwarding_memory import ForwardingMemory
 from hw.stream.delay import delay
 
 __all__ = ["PriorityTable"]
@@ -42,11 +42,6 @@ class PriorityTable(wiring.Component):
         operation is under way.
     """
 
-    @staticmethod
-    def latency_of(config):
-        # Row and lane, memory, change, total.
-        return 1 + compute_stage(config.table_rows, config.table_style) + 2
-
     def __init__(self, config, *, clear_width):
         self.config = config
         self.memory = ForwardingMemory(
@@ -55,7 +50,7 @@ class PriorityTable(wiring.Component):
             style=config.table_style,
             clear_width=clear_width,
         )
-        self.latency = self.latency_of(config)
+        self.latency = config.table_latency
         super().__init__(
             {
                 "set": In(1),

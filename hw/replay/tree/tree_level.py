@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.replay.tree.forwarding_memory import ForwardingMemory, compute_stage
+from hw.replay.tree.forwarding_memory import ForwardingMemory
 from hw.stream.delay import delay
 
 __all__ = ["TreeLevel", "tree_operation_layout"]
@@ -57,11 +57,6 @@ class TreeLevel(wiring.Component):
         is under way.
     """
 
-    @staticmethod
-    def latency_of(shape):
-        # To the compute stage; then compare or add, then choose the child.
-        return compute_stage(shape.nodes, shape.style) + 2
-
     def __init__(self, config, level, *, clear_width):
         self.config, self.level = config, level
         self.shape = config.levels[level]
@@ -72,7 +67,7 @@ class TreeLevel(wiring.Component):
             style=self.shape.style,
             clear_width=clear_width,
         )
-        self.latency = self.latency_of(self.shape)
+        self.latency = self.shape.latency
         super().__init__(
             {
                 "i": In(tree_operation_layout(config, parent_width)),

@@ -10,11 +10,15 @@ from marks import long_but
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block import estimate
 from hw.learner.block.backward import Backward
-from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.config import BlockShape
-from hw.learner.block.delta_words import DeltaWords
+from hw.learner.block.layer_clocks import (
+    backward_stage,
+    bias_clocks,
+    early_word,
+    finished_latency,
+    gradient_latency,
+)
 from hw.learner.block.layer_config import LayerConfig
-from hw.learner.block.ports import bias_sum_shape, gradient_latency
 from hw.nn.activation import ACTIVATIONS
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.block import gradient_element, row
@@ -119,7 +123,7 @@ def batch_of(config, shape, arguments, weights, samples, rng):
     x = spread(x, shape.input_words_filled(), shape.input_word)
     gradients, biases, dx, clipped = expected_of(config, shape, activation, weights, delta, x)
     widths = {kind: arithmetic.shape(kind).width for kind in ("activation", "gradient")}
-    sums, bias_sums = arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
+    sums, bias_sums = arithmetic.gradient_sum_shape(config.batch), config.bias_sum_shape
 
     def words(values, kind):
         return [
@@ -160,11 +164,11 @@ def test_backward(simulate, tmp_path, case):
         json.dumps(dict(weights=[hexadecimal(each.T, width) for each in blocks], batches=batches))
     )
     unit, period = Backward(config, shape, **arguments), CASES[case][-1]
-    word, clocks = DeltaWords.early(shape, period or None)
-    stage = Backward.stage(
+    word, clocks = early_word(shape, period or None)
+    stage = backward_stage(
         config, shape, *(arguments[name] for name in ("input_gradient", "input_activation"))
     )
-    sums, bias_sums = arithmetic.gradient_sum_shape(config.batch), bias_sum_shape(config)
+    sums, bias_sums = arithmetic.gradient_sum_shape(config.batch), config.bias_sum_shape
     simulate(
         unit,
         "learner.block.backward_bench",
@@ -188,8 +192,8 @@ def test_backward(simulate, tmp_path, case):
         interval=stage.interval,
         latency=stage.latency,
         last_latency=last_latency(stage, shape),
-        finished_latency=Backward.finished_latency_of(config, shape),
-        spacing=BiasGradients.spacing_of(config, shape),
+        finished_latency=finished_latency(config, shape),
+        spacing=bias_clocks(config, shape).spacing,
     )
 
 
@@ -214,11 +218,11 @@ def test_clocks(config, sizes, activation, interval, latency, last, finished):
     """Worked out by hand."""
     config = LayerConfig(**dict(arithmetic=Arithmetic(kind="fixed"), lanes=2) | config)
     shape = BlockShape(**sizes)
-    stage = Backward.stage(config, shape, input_activation=activation)
+    stage = backward_stage(config, shape, input_activation=activation)
     assert (stage.interval, stage.latency) == (interval, latency)
     assert last_latency(stage, shape) == last
-    assert Backward.finished_latency_of(config, shape) == finished
-    assert Backward.stage(config, shape, input_gradient=False).latency is None
+    assert finished_latency(config, shape) == finished
+    assert backward_stage(config, shape, input_gradient=False).latency is None
     blocks = 1 if config.arithmetic.saturates else 2  # of a product
     both = estimate.backward(config, shape, input_activation=activation)
     assert both.dsp == 2 * 2 * shape.multipliers * blocks

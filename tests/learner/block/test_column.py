@@ -77,7 +77,7 @@ class Timeline:
                 for k in range(shape.input_word):
                     at = self.clock + k * skew
                     self.element(at, k, x[word, k], self.weights[output, word, k])
-                self.clocks.at(self.clock + self.unit.bias_latency, bias=self.bias[output])
+                self.clocks.at(self.clock + self.unit.clocks.bias, bias=self.bias[output])
                 if last and word == shape.input_words - 1:
                     self.left[self.clock + self.unit.latency] = y[output, 0], clipped[output, 0]
                 self.clock += 1
@@ -89,7 +89,7 @@ class Timeline:
         inputs.setdefault("x", {})[k], inputs.setdefault("weight", {})[k] = x, weight
 
     def run(self, simulate, directory):
-        applied = self.unit.latency - self.unit._rounded
+        applied = self.unit.latency - self.unit.clocks.rounded
         end = self.clock + self.unit.latency
         for clock in range(end):
             value, _ = self.left.get(clock, (None, None))

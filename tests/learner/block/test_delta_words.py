@@ -8,11 +8,10 @@ from learner.numbers import numbers
 from marks import long_but
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.block.bias_gradients import BiasGradients
 from hw.learner.block.config import BlockShape
 from hw.learner.block.delta_words import DeltaWords
+from hw.learner.block.layer_clocks import READ_LATENCY, bias_clocks, early_word
 from hw.learner.block.layer_config import LayerConfig
-from hw.learner.block.ports import READ_LATENCY
 from sim.model.arith.arithmetic import twin_of
 
 ADD = Arithmetic().add_latency
@@ -187,10 +186,10 @@ def test_samples(simulate, tmp_path, case):
 def test_clocks(case):
     config, shape, options = made(case)
     latency, spacing, ahead = CASES[case][4:]
-    assert BiasGradients.latency_of(config) == latency
-    assert BiasGradients.spacing_of(config, shape) == spacing
+    clocks = bias_clocks(config, shape)
+    assert (clocks.written, clocks.spacing) == (latency, spacing)
     period = options.get("period")
-    word, clocks = DeltaWords.early(shape, period)
+    word, clocks = early_word(shape, period)
     assert word * (period or 1) + clocks + 1 == ahead
 
 

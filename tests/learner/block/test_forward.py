@@ -8,11 +8,10 @@ from learner.numbers import NARROW, numbers
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block import estimate
-from hw.learner.block.column import Column
 from hw.learner.block.config import BlockShape
 from hw.learner.block.forward import Forward
+from hw.learner.block.layer_clocks import READ_LATENCY, column_clocks, forward_stage
 from hw.learner.block.layer_config import LayerConfig
-from hw.learner.block.ports import READ_LATENCY
 from hw.nn.activation import ACTIVATIONS
 from sim.model.learner.block import column
 
@@ -59,8 +58,8 @@ class Timeline:
         self.arithmetic, self.weight_sources, self.lanes = arithmetic, weight_sources, lanes
         self.shape = shape = BlockShape(**sizes)
         self.unit = Forward(LayerConfig(arithmetic=arithmetic, lanes=lanes), shape, weight_sources)
-        self.latency = Column.latency_of(arithmetic, shape, shape.activation)
-        self.bias_latency = Column.bias_latency_of(arithmetic, shape)
+        clocks = column_clocks(arithmetic, shape, shape.activation)
+        self.latency, self.bias_latency = clocks.y, clocks.bias
         self.applied = ACTIVATIONS[shape.activation].latency(arithmetic)
         self.rng, self.clocks, self.clock = np.random.default_rng(1), Clocks(), 0
         self.begun, self.left, self.clipped = [], {}, {}
@@ -181,14 +180,14 @@ def test_estimate():
     shape = BlockShape(inputs=64, outputs=64, input_word=4, output_word=8, activation="relu")
     double = ("online", "target", "online")
     unit = Forward(LayerConfig(), shape, double)
-    assert unit.stage(LayerConfig(), shape).interval == 128
+    assert forward_stage(LayerConfig(), shape).interval == 128
     assert estimate.forward(LayerConfig(), shape, 3).dsp == 3 * 32 * 2
     # Fifteen words, the read, product, tree, sum over words, bias, relu.
     latency = 15 * 8 + 2 + FLOAT.multiply_latency + 4 * FLOAT.add_latency + 1
     assert (unit.latency, unit.last_latency) == (latency, latency + 7)
     fixed = LayerConfig(arithmetic=FIXED, lanes=2)
     # Operands and product, four numbers along the cascade, the sum, two of rounding, relu.
-    assert Forward.stage(fixed, shape).latency == 15 * 8 + 2 + 2 + 4 + 1 + 2 + 1
+    assert forward_stage(fixed, shape).latency == 15 * 8 + 2 + 2 + 4 + 1 + 2 + 1
     assert estimate.forward(fixed, shape, 3).dsp == 2 * 3 * 32
 
 

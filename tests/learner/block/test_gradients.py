@@ -32,4 +32,4 @@ ADD, MULTIPLY = Arithmetic().add_latency, Arithmetic().multiply_latency
 def test_loop_and_latency(kind, lanes, blocks, loop, latency):
     config = LayerConfig(arithmetic=Arithmetic(kind=kind), lanes=lanes)
     unit = Gradients(config, BlockShape(inputs=blocks, outputs=1))
-    assert (unit.loop, unit.latency) == (loop, latency)
+    assert (unit.clocks.loop, unit.latency) == (loop, latency)

@@ -58,10 +58,10 @@ def test_samples(simulate, tmp_path, case):
                     inputs.setdefault("delta", {})[k] = delta[output, k]
                     inputs.setdefault("weight", {})[k] = weights[word, output, k]
                 clock += 1
-            clocks.at(clock - 1 + unit.x_latency, x=x[word])
-            clipped[clock - 1 + unit.x_latency] = clips[word, 0]
+            clocks.at(clock - 1 + unit.clocks.x, x=x[word])
+            clipped[clock - 1 + unit.clocks.x] = clips[word, 0]
             left[clock - 1 + unit.latency] = dx[word, 0]
-    for at in range(clock + unit.x_latency):
+    for at in range(clock + unit.clocks.x):
         value = left.get(at)
         dx = dict(valid=value is not None, clipped=clipped.get(at, 0))
         clocks.expect(at, dx=dx | ({} if value is None else dict(value=value)))

@@ -11,11 +11,10 @@ from packed import packed, port_shapes
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.config import BlockShape
+from hw.learner.block.layer_clocks import READ_CLOCKS, update_clocks
 from hw.learner.block.layer_config import LayerConfig
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.network.layer import Layer
-from hw.learner.parameters.join import READ_CLOCKS
-from hw.learner.parameters.layer_parameters import LayerParameters
 from sim.model.learner.network.network import Network
 from sim.model.nn.activation import derivative
 
@@ -234,7 +233,7 @@ def test_batches(simulate, tmp_path, case, samples):
         outputs=layer.output_words,
         clocks=20 * (layer.blocks + layer.inputs * 3 + layer.outputs + 50),
         estimate=dict(
-            update=LayerParameters.update_clocks(config, layer),
+            update=update_clocks(config, layer),
             load=layer.image_words + 1,
             store=layer.image_words + READ_CLOCKS + 2,
         ),

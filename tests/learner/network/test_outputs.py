@@ -57,7 +57,7 @@ def batch_of(config, shape, data_width, count, rng):
 def test_outputs(simulate, name):
     learner, outputs, together, data_width = CASES[name]
     shape = BlockShape(inputs=1, outputs=outputs, output_word=together)
-    config, rng = LearnerConfig(**learner), np.random.default_rng(1)
+    config, rng = LearnerConfig(action=outputs, **learner), np.random.default_rng(1)
     lanes, most = config.lanes, config.batch
     unit = Outputs(config, shape, data_width)
     counts = [1, lanes, lanes + 1, 3 * lanes - 1, most, most - 1]

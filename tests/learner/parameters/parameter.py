@@ -4,7 +4,6 @@ import numpy as np
 from nn.optimizer_cases import given
 from packed import packed
 
-from hw.learner.block.ports import bias_sum_shape
 from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
@@ -67,7 +66,7 @@ class Parameter:
     def _sum_widths(self):
         """Of gradients of weights and biases."""
         sums = self.config.arithmetic.gradient_sum_shape(self.config.batch)
-        return sums.width, bias_sum_shape(self.config).width
+        return sums.width, self.config.bias_sum_shape.width
 
     def gradient(self):
         if not self.config.arithmetic.saturates:

@@ -9,10 +9,9 @@ from learner.parameters.parameter import STEPS, Parameter, given_word
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.block.config import BlockShape
+from hw.learner.block.layer_clocks import READ_CLOCKS, gradient_latency, update_clocks
 from hw.learner.block.layer_config import LayerConfig
-from hw.learner.block.ports import gradient_latency
 from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.join import READ_CLOCKS
 from hw.learner.parameters.layer_parameters import LayerParameters
 
 #: name -> sizes of the layer, optimizer, arithmetic, input_gradient. Padding of both sides, in a
@@ -88,7 +87,7 @@ def test_session(simulate, tmp_path, case, clocks):
         seed=3,
         clocks=clocks,
         estimate=dict(
-            update=LayerParameters.update_clocks(config, shape),
+            update=update_clocks(config, shape),
             load=shape.image_words + 1,
             store=shape.image_words + READ_CLOCKS + 2,
         ),

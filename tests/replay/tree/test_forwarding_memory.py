@@ -8,7 +8,7 @@ from clocks import Clocks
 from marks import long_but
 from replay.tree.forwarding_memory_top import ForwardTop
 
-from hw.replay.tree.forwarding_memory import compute_stage
+from hw.replay.config import compute_stage
 
 WIDTH = 16
 SHAPES = [

@@ -72,7 +72,7 @@ def test_answers_have_places(fanout):
             capacity=1 << bits, fanout=fanout, priority_width=16, priority_fraction=8
         )
         places = ReplayManager(config).queue_depth
-        assert places > ReplayManager.latency_of(config), config.to_json()
+        assert places > config.latency, config.to_json()
 
 
 # -- the RTL against the twin, stalls on both sides
@@ -128,7 +128,7 @@ def test_many_operations(config, count):
         )
         got += [response(config, word) for word in answers]
         if source_gap == sink_gap == 0:
-            assert clocks == part + ReplayManager.latency_of(config)
+            assert clocks == part + config.latency
     for k, (answer, want) in enumerate(zip(got, wanted, strict=True)):
         assert answer == want, f"operation {k} {operations[k]}: {answer}, not {want}"
     assert unit.get("total") == twin.total and unit.get("maximum") == twin.maximum

@@ -126,7 +126,7 @@ def test_shape(case):
     shape = config.levels[level]
     assert (shape.nodes == 1) == (style == "register")
     assert style in ("register", shape.style)
-    assert TreeLevel.latency_of(shape) == latency
+    assert shape.latency == latency
 
 
 @EACH_CASE
