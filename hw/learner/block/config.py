@@ -28,12 +28,12 @@ class BlockShape(ConfigBase):
     inputs, outputs : numbers that go in and come out, at least 1 each.
     input_word, output_word : 1 to 16 numbers of a word that goes in, V, and that comes out, W.
     interleave : input words whose sums are kept apart, a power of two and at most ``input_words``.
-    In binary32 the loop of an adder takes so many; fixed point needs 1.
+        In binary32 the loop of an adder takes so many; fixed point needs 1.
     activation : the function of the outputs, a name in ``ACTIVATIONS``.
     joined : how many of the inputs, the last ones, are outputs of another network. They begin at a
-    word of their own.
+        word of their own.
     part : numbers of a block that are updated at the same time, each by an optimizer of its own; a
-    power of two.
+        power of two.
     """
 
     inputs: int
