@@ -26,7 +26,7 @@ from host.commands.options import (
 )
 from host.commands.request import read_json
 from host.commands.run_kernel import of_run
-from host.generate import configure, find_design
+from host.generate import config_with_estimate, find_design
 from host.generate.explored import chosen_fields, exploration, hint
 from host.settings import fields_of, flat
 from hw.suggest import listed
@@ -168,8 +168,8 @@ def _open_boards(design):
     for board in boards.BOARDS.values():
         if FLOWS[board.flow] is None:
             with suppress(boards.DoesNotFit):
-                found = find_design(design)
-                if not boards.unknown(board, found.estimate(configure(found, board, {}))):
+                _, estimate = config_with_estimate(find_design(design), board, {})
+                if not boards.unknown(board, estimate):
                     yield board.name
 
 
