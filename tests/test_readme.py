@@ -117,3 +117,27 @@ def test_commands_exist():
         assert set(re.findall(r"--[a-z-]+", words)) <= options, (command, words)
     commands = set(re.findall(r"(?:`|\$ )rlfabric ([a-z]+)", README))
     assert {"train", "show", "doctor"} <= commands <= set(get_command(app).commands)
+
+
+def undescribed(text):
+    """Options of `rlfabric train` that ``text`` does not have, in any of their forms."""
+    from typer.main import get_command
+
+    from host.commands.app import app
+
+    params = [each for each in get_command(app).commands["train"].params if each.opts[0][0] == "-"]
+    assert len(params) > 20
+    blocks = re.findall(r"```(.*?)```", text, re.S)
+    spans = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.S))
+    named = {word for code in (*blocks, *spans) for word in code.split()}
+    return [each.opts[-1] for each in params if not named & set(each.opts)]
+
+
+def test_pages_describe_every_option_of_train():
+    """README says so of docs/training.md, which leaves actors to docs/actors.md."""
+    pages = [(ROOT / "docs" / name).read_text() for name in ("training.md", "actors.md")]
+    assert undescribed("\n".join(pages)) == []
+    without = undescribed("")
+    assert undescribed("`--actors 2`, `-v` and --board") == [
+        name for name in without if name not in ("--actors", "--verbose")
+    ]

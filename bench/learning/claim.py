@@ -7,7 +7,7 @@ seed from 0 to ``seeds`` - 1.
 
 from dataclasses import dataclass, field
 
-from host.collect.environment_id import reward_threshold
+from host.collect.environment_id import namespace_of, reward_threshold
 from hw.config import check_range
 from hw.errors import UsageError
 
@@ -96,7 +96,12 @@ class Claim:
         Whether a run ends when an evaluation reaches the threshold and another one, on other
         episodes, confirms it; if not, a run has all its steps.
     threshold : float, optional
-        Mean greedy return that counts as solved; None: the environment's own.
+        Mean greedy return that counts as solved; None: the environment's own, if gymnasium itself
+        has the environment.
+    continuous : bool, optional
+        Whether the environment's actions are a Box. None: the environment is made to find out where
+        defaults of the algorithm depend on it, which takes the environment's packages, also to
+        judge.
     episodes : int, optional
         Number of new episodes that judge the best policy, the same for every run; None: the run's
         own last evaluation judges it, on episodes by which it was not chosen either.
@@ -125,6 +130,7 @@ class Claim:
     source: str
     until_solved: bool = False
     threshold: float | None = None
+    continuous: bool | None = None
     episodes: int | None = None
     training: bool = False
     falls: str | None = None
@@ -134,6 +140,11 @@ class Claim:
 
     def __post_init__(self):
         check_range("needed", self.needed, 0, self.seeds, " (seeds)")
+        from_a_package = namespace_of(self.env) or ":" in self.env
+        if from_a_package and self.threshold is None and not self.falls:
+            raise UsageError(
+                f"threshold must be given for {self.env}, which a package registers, not None"
+            )
         if self.training and self.episodes is not None:
             raise UsageError(f"episodes must be None with training, not {self.episodes!r}")
         names = [kind.name for kind in self.kinds]

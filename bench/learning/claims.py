@@ -42,7 +42,7 @@ _HEPPO5 = (
 )
 
 
-def _heppo_codes(env, steps, threshold):
+def _heppo_codes(env, steps, threshold, *, continuous):
     """HEPPO's experiment 5 with 32-bit and with 8-bit results, and its baseline."""
     return Claim(
         name=f"ppo-{env.replace('/', '-')}",
@@ -64,6 +64,7 @@ def _heppo_codes(env, steps, threshold):
         seeds=5,
         needed=3,
         threshold=threshold,
+        continuous=continuous,
         episodes=100,
         fields={"steps": steps},
         source="HEPPO's experiment 5 gains what the baseline gains (V-C), also in environments "
@@ -274,6 +275,7 @@ CLAIMS = (
         algo="ppo",
         env="CartPole-v1",
         kinds=(_heppo("heppo1", "advantages from the card, nothing standardized"), _SAME_PPO),
+        continuous=False,
         seeds=3,
         needed=3,
         until_solved=True,
@@ -313,8 +315,8 @@ CLAIMS = (
         source="HEPPO's codes of 3 to 10 bits (V-B, Fig. 8, 9): with the 8 bits that it chooses, "
         "and with more, PPO solves the task",
     ),
-    _heppo_codes("MinAtar/Breakout-v1", 1_000_000, 2.1),
-    _heppo_codes("HalfCheetah-v5", 1_000_000, 1000.0),
+    _heppo_codes("MinAtar/Breakout-v1", 1_000_000, 2.1, continuous=False),
+    _heppo_codes("HalfCheetah-v5", 1_000_000, 1000.0, continuous=True),
     _beside_the_card("td3"),
     _beside_the_card("sac"),
     _on_the_card("dqn", "LunarLander-v3", "the second environment of CF'22"),

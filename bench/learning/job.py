@@ -16,10 +16,12 @@ from pathlib import Path
 from bench.learning.peers import PEERS
 from bench.provenance import commit_for, now
 from host.checkpoint import write_text
+from host.collect.environment import has_continuous_actions
 from host.settings import override
 from host.train.log import read_progress
 from host.train.preset import preset
 from host.train.summary import versions
+from hw.errors import UsageError
 
 __all__ = ["JUDGING_SEED", "Job", "jobs_of"]
 
@@ -51,8 +53,9 @@ class Job:
         The plan of another program that learns instead, a key of ``bench.learning.peers.PEERS``.
     seed : int
         The run's seed.
-    episodes, training, falls
-        How it is judged, as in ``bench.learning.claim.Claim``.
+    continuous, episodes, training, falls
+        What the environment's actions are, and how the run is judged, as in
+        ``bench.learning.claim.Claim``.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Job:
     peer: str | None
     seed: int
     episodes: int | None
+    continuous: bool | None = None
     training: bool = False
     falls: str | None = None
 
@@ -74,7 +78,12 @@ class Job:
     def config(self):
         """The run's config; ValueError for a field that is not one, or out of its range."""
         base = preset(
-            self.algo, self.learner, self.preset, self.env, self.fields.get("design", "own")
+            self.algo,
+            self.learner,
+            self.preset,
+            self.env,
+            self.fields.get("design", "own"),
+            continuous=self.continuous,
         )
         values = {
             name: tuple(value) if isinstance(value, list) else value
@@ -102,8 +111,19 @@ class Job:
         return json.loads(json.dumps(values))
 
     def check(self):
-        """Raises the ValueError of ``config`` or ``plan``, if there is one, before a run begins."""
+        """Raises the ValueError of ``config`` or ``plan``, if there is one, before a run begins.
+
+        ValueError too if ``continuous`` is not what the environment says, which is made for it.
+        """
         _ = self.asked
+        if self.continuous is None:
+            return
+        found = has_continuous_actions(self.env)
+        if found != self.continuous:
+            raise UsageError(
+                f"continuous must be {found} for {self.env}, as its actions are, not "
+                f"{self.continuous}"
+            )
 
     @property
     def result(self):
@@ -236,6 +256,7 @@ def jobs_of(claim, runs):
                 board=kind.board,
                 peer=kind.peer,
                 seed=seed,
+                continuous=claim.continuous,
                 episodes=claim.episodes,
                 training=claim.training,
                 falls=claim.falls,

@@ -166,13 +166,13 @@ def _open_boards(design):
     extra."""
     import boards
     from boards.board import FLOWS
-    from host.generate import configure, find_design
+    from host.generate import config_with_estimate, find_design
 
     for board in boards.BOARDS.values():
         if FLOWS[board.flow] is None:
             with suppress(boards.DoesNotFit):
-                found = find_design(design)
-                if not boards.unknown(board, found.estimate(configure(found, board, {}))):
+                _, estimate = config_with_estimate(find_design(design), board, {})
+                if not boards.unknown(board, estimate):
                     yield board.name
 
 

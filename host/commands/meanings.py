@@ -2,7 +2,7 @@
 
 If a subclass declares a field again without a comment, its meaning is that in the base class. A
 docstring may have ``name : text`` or ``name, name : text`` lines instead, as in the kernels'
-configs.
+configs; such a text goes on until an empty line or the next field.
 """
 
 import inspect
@@ -62,7 +62,7 @@ def _listed(docstring):
         if begins:
             names = begins[1].split(", ")
             found |= dict.fromkeys(names, begins[2])
-        elif names and line.startswith(" "):
+        elif names and line.strip():
             found |= {name: f"{found[name]} {line.strip()}" for name in names}
         else:
             names = ()

@@ -25,6 +25,7 @@ from sim.card.memory import Bank
 __all__ = [
     "Unwritable",
     "card_banks",
+    "config_with_estimate",
     "configure",
     "describe",
     "emit",
@@ -38,20 +39,23 @@ __all__ = [
 
 
 def _check(design, board, config):
-    """Raises ``boards.DoesNotFit`` if the board lacks memory or, as far as known, resources."""
+    """Raises ``boards.DoesNotFit`` if the board lacks memory or, as far as known, resources; else
+    returns the Estimate of ``config``."""
     bank = bank_of_largest(design, config, board)
     boards.fits(
         board, *design.storage(config), buffer=design.largest, bank=bank, field=design.items
     )
-    boards.fits_resources(board, design.estimate(config))
+    estimate = design.estimate(config)
+    boards.fits_resources(board, estimate)
+    return estimate
 
 
 def _fits(design, board, config):
     try:
-        _check(design, board, config)
+        estimate = _check(design, board, config)
     except boards.DoesNotFit:
         return False
-    return not boards.unknown(board, design.estimate(config))
+    return not boards.unknown(board, estimate)
 
 
 def _largest_capacity(design, board, config):
@@ -76,14 +80,18 @@ def configure(design, board, values, *, library=False, **names):
     Raises ``boards.DoesNotFit``, with changes that would fit, if the board lacks the memory or, as
     far as the design can estimate them, the resources. ValueError as in ``override``.
     """
+    return config_with_estimate(design, board, values, library=library, **names)[0]
+
+
+def config_with_estimate(design, board, values, *, library=False, **names):
+    """``(config, estimate)``: as ``configure``, with the config's Estimate."""
     default = library and design.library or design.default
     config = override(default(board.numbers), values, **names)
     try:
-        _check(design, board, config)
+        return config, _check(design, board, config)
     except boards.DoesNotFit as error:
         hints = _hints(design, board, config, default(board.numbers))
         raise boards.DoesNotFit("; ".join([str(error), *hints])) from None
-    return config
 
 
 def _hints(design, board, config, default):
@@ -158,13 +166,13 @@ def _made(name, board, out, values, overwrite, *, library, package=None):
     """Writes all files and returns their directory; ``package``: options of the inputs of the
     board's tools, None without these."""
     design, board = find_design(name), boards.get(board)
-    config = configure(design, board, values, library=library)
+    config, estimate = config_with_estimate(design, board, values, library=library)
     description = design.describe(config)
     directory, whose = _place(out, board, name), identity(name, board, description)
     if package is not None:
         banks(description, board, **package)  # without such memory it raises, nothing is touched
     take(directory, whose, overwrite=overwrite)  # it refuses before the Verilog is made
-    if unknown := boards.unknown(board, design.estimate(config)):
+    if unknown := boards.unknown(board, estimate):
         say(f"{', '.join(unknown)} of {name} on {board.title} unknown: it may not fit")
     say(f"writing Verilog of {name} for {board.title}")
     files = _files(design, board, config, whose)

@@ -107,9 +107,10 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
             One for each experience, as for ``step``.
 
         Returns ``Learned``. ValueError for bad arguments and before ``initialize`` or ``load``
-        (nothing happened), and if a drawn experience is not finite or its action does not exist;
-        Diverged if a TD error is not finite. In the last two cases the iterations before stand, and
-        the one that failed changed neither priorities nor parameters.
+        (nothing happened), and if a drawn experience has a number that the kernel refuses (in fixed
+        point a reward or discount of 2^100); Diverged if a TD error is not finite. In the last two
+        cases the iterations before stand, and the one that failed changed neither priorities nor
+        parameters.
         """
         steps, count = self.checked_steps(steps, batch_size)
         records = np.zeros(0, self.dtype) if experiences is None else self.records_of(experiences)

@@ -25,7 +25,7 @@ def default_learner(algo, env=None):
     return algorithm.learners[0]
 
 
-def preset(algo, learner, name=None, env=None, design="own"):
+def preset(algo, learner, name=None, env=None, design="own", *, continuous=None):
     """The default config of an algorithm on a learner, in an environment.
 
     Parameters
@@ -38,6 +38,9 @@ def preset(algo, learner, name=None, env=None, design="own"):
         None: the algorithm's own.
     design : str
         Design of the kernel that trains it; "own": the one with the algorithm's name.
+    continuous : bool, optional
+        Whether the environment's actions are a Box; None: the environment is made to find out, if
+        the algorithm has defaults for such actions.
 
     ValueError for a wrong argument, and as in ``has_continuous_actions``.
     """
@@ -53,7 +56,7 @@ def preset(algo, learner, name=None, env=None, design="own"):
     if name is not None and name not in names:
         raise UsageError(f"preset must be one of {', '.join(names)}, not {name!r}")
     known = algorithm.defaults.get("env") if env is None else env
-    layers = [algorithm.defaults, *_in_environment(algorithm, learner, known)]
+    layers = [algorithm.defaults, *_in_environment(algorithm, learner, known, continuous)]
     layers += [{} if env is None else {"env": env}]
     if design != "own":
         check_choice("design", design, ("own", *algorithm.designs))
@@ -67,9 +70,9 @@ def preset(algo, learner, name=None, env=None, design="own"):
     return CONFIGS[algorithm.learns_from].from_dict(values)
 
 
-def _in_environment(algorithm, learner, env):
+def _in_environment(algorithm, learner, env, continuous):
     """Yields defaults of the learner and of the environment ``env``, in the order in which they are
-    applied."""
+    applied; ``continuous`` as in ``preset``."""
     name, on_card = (env or "").rpartition(":")[2], learner == "card"
     names = (name, f"{namespace_of(name)}/")
     known = [each for each in names if each in algorithm.environments]
@@ -81,5 +84,7 @@ def _in_environment(algorithm, learner, env):
         return
     if on_card:
         yield algorithm.card
-    if env is not None and algorithm.continuous and has_continuous_actions(env):
+    if env is None or not algorithm.continuous:
+        return
+    if has_continuous_actions(env) if continuous is None else continuous:
         yield algorithm.continuous

@@ -90,13 +90,12 @@ def derived_by_tanh(arithmetic):
     return together([times(2, multiply(arithmetic)), add(arithmetic), late])
 
 
-def adder_tree(arithmetic, width, count, *, products=False):
-    """``adder_tree`` of ``count`` numbers of ``width`` bits; in fixed point, a DSP block adds its
-    own product to another one, if the numbers are ``products``."""
+def adder_tree(arithmetic, width, count):
+    """``adder_tree`` of ``count`` numbers of ``width`` bits."""
     parts = []
     while count > 1:
-        width, packed = width + 1, products and not parts and arithmetic.saturates
-        parts.append(times(0 if packed else count // 2, add(arithmetic, width)))
+        width += 1
+        parts.append(times(count // 2, add(arithmetic, width)))
         if count & 1:
             parts.append(stream.delay(width, arithmetic.add_latency))
         count -= count // 2

@@ -48,22 +48,22 @@ class LearnerConfig(ConfigBase):
     """The learner of one agent: its networks, how they are unrolled, its optimizer, its arithmetic.
 
     algorithm : "dqn" (one network of Q values) or "ddpg" (a critic and an actor), or another of
-    ``hw.learner.algorithms``.
+        ``hw.learner.algorithms``.
     observation, action : numbers of an observation and of an action. Where actions are discrete, as
-    of dqn, ``action`` is how many there are.
+        of dqn, ``action`` is how many there are.
     hidden : widths of 1 to 4 hidden layers, for all networks.
     hidden_activation : the activation of those layers; the output layer's is the algorithm's.
     batch : largest batch, a multiple of lanes.
     lanes : DP, samples side by side in every stage (CF'22 3.2.2).
     multipliers : the most multipliers that a lane has for a layer, for each data path; the largest
-    layer gets as many as it can use, the others only as many as they need to be as fast.
+        layer gets as many as it can use, the others only as many as they need to be as fast.
     words : how many numbers of a sample go together between layers: of the inputs, and of the
-    outputs of each layer. A layer has as many multipliers as the product of the numbers at both of
-    its ends. Of two networks, a list for each, in the order of the parameter image ("critic",
-    "actor"): (4, 8, 2), or ((4, 8, 1), (4, 8, 4)). None: the fastest with at most ``multipliers``,
-    by ``fit``; else ``multipliers`` does not count.
+        outputs of each layer. A layer has as many multipliers as the product of the numbers at both
+        of its ends. Of two networks, a list for each, in the order of the parameter image
+        ("critic", "actor"): (4, 8, 2), or ((4, 8, 1), (4, 8, 4)). None: the fastest with at most
+        ``multipliers``, by ``fit``; else ``multipliers`` does not count.
     update_units : the most numbers of a layer that are updated in a clock, each by an optimizer of
-    its own. Layers that need fewer to be as fast as the slowest of their network have fewer.
+        its own. Layers that need fewer to be as fast as the slowest of their network have fewer.
     double : dqn alone: the online network chooses the next action (double DQN).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".

@@ -28,12 +28,12 @@ class BlockShape(ConfigBase):
     inputs, outputs : numbers that go in and come out, at least 1 each.
     input_word, output_word : 1 to 16 numbers of a word that goes in, V, and that comes out, W.
     interleave : input words with separate sums, a power of two and at most ``input_words``; in
-    binary32 they fill the loop of an adder, in fixed point 1.
+        binary32 they fill the loop of an adder, in fixed point 1.
     activation : the function of the outputs, a name in ``ACTIVATIONS``.
     joined : number of inputs, the last ones, that are outputs of another network. They begin at a
-    word of their own.
+        word of their own.
     part : numbers of a block that are updated at the same time, each by an optimizer of its own; a
-    power of two.
+        power of two.
     """
 
     inputs: int

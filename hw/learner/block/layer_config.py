@@ -25,7 +25,7 @@ class LayerConfig(ConfigBase):
     batch : largest batch, a multiple of lanes.
     optimizer : one of ``OPTIMIZERS`` of ``hw.nn.optimizer_config``.
     update_units : the most numbers of a layer that are updated at the same time, each by an
-    optimizer of its own.
+        optimizer of its own.
     """
 
     arithmetic: Arithmetic = Arithmetic()

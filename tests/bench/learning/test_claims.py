@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -26,14 +27,14 @@ def test_names_differ():
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
 def test_every_run_is_one(job):
     """Its config is a whole one, and its peer has a plan; the command of its page is the run."""
-    if job.algo == "ppo" and "HalfCheetah" in job.env:
-        pytest.importorskip("mujoco")  # a run of ppo asks for the environment's spaces
     config = job.config
     assert (config.algo, config.env, config.seed) == (job.algo, job.env, 1)
     assert (job.plan is None) == (job.peer is None)
     if job.command is None:
         assert job.peer or "learner" in job.fields
         return
+    if job.algo == "ppo" and "HalfCheetah" in job.env:
+        pytest.importorskip("mujoco")  # the command makes the environment to see its actions
     words = shlex.split(job.command.removeprefix("rlfabric ")) + ["--seed", "1"]
     given = parsed(words).params
     asked = {name: given[name] for name in ("learner", "env", "steps", "seed", "threshold")}
@@ -82,6 +83,24 @@ def test_a_word_that_names_nothing(word):
         select(["a", word], (claim("a"),))
 
 
+ROOT = Path(__file__).parents[3]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+NAMED = [
+    (page.relative_to(ROOT).as_posix(), words.strip('"'))
+    for page in [*PAGES, ROOT / "bench" / "papers.md"]
+    for words in sorted(set(re.findall(r'ONLY=("[^"]*"|[^\s`"]+)', page.read_text())))
+]
+
+
+@pytest.mark.parametrize("page, words", NAMED)
+def test_pages_name_claims_that_there_are(page, words):
+    assert select(words.split())
+
+
+def test_pages_name_claims():
+    assert len(NAMED) > 20 and {"docs/papers.md", "docs/fixar.md"} <= {page for page, _ in NAMED}
+
+
 @pytest.mark.parametrize(
     "words, found",
     [
@@ -108,6 +127,12 @@ def test_words_want_runs(words, found):
         (r"kinds must be different, and one of them count, not \['a'\]",
          dict(kinds=(kind("a", counts=False),))),
         ("episodes must be None with training, not 3", dict(episodes=3, training=True)),
+        ("threshold must be given for ALE/Pong-v5, which a package registers, not None",
+         dict(env="ALE/Pong-v5", threshold=None)),
+        ("threshold must be given for PongNoFrameskip-v4, which a package registers, not None",
+         dict(env="PongNoFrameskip-v4", threshold=None)),
+        ("threshold must be given for mine:Mine-v0, which a package registers, not None",
+         dict(env="mine:Mine-v0", threshold=None)),
     ],
 )  # fmt: skip
 def test_wrong_rows(words, changes):

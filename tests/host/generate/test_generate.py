@@ -156,6 +156,23 @@ def test_what_is_unknown_is_no_hint(monkeypatch):
         configure(StubDesign(), boards.get("u50"), {"capacity": 10_000})
 
 
+def test_a_config_is_estimated_once(tmp_path, monkeypatch):
+    """Where files are written, and of what a refusal tries."""
+    estimated = []
+
+    def estimate(self, config):
+        estimated.append(config)
+        return Estimate(lut=0, ff=0, bram36=0, uram=0, dsp=config.capacity)
+
+    monkeypatch.setattr(StubDesign, "estimate", estimate)
+    generate("stub", "u200", tmp_path)
+    assert len(estimated) == 1
+    estimated.clear()
+    with pytest.raises(boards.DoesNotFit, match=r"not 10000; capacity \d+ fits"):
+        configure(StubDesign(), boards.get("u50"), {"capacity": 10_000})
+    assert len(estimated) == len(set(estimated)) > 10
+
+
 def test_nothing_is_written_for_what_does_not_fit(tmp_path):
     with pytest.raises(boards.DoesNotFit) as error:
         generate("stub", "zcu106", tmp_path, capacity=2**26)
