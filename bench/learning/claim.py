@@ -38,6 +38,9 @@ class Kind:
         Fields of the kernel's config, as for ``host.settings.override``.
     board : str
         The board whose kernel and memory the runs have.
+    env : str, optional
+        Id of the environment of this kind's runs, if it is another one than the claim's. Runs are
+        judged by the claim's threshold.
     counts : bool
         Whether the claim is about it; if not, it is there for comparison.
     peer : str, optional
@@ -62,6 +65,7 @@ class Kind:
     fields: dict = field(default_factory=dict)
     kernel: dict = field(default_factory=dict)
     board: str = "u200"
+    env: str | None = None
     counts: bool = True
     peer: str | None = None
     seeds: int | None = None

@@ -130,6 +130,39 @@ def _beside_the_card(algo):
     )
 
 
+def _as_a_task(algo, env, seeds, learner):
+    """The defaults of the command line in a task, beside the same run in the environment of
+    gymnasium whose physics it has."""
+    task = Kind(
+        name="task",
+        title="task",
+        what="rlfabric's environment, in 32-bit fixed point",
+        learner=learner,
+        at_least=AS_GOOD,
+    )
+    same = replace(
+        task,
+        name="gymnasium",
+        title="gymnasium",
+        what="the same run in gymnasium's environment, in float64",
+        env=env,
+        counts=False,
+        at_least=None,
+    )
+    return Claim(
+        name=f"{algo}-rlfabric-{env}",
+        algo=algo,
+        env=f"rlfabric/{env}",
+        kinds=(task, same),
+        reference="gymnasium",
+        seeds=seeds,
+        needed=seeds,
+        until_solved=True,
+        source="an environment is a program of 32-bit words (docs/environments.md), in which "
+        "agents learn as in gymnasium's",
+    )
+
+
 _IN_ROUNDS = Kind(
     name="card", title="card", what="rounds of inferences and trainings on the card", learner="card"
 )
@@ -319,6 +352,8 @@ CLAIMS = (
     _heppo_codes("HalfCheetah-v5", 1_000_000, 1000.0, continuous=True),
     _beside_the_card("td3"),
     _beside_the_card("sac"),
+    _as_a_task("dqn", "CartPole-v1", 5, "card"),
+    _as_a_task("td3", "Pendulum-v1", 3, "cpu"),
     _on_the_card("dqn", "LunarLander-v3", "the second environment of CF'22"),
     _on_the_card("dqn", "Acrobot-v1", "sparse reward, by the defaults of the command line"),
     _on_the_card(

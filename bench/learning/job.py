@@ -248,7 +248,7 @@ def jobs_of(claim, runs):
                 name=name,
                 folder=str(Path(runs) / name),
                 algo=claim.algo,
-                env=claim.env,
+                env=kind.env or claim.env,
                 learner=kind.learner,
                 preset=kind.preset,
                 fields={**shared, **claim.fields, **kind.fields},

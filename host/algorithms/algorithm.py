@@ -65,8 +65,8 @@ class Algorithm:
         Defaults if actions are a Box.
     environments : dict
         Environment's id, or ``NAMESPACE/`` for the other ids of this namespace (``namespace_of`` of
-        ``host.collect.environment_id``) -> defaults there, which stand instead of ``card`` and
-        ``continuous``.
+        ``host.collect.environment_id``) -> defaults there, and in the task with its physics
+        (``host.collect.task_ids``), which stand instead of ``card`` and ``continuous``.
     card_environments : dict
         Environment's id -> defaults there if the card trains.
     presets : dict

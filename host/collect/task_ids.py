@@ -10,6 +10,7 @@ import importlib
 from gymnasium.envs import registration
 
 __all__ = ["NAMESPACE", "SHIPPED", "find_task", "is_task", "register_shipped", "register_task"]
+__all__ += ["counterpart"]
 
 NAMESPACE = "rlfabric"
 #: id without its namespace -> the task's place, its limit of steps and its threshold
@@ -47,6 +48,13 @@ def find_task(name):
     """The Task's class for the id ``name`` of SHIPPED."""
     module, _, kind = f"{_TASKS}.{SHIPPED[name][0]}".partition(":")
     return getattr(importlib.import_module(module), kind)
+
+
+def counterpart(id):
+    """The id of gymnasium's environment whose physics the shipped task ``id`` has, such as
+    ``CartPole-v1`` of ``rlfabric/CartPole-v1``; ``id`` itself if it names no such task."""
+    namespace, _, name = id.rpartition("/")
+    return name if namespace == NAMESPACE and name in SHIPPED else id
 
 
 def is_task(spec):

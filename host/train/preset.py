@@ -3,6 +3,7 @@
 from host.algorithms.registry import ALGORITHMS, find
 from host.collect.environment import has_continuous_actions, has_images
 from host.collect.environment_id import namespace_of
+from host.collect.task_ids import counterpart
 from host.rules import check_choice
 from host.train.config import CONFIGS
 from host.train.run_config import LEARNERS
@@ -72,8 +73,9 @@ def preset(algo, learner, name=None, env=None, design="own", *, continuous=None)
 
 def _in_environment(algorithm, learner, env, continuous):
     """Yields defaults of the learner and of the environment ``env``, in the order in which they are
-    applied; ``continuous`` as in ``preset``."""
-    name, on_card = (env or "").rpartition(":")[2], learner == "card"
+    applied; ``continuous`` as in ``preset``. A shipped task has the defaults of gymnasium's
+    environment with its physics."""
+    name, on_card = counterpart((env or "").rpartition(":")[2]), learner == "card"
     names = (name, f"{namespace_of(name)}/")
     known = [each for each in names if each in algorithm.environments]
     if known:

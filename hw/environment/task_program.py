@@ -101,7 +101,11 @@ def assemble(traced):
                 f"{name}.observe must give number {i} one format, not {after.fraction} fraction "
                 f"bits after a step and {first.fraction} after a reset"
             )
-        stored = [j for j in range(states) if step.state[j].index == after.index]
+        stored = [
+            j
+            for j in range(states)
+            if step.state[j].index == after.index and reset.state[j].index == first.index
+        ]
         if not stored:
             extra.append(i)
         place = stored[0] if stored else states + 1 + len(extra)

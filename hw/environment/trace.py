@@ -325,7 +325,8 @@ class Condition:
         """The Number whose word is 1 where the condition holds, else 0."""
         constant = self.x.trace.constant
         x, y = self.x, self.y
-        if not self.negated and x.low == x.high == 0 and y.fraction == 0 and y.high == 1:
+        is_word = y.fraction == 0 and y.low >= 0 and y.high == 1
+        if not self.negated and x.low == x.high == 0 and is_word:
             return y
         return self.select(constant(1).at(0), constant(0).at(0))
 

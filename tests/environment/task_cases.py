@@ -72,8 +72,28 @@ class Drawing(Task):
         return [x + random(-2.0, 2.0)], random(0.0, 1.0), x > 1.0
 
 
+class Alike(Task):
+    """States that are one number after a step, or after a reset, but not after both."""
+
+    formats = dict(a=SQ(4, 28), b=SQ(4, 28), c=SQ(4, 28))
+    actions = 2
+    observation = dict(c=(-8, 8), b=(-8, 8), a=(-8, 8))
+    limit = 9
+
+    def reset(self, random):
+        first = random(-1.0, 1.0)
+        return [first, random(-1.0, 1.0), first]
+
+    def observe(self, state):
+        return state[::-1]
+
+    def step(self, state, action, random):
+        a, b, c = state
+        return [b, b, c + 0.25], a, False
+
+
 SHIPPED = (CartPole, MountainCar, Pendulum)
-CASES = (*SHIPPED, Odd, Noisy, Drawing)
+CASES = (*SHIPPED, Odd, Noisy, Drawing, Alike)
 
 
 def witness(traced, state=(), action=(), random=()):

@@ -146,6 +146,18 @@ def test_bounds_give_the_format():
             assert each is None or got == pytest.approx(each, abs=2.0**-24)
 
 
+def test_a_word_is_its_own_condition():
+    """And no other number that is compared with 0: one down to -5 ended episodes."""
+    made, x, state = number_of([-5, 0, 1, 7], SQ(32, 0))
+    below = minimum(x, 1)
+    word = (below > 0).word()
+    np.testing.assert_array_equal(Function(made).value(word, state), [0, 0, 1, 1])
+    np.testing.assert_array_equal(Function(made).value((~(below > 0)).word(), state), [1, 1, 0, 0])
+    flag = maximum(below, 0)
+    assert (flag > 0).word().index == flag.index
+    np.testing.assert_array_equal(Function(made).value((~(flag > 0)).word(), state), [1, 1, 0, 0])
+
+
 def test_equal_operations_are_one():
     made, x, _ = number_of([0], SQ(4, 28))
     first, before = x * x + 1, len(made.operations)

@@ -59,6 +59,15 @@ def test_what_is_for_all_kinds_and_what_for_one():
     assert claim(threshold=None).solved_from == 475 and claim().solved_from == 100
 
 
+def test_a_kind_may_have_an_environment_of_its_own():
+    """Its runs have it, and the claim's threshold judges them."""
+    both = claim(kinds=(kind("one"), kind("two", env="Acrobot-v1", counts=False)), threshold=None)
+    jobs = jobs_of(both, "runs")
+    found = {name: (job.env, job.config.env) for (name, _), job in jobs.items()}
+    assert found == {"one": ("CartPole-v1",) * 2, "two": ("Acrobot-v1",) * 2}
+    assert both.solved_from == 475 and "--env Acrobot-v1" in jobs["two", 0].command
+
+
 @pytest.mark.parametrize(
     "words, found",
     [

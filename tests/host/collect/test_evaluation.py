@@ -129,13 +129,13 @@ class Endless(Countdown):
         return obs, reward, False, False, info
 
 
-gymnasium.register("rlfabric-tests/Endless-v0", entry_point=Endless, disable_env_checker=True)
+gymnasium.register("rlfabric-tests/Unending-v0", entry_point=Endless, disable_env_checker=True)
 
 
 def test_an_evaluation_without_an_end_says_so_while_it_plays(monkeypatch):
     """Once for all evaluations, and before its limit; not where episodes end."""
     monkeypatch.setattr("host.collect.evaluation._LONG", 15)
-    with closing(Copies("rlfabric-tests/Endless-v0", 9, DQN)) as copies:
+    with closing(Copies("rlfabric-tests/Unending-v0", 9, DQN)) as copies:
         for count in (2, 1):
             with pytest.warns(RuntimeWarning) as said:
                 evaluate(Second(), copies, seed=0, limit=20)
