@@ -52,6 +52,77 @@ def test_area(name):
     assert (need.bram36 or 0) == pytest.approx(found["bram36"], abs=0.5)
 
 
+#: Width, depth, style of a Ram -> LUT, FF, RAMB36 and URAM288, as yosys mapped it: with the largest
+#: width and depth of a cell or block, and with more.
+XCUP = {
+    (14, 16, "distributed"): (8, 14, 0, 0),
+    (15, 31, "distributed"): (16, 15, 0, 0),
+    (14, 32, "distributed"): (8, 14, 0, 0),
+    (28, 32, "distributed"): (16, 28, 0, 0),
+    (7, 33, "distributed"): (8, 7, 0, 0),
+    (28, 33, "distributed"): (32, 28, 0, 0),
+    (20, 64, "distributed"): (24, 20, 0, 0),
+    (20, 65, "distributed"): (71, 20, 0, 0),
+    (20, 128, "distributed"): (70, 20, 0, 0),
+    (9, 512, "distributed"): (169, 9, 0, 0),
+    (8, 32, "auto"): (8, 8, 0, 0),
+    (60, 64, "auto"): (72, 60, 0, 0),
+    (14, 256, "auto"): (0, 0, 0.5, 0),
+    (36, 512, "block"): (0, 0, 0.5, 0),
+    (37, 512, "block"): (0, 0, 1, 0),
+    (72, 512, "block"): (0, 0, 1, 0),
+    (73, 512, "block"): (0, 0, 1.5, 0),
+    (36, 513, "block"): (0, 0, 1, 0),
+    (18, 1024, "block"): (0, 0, 0.5, 0),
+    (19, 1024, "block"): (0, 0, 1, 0),
+    (9, 2049, "block"): (0, 0, 1, 0),
+    (72, 2048, "ultra"): (0, 0, 0, 1),
+    (72, 4096, "ultra"): (0, 0, 0, 1),
+    (73, 4096, "ultra"): (0, 0, 0, 2),
+}
+#: The same of a RamDual.
+XCUP_DUAL = {
+    (16, 32, "distributed"): (32, 32, 0, 0),
+    (16, 33, "distributed"): (48, 32, 0, 0),
+    (16, 64, "distributed"): (48, 32, 0, 0),
+}
+_MAPPED = ((Ram, XCUP), (RamDual, XCUP_DUAL))
+
+
+@pytest.mark.parametrize(
+    "make, memory, mapped",
+    [
+        pytest.param(make, memory, mapped, id=f"{make.__name__}, {memory}")
+        for make, cases in _MAPPED
+        for memory, mapped in cases.items()
+    ],
+)
+def test_memories_as_yosys_mapped_them(make, memory, mapped):
+    """Taken down once. What chooses among the parts of a deep memory differs from case to case."""
+    need = make.estimate(*memory)
+    assert (need.ff, need.bram36, need.uram or 0) == mapped[1:]
+    deep = memory[2] == "distributed" and memory[1] > 64
+    assert need.lut == pytest.approx(mapped[0], rel=0.1 * deep)
+
+
+@pytest.mark.long
+def test_memories():
+    """The same numbers, mapped again."""
+    units = {
+        f"{make.__name__}_{number}": make(
+            **dict(zip(("width", "depth", "style"), memory, strict=True))
+        )
+        for make, cases in _MAPPED
+        for number, memory in enumerate(cases)
+    }
+    found = mapped_units(units, "xcup", "memories_of_xcup")
+    for make, cases in _MAPPED:
+        for number, mapped in enumerate(cases.values()):
+            counts = found[f"{make.__name__}_{number}"]
+            assert tuple(counts[name] for name in ("ff", "bram36", "uram")) == mapped[1:]
+            assert counts["lut"] == pytest.approx(mapped[0], rel=0.1)
+
+
 #: Width, depth, style of a Ram -> LUT, FF and pairs of DP16KD on an ECP5, as yosys mapped it.
 ECP5 = {
     (8, 16, "distributed"): (12, 8, 0),

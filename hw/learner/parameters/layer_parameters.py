@@ -51,7 +51,7 @@ class LayerParameters(wiring.Component):
         an update. Meanwhile nothing else may begin, and no sample may be under way.
     i, o : In, Out, streams of words of ``image_word`` numbers of 32 bits
         The words to load; the words that are stored. A stored fixed-point weight is sign-extended
-        to 32 bits.
+        to 32 bits. Padding is stored as zeros and may be anything when loaded.
     saturations : Out
         How many weights and biases an update has clipped, clock by clock.
     """

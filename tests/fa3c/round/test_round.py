@@ -86,7 +86,8 @@ def test_random_rounds(simulate, tmp_path, name, count):
 def test_rounds_by_hand(simulate, tmp_path):
     """A list of one SYNC; a TRAIN before and behind the SYNC of its snapshot; the rollout's end;
     TRAINs of all units; an INFER behind another snapshot's SYNC, of the same lower bits; a
-    bootstrap that memory fails; a TRAIN as long as can be; a long list."""
+    bootstrap that memory fails; a TRAIN as long as can be; a number that is none in each word of a
+    row; a long list."""
     reference = Reference(small_config(**CONFIGS["many"]))
     lists = Lists(reference, 4, *SIZES)
     sync = lists.task(2, snapshot=63)
@@ -142,6 +143,12 @@ def test_rounds_by_hand(simulate, tmp_path):
             agents = [*task["agents"][:place], 1, *[0] * (7 - place)]
             rounds.append(expected(reference, [task | dict(agents=agents)]))
             assert rounds[-1]["error"] == Error.TASK
+    # Each word of a row of errors.
+    rounds.append(expected(reference, [by(infer, 3, 11)]))
+    for place in range(0, 16 * 64, 64):
+        task = by(train | dict(operands=place), 3, 11)
+        rounds.append(expected(reference, [task], bad_rows=[place]))
+        assert rounds[-1]["error"] == Error.NUMBER
     rounds.append(expected(reference, lists.good()))
     assert len(rounds[-1]["tasks"]) > 64 and not rounds[-1]["error"]
     run(simulate, tmp_path, reference.config, rounds)

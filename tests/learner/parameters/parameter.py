@@ -78,10 +78,16 @@ class Parameter:
             for width, shape in zip(widths, self._shapes(), strict=True)
         )
 
-    def image(self, kind):
-        """Words of ``image_word`` numbers, without the section's padding."""
+    def image(self, kind, noise=None):
+        """Words of ``image_word`` numbers, without the section's padding; ``noise``: a generator of
+        what is in the padding of blocks and biases, else zeros."""
         shape = self.layer
-        numbers = bits(shape.pack(*self.values[kind]))[: shape.image_words * shape.image_word]
+        numbers = bits(shape.pack(*self.values[kind]))
+        if noise is not None:
+            ones = (np.ones(each, np.uint8) for each in self._shapes())
+            drawn = noise.integers(1, 1 << 32, len(numbers))
+            numbers = np.where(shape.pack(*ones), numbers, drawn)
+        numbers = numbers[: shape.image_words * shape.image_word]
         return joined(numbers.reshape(-1, shape.image_word), 32)
 
     def stored(self):
