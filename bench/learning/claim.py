@@ -8,6 +8,7 @@ seed from 0 to ``seeds`` - 1.
 from dataclasses import dataclass, field
 
 from host.collect.environment_id import namespace_of, reward_threshold
+from host.collect.task_ids import counterpart
 from hw.config import check_range
 from hw.errors import UsageError
 
@@ -144,7 +145,7 @@ class Claim:
 
     def __post_init__(self):
         check_range("needed", self.needed, 0, self.seeds, " (seeds)")
-        from_a_package = namespace_of(self.env) or ":" in self.env
+        from_a_package = namespace_of(counterpart(self.env)) or ":" in self.env
         if from_a_package and self.threshold is None and not self.falls:
             raise UsageError(
                 f"threshold must be given for {self.env}, which a package registers, not None"

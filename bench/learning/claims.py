@@ -131,29 +131,16 @@ def _beside_the_card(algo):
 
 
 def _as_a_task(algo, env, seeds, learner):
-    """The defaults of the command line in a task, beside the same run in the environment of
-    gymnasium whose physics it has."""
-    task = Kind(
-        name="task",
-        title="task",
-        what="rlfabric's environment, in 32-bit fixed point",
-        learner=learner,
-        at_least=AS_GOOD,
-    )
-    same = replace(
-        task,
-        name="gymnasium",
-        title="gymnasium",
-        what="the same run in gymnasium's environment, in float64",
-        env=env,
-        counts=False,
-        at_least=None,
-    )
+    """Default runs in a task, and in the environment of gymnasium whose physics it has."""
+    words = "rlfabric's environment, in 32-bit fixed point"
+    task = Kind(name="task", title="task", what=words, learner=learner, at_least=AS_GOOD)
+    words = "the same run in gymnasium's environment, in float64"
+    other = dict(name="gymnasium", title="gymnasium", what=words, env=env)
     return Claim(
         name=f"{algo}-rlfabric-{env}",
         algo=algo,
         env=f"rlfabric/{env}",
-        kinds=(task, same),
+        kinds=(task, replace(task, **other, counts=False, at_least=None)),
         reference="gymnasium",
         seeds=seeds,
         needed=seeds,

@@ -33,11 +33,16 @@ def test_software_is_so_many_times_as_long_as_a_step(monkeypatch):
 
 
 def test_advantages_by_software_are_so_many_times_as_long(monkeypatch):
-    monkeypatch.setattr(gae, "implementations", lambda *shape: {"numba": None})
-    monkeypatch.setattr(gae, "medians", lambda functions, calls: dict.fromkeys(functions, 1e-3))
+    monkeypatch.setattr(
+        gae, "implementations", lambda *shape: dict.fromkeys((gae._NUMBA, gae._OURS))
+    )
+    monkeypatch.setattr(gae, "medians", lambda functions, **_: dict.fromkeys(functions, 1e-3))
     found = values(gae.rows(3000))
-    assert found["64 x 1024, numba", "software_over_array", None]["value"] == 100
-    assert ("16 x 128, numba", "software_over_array", None) not in found
+    name = f"64 x 1024, {gae._NUMBA}"
+    assert found[name, "software_over_array", None]["value"] == 100
+    assert (f"16 x 128, {gae._NUMBA}", "software_over_array", None) not in found
+    assert (f"64 x 1024, {gae._OURS}", "software_over_array", None) not in found
+    assert found["8 x 128", "card_model_over_numba", None]["value"] == 1
 
 
 def test_draws_by_software_are_so_many_times_as_long(monkeypatch):

@@ -20,6 +20,7 @@ APART = {
     "arith.float32.unit.Float32Unit": "the base of others",
     "shared.SharedModule": "an instance of others",
     "shell.core.CommandCore": "the base of others",
+    "environment.": "the machine of tasks, in no kernel yet",
     "fa3c.memory.transposed_image.TransposedImage": "an option of Figure 10",
     "fa3c.unit.array._Choice": "an option of Figure 10",
     "shell.stripes._Striped": "of two memory masters",
