@@ -42,7 +42,7 @@ def test_advantages_by_software_are_so_many_times_as_long(monkeypatch):
     assert found[name, "software_over_array", None]["value"] == 100
     assert (f"16 x 128, {gae._NUMBA}", "software_over_array", None) not in found
     assert (f"64 x 1024, {gae._OURS}", "software_over_array", None) not in found
-    assert found["8 x 128", "card_model_over_numba", None]["value"] == 1
+    assert found["8 x 128", "card_model_over_numba", "bar, at most"]["value"] == 1
 
 
 def test_draws_by_software_are_so_many_times_as_long(monkeypatch):
