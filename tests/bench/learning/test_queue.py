@@ -10,6 +10,7 @@ import pytest
 from bench.learning.claims import CLAIMS, select, wanted
 from bench.learning.findings import find
 from bench.learning.job import jobs_of
+from bench.learning.records import differences
 
 DOCS = Path(__file__).parents[3] / "docs/learning"
 #: What a command may say: make's variables of `make learning`.
@@ -57,9 +58,8 @@ def test_every_old_run_is_owed(queue):
     again = [entry for entry in queue if entry[0].get("FRESH")]
     for each in find(CLAIMS, DOCS):
         for key, record in each.records.items():
-            title = next(kind.title for kind in each.claim.kinds if kind.name == key[0])
-            old = any(title in titles for titles in each.before.values())
-            assert not (record and old) or owed(again, each.claim, key), (each.claim.name, key)
+            old = record and differences(record, each.jobs[key])
+            assert not old or owed(again, each.claim, key), (each.claim.name, key)
 
 
 def test_every_claim_without_a_run_is_owed(queue):
