@@ -146,7 +146,7 @@ class Machine(wiring.Component):
         m.d.comb += [
             write.enable.eq(outside | s8_writes),
             write.address.eq(Mux(receives, Cat(instruction.destination, s1.place), s8_to)),
-            write.word.eq(Mux(outside, self.i.payload, arithmetic.result)),
+            write.word.eq(Mux(outside, self.i.payload[:32], arithmetic.result)),
         ]
         with m.If(control.load_constant):
             m.d.comb += write.address.eq(control.address[: len(control.address) - 1])

@@ -11,8 +11,9 @@ for environment 1. ::
     SAVE      none                                         state of each environment
     RESTORE   state of each environment, as SAVE gave it   none
 
-A command is taken after all items of the previous one. Only the image says what an environment
-is; any component with these ports, such as a maze in block RAM, can stand in for the machine.
+A command is taken after all items of the previous one; one of another kind does nothing. Only the
+image says what an environment is; any component with these ports, such as a maze in block RAM, can
+stand in for the machine.
 """
 
 from dataclasses import dataclass
@@ -97,8 +98,8 @@ class EnvironmentPorts(wiring.Signature):
     i : In(stream of 36 bits)
         Words of an image, actions, or words of states.
     random : In(stream of 32 bits)
-        Random words, uniform in all bits: one for the first RANDOM instruction of each environment
-        that runs, in order, then for the second, and so on.
+        Random words, such as the low halves of an ``Sfc64``'s numbers: one for the first RANDOM
+        instruction of each environment that runs, in order, then for the second, and so on.
     o : Out(stream of ITEM)
     """
 
