@@ -102,8 +102,9 @@ def test_random_programs(simulate, tmp_path, count):
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 16, 33, 63, 64])
 def test_many_random_programs(simulate, tmp_path, count):
     rng = np.random.default_rng(1000 + count)
-    sizes = [(int(step), 256 - int(step)) for step in rng.integers(1, 256, 12)]
-    run(simulate, machine(count), tmp_path, random_programs(count, sizes, 3))
+    sizes = [(int(step), 256 - int(step)) for step in rng.integers(1, 256, 6)]
+    courses = random_programs(count, sizes, 2)
+    run(simulate, machine(count), tmp_path, courses, gaps=[(0.5, 0), (0.3, 0.3)])
 
 
 def test_a_flag_is_0_when_a_function_starts(simulate, tmp_path):
