@@ -132,27 +132,19 @@ def _beside_the_card(algo):
 def _as_a_task(algo, env, seeds, learner):
     """The defaults of the command line in a task, beside the same run in the environment of
     gymnasium whose physics it has."""
-    task = Kind(
-        name="task",
-        title="task",
-        what="rlfabric's environment, in 32-bit fixed point",
-        learner=learner,
-        at_least=AS_GOOD,
-    )
-    same = replace(
-        task,
-        name="gymnasium",
-        title="gymnasium",
-        what="the same run in gymnasium's environment, in float64",
-        env=env,
-        counts=False,
-        at_least=None,
-    )
+
+    def kind(name, what, **options):
+        return Kind(name=name, title=name, what=what, learner=learner, **options)
+
+    same = "the same run in gymnasium's environment, in float64"
     return Claim(
         name=f"{algo}-rlfabric-{env}",
         algo=algo,
         env=f"rlfabric/{env}",
-        kinds=(task, same),
+        kinds=(
+            kind("task", "rlfabric's environment, in 32-bit fixed point", at_least=AS_GOOD),
+            kind("gymnasium", same, env=env, counts=False),
+        ),
         reference="gymnasium",
         seeds=seeds,
         needed=seeds,

@@ -70,7 +70,7 @@ def preset(algo, learner, name=None, env=None, design="own"):
 
 def _in_environment(algorithm, learner, env):
     """Yields defaults of the learner and of the environment ``env``, in the order in which they are
-    applied. A shipped task has those of gymnasium's environment with its physics."""
+    applied. A shipped task has the defaults of gymnasium's environment with its physics."""
     name, on_card = counterpart((env or "").rpartition(":")[2]), learner == "card"
     names = (name, f"{namespace_of(name)}/")
     known = [each for each in names if each in algorithm.environments]
