@@ -130,8 +130,8 @@ def _beside_the_card(algo):
 
 
 def _as_a_task(algo, env, seeds, learner):
-    """The defaults of the command line in a task, beside the same run in the environment of
-    gymnasium whose physics it has."""
+    """The defaults of the command line in a task, and the same run in gymnasium's environment with
+    its physics."""
 
     def kind(name, what, **options):
         return Kind(name=name, title=name, what=what, learner=learner, **options)
