@@ -131,16 +131,21 @@ def _beside_the_card(algo):
 
 
 def _as_a_task(algo, env, seeds, learner):
-    """Default runs in a task, and in the environment of gymnasium whose physics it has."""
-    words = "rlfabric's environment, in 32-bit fixed point"
-    task = Kind(name="task", title="task", what=words, learner=learner, at_least=AS_GOOD)
-    words = "the same run in gymnasium's environment, in float64"
-    other = dict(name="gymnasium", title="gymnasium", what=words, env=env)
+    """The defaults of the command line in a task, and the same run in gymnasium's environment with
+    its physics."""
+
+    def kind(name, what, **options):
+        return Kind(name=name, title=name, what=what, learner=learner, **options)
+
+    same = "the same run in gymnasium's environment, in float64"
     return Claim(
         name=f"{algo}-rlfabric-{env}",
         algo=algo,
         env=f"rlfabric/{env}",
-        kinds=(task, replace(task, **other, counts=False, at_least=None)),
+        kinds=(
+            kind("task", "rlfabric's environment, in 32-bit fixed point", at_least=AS_GOOD),
+            kind("gymnasium", same, env=env, counts=False),
+        ),
         reference="gymnasium",
         seeds=seeds,
         needed=seeds,

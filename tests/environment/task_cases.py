@@ -92,8 +92,26 @@ class Alike(Task):
         return [b, b, c + 0.25], a, False
 
 
+class Many(Task):
+    """As many constants as a task may need: their numbers have 8 bits."""
+
+    formats = dict(x=SQ(4, 28))
+    actions = 2
+    observation = dict(x=(-8, 8))
+    limit = 9
+
+    def reset(self, random):
+        return [0.125]
+
+    def step(self, state, action, random):
+        (x,) = state
+        for k in range(110):
+            x = (x * (0.5 + k * 1e-3) + (k + 1) * 1e-3).within(-4, 4)
+        return [x], x, x < 0.0
+
+
 SHIPPED = (CartPole, MountainCar, Pendulum)
-CASES = (*SHIPPED, Odd, Noisy, Drawing, Alike)
+CASES = (*SHIPPED, Odd, Noisy, Drawing, Alike, Many)
 
 
 def witness(traced, state=(), action=(), random=()):
@@ -133,3 +151,14 @@ def words_of(rng, rows, count):
     chosen = rng.random((rows, count))
     words = np.where(chosen < 0.2, rng.choice(CORNERS, (rows, count)), words)
     return np.where(chosen > 0.9, small, words)
+
+
+def returns(envs, obs, act):
+    """Returns of the first episode of each environment of a vector, from its observations ``obs``
+    on."""
+    total, alive = np.zeros(envs.num_envs), np.ones(envs.num_envs, bool)
+    while alive.any():
+        obs, reward, terminated, truncated, _ = envs.step(act(obs))
+        total += reward * alive
+        alive &= ~(terminated | truncated)
+    return total

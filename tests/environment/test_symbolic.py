@@ -7,6 +7,7 @@ import pytest
 from environment.task_cases import Odd, witness
 
 from hw.arith.fixed import SQ, UQ
+from hw.environment import task_program
 from hw.environment.task import Task, trace
 from hw.environment.task_program import Opcode, assemble
 from hw.environment.trace import Trace, cosine, maximum, minimum, polynomial, sine, where
@@ -69,6 +70,8 @@ def constants(self, x, action):
         (small(formats={}), "Small.formats must be a dict"),
         (small(actions=0), "Small.actions must be a number in 1..65536"),
         (small(actions=dict(u=(1.0, 1.0))), r"Small.actions\['u'\] must be bounds"),
+        (small(actions=dict(u=(-math.inf, 1.0))), r"Small.actions\['u'\] must be bounds, not -inf"),
+        (small(actions=dict(u=(0.0, math.nan))), r"Small.actions\['u'\] must be bounds, not 0.0.."),
         (small(observation=dict(x=(0, 1), y=(0, 1))), "Small.observe must return 2 numbers, not 1"),
         (small(lambda self, x, action: x * 2.0**31), r"test_symbolic.py line \d+: a number must "
          "have a format of 32 bits"),
@@ -96,6 +99,27 @@ def constants(self, x, action):
 def test_refusals(task, message):
     with pytest.raises(ValueError, match=message):
         assemble(trace(task))
+
+
+@pytest.mark.parametrize("limit", ["WORDS", "CONSTANTS"])
+def test_limits_are_exact(limit, monkeypatch):
+    """Of words in both functions, and of the constants that both have."""
+    traced = trace(Odd())
+    program = assemble(traced)
+    assert 0 < program.reset_start < len(program.words)
+    count = len(program.words if limit == "WORDS" else program.constants)
+    monkeypatch.setattr(task_program, limit, count)
+    assert assemble(traced) == program
+    monkeypatch.setattr(task_program, limit, count - 1)
+    with pytest.raises(ValueError, match=f"Odd must have at most {count - 1} "):
+        assemble(traced)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_step_may_end_every_episode_or_none(ended):
+    task = small(step=lambda self, state, action, random: (state, 0, ended))
+    step = trace(task).step
+    assert witness(step, [np.zeros(1)], [np.zeros(1)])[step.terminated.index] == ended
 
 
 def number_of(words, form):
@@ -156,6 +180,37 @@ def test_a_word_is_its_own_condition():
     flag = maximum(below, 0)
     assert (flag > 0).word().index == flag.index
     np.testing.assert_array_equal(Function(made).value((~(flag > 0)).word(), state), [1, 1, 0, 0])
+
+
+_RANGES = [(-2.0, 1.0), (-3.0, -1.0), (0.0, 2.5), (1.0, 3.0), (-0.25, 4.0)]
+_OPERATIONS = (
+    lambda a, b: a * b,
+    lambda a, b: a + b,
+    lambda a, b: a - b,
+    lambda a, b: maximum(a, b),
+    lambda a, b: minimum(a, b),
+    lambda a, b: where(a < b, a, b),
+)
+
+
+@pytest.mark.parametrize("operation", _OPERATIONS)
+def test_bounds_are_what_the_corners_give(operation):
+    """Of ranges on both sides of 0: a narrower bound would clip, a wider one cost fraction bits."""
+    form = SQ(4, 28)
+    for one in _RANGES:
+        for other in _RANGES:
+            ends = [[x, y] for x in one for y in other]
+            made, a, [first] = number_of(form.quantize([x for x, _ in ends])[0], form)
+            b = made.number("STATE", (), form.fraction, *other, 1)
+            a = made.number("STATE", (), form.fraction, *one, 0)
+            result = operation(a, b)
+            state = [first, np.array(form.quantize([y for _, y in ends])[0], np.int64)]
+            found = Function(made).value(result, state)
+            if operation is _OPERATIONS[-1]:  # either may be chosen
+                assert (result.low, result.high) == (min(one + other), max(one + other))
+            else:
+                corners = pytest.approx((found.min(), found.max()), abs=2.0**-24)  # 2^31 is clipped
+                assert (result.low, result.high) == corners
 
 
 def test_equal_operations_are_one():

@@ -6,7 +6,7 @@ import math
 import gymnasium
 import numpy as np
 import pytest
-from environment.task_cases import SHIPPED
+from environment.task_cases import SHIPPED, returns
 
 from host.collect.task_ids import find_task
 from host.collect.tasks import TaskVectorEnv
@@ -101,17 +101,6 @@ def swing(obs):
     return np.clip(np.where(cosine > 0.9, held, pumped), -2, 2)[:, None].astype(np.float32)
 
 
-def returns(envs, act, episodes):
-    """Returns of the first episode of each environment."""
-    obs, _ = envs.reset(seed=0)
-    total, alive = np.zeros(episodes), np.ones(episodes, bool)
-    while alive.any():
-        obs, reward, terminated, truncated, _ = envs.step(act(obs))
-        total += reward * alive
-        alive &= ~(terminated | truncated)
-    return total
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name, act, least, relative",
@@ -121,8 +110,9 @@ def returns(envs, act, episodes):
 def test_a_policy_has_the_same_return_in_both(name, act, least, relative):
     """Bars are of means: single trajectories part, as those of two float libraries do."""
     count = 1000
-    ours = returns(TaskVectorEnv(count, find_task(name)), act, count)
-    theirs = returns(gymnasium.make_vec(name, count, vectorization_mode="sync"), act, count)
+    ours = TaskVectorEnv(count, find_task(name))
+    theirs = gymnasium.make_vec(name, count, vectorization_mode="sync")
+    ours, theirs = (returns(envs, envs.reset(seed=0)[0], act) for envs in (ours, theirs))
     print(name, ours.mean(), theirs.mean())
     assert min(ours.mean(), theirs.mean()) >= least
     assert ours.mean() == pytest.approx(theirs.mean(), rel=relative)

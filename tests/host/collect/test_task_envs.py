@@ -89,6 +89,10 @@ def test_seeds():
     assert (many.reset()[0] != listed).any()
     with pytest.raises(ValueError, match="seed must have 3 seeds, not 2"):
         many.reset(seed=[1, 2])
+    one = TaskEnv(find_task("Pendulum-v1"))
+    one.reset(seed=6)
+    many.reset(seed=5)  # without a seed, each goes on with its own random numbers
+    np.testing.assert_array_equal(many.reset()[0][1], one.reset()[0])
     fresh = [TaskEnv(find_task("Pendulum-v1")).reset()[0] for _ in range(2)]
     assert (fresh[0] != fresh[1]).any()
 
@@ -119,8 +123,10 @@ def test_a_limit_of_steps():
         many.reset(seed=0)
         lengths = np.zeros(2, int)
         for _ in range(30):
-            _, _, terminated, truncated, _ = many.step(np.zeros((2, 2), np.float32))
+            _, _, terminated, truncated, info = many.step(np.zeros((2, 2), np.float32))
             lengths += 1
+            ended = info.get("_final_obs", np.zeros(2, bool))
+            np.testing.assert_array_equal(ended, terminated | truncated)
             np.testing.assert_array_equal(truncated, lengths == limit)
             lengths[terminated | truncated] = 0
     many = gymnasium.make_vec(find_spec("rlfabric/CartPole-v1"), num_envs=2)
@@ -138,6 +144,13 @@ def test_the_collector_gets_true_successors():
         over = np.abs(seen.next_obs[:, 2]) > 12 * np.pi / 180
         np.testing.assert_array_equal(over, seen.terminated)
     assert len(episodes) >= 20 and all(gained == length <= 12 for gained, length in episodes)
+
+
+def test_the_collector_passes_the_render_mode_on():
+    for mode in (None, "rgb_array"):
+        envs = make_envs("rlfabric/CartPole-v1", 2, find("dqn"), mode)
+        assert envs.render_mode == mode
+        envs.close()
 
 
 def test_a_task_of_ones_own_has_an_id():
@@ -170,12 +183,40 @@ def test_pictures_are_gymnasiums(name):
 
 
 @pytest.mark.long
-def test_stable_baselines_learns_on_it():
-    """The environment checker of stable-baselines3, and a short PPO."""
-    library = pytest.importorskip("stable_baselines3")
+@pytest.mark.parametrize("env", IDS)
+def test_the_checker_of_stable_baselines(env):
+    pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.env_checker import check_env as check
 
-    find_spec("rlfabric/CartPole-v1")
-    check(gymnasium.make("rlfabric/CartPole-v1"))
-    agent = library.PPO("MlpPolicy", "rlfabric/CartPole-v1", n_steps=64, n_epochs=1, seed=0)
-    agent.learn(64)
+    check(gymnasium.make(find_spec(env)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "algorithm, env, options",
+    [("DQN", "CartPole-v1", dict(learning_starts=64, train_freq=4, target_update_interval=64)),
+     ("TD3", "Pendulum-v1", dict(learning_starts=64)),
+     ("PPO", "MountainCar-v0", dict(n_steps=64, n_epochs=1))],
+)  # fmt: skip
+def test_stable_baselines_learns_on_it(algorithm, env, options):
+    """Four environments in its vector; equal seeds give an agent equal to the byte."""
+    library = pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.env_util import make_vec_env
+
+    find_spec(f"rlfabric/{env}")
+
+    def learned(seed):
+        envs = make_vec_env(f"rlfabric/{env}", 4, seed=seed)
+        options_of = dict(options, seed=seed, device="cpu")
+        agent = getattr(library, algorithm)("MlpPolicy", envs, **options_of)
+        before = _weights(agent)
+        agent.learn(300)
+        envs.close()
+        assert agent.num_timesteps >= 300 and _weights(agent) != before
+        return _weights(agent)
+
+    assert learned(0) == learned(0) != learned(1)
+
+
+def _weights(agent):
+    return b"".join(each.detach().numpy().tobytes() for each in agent.policy.parameters())
