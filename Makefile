@@ -20,7 +20,7 @@ DEMO_KERNEL := --set kernel.learner.arithmetic.kind=fixed --set kernel.multiplie
 # Modules are run by name, from here, so that a moved or copied checkout runs its own code.
 RUN := .venv/bin/python
 RLFABRIC := $(RUN) -m rlfabric
-SOURCES := rlfabric hw host sim boards bench scripts examples tests
+SOURCES := rlfabric hw system sim boards host bench scripts examples tests
 READY := .venv/.ready
 READY_TOOLS := .venv/.ready-tools
 READY_TEST := .venv/.ready-test

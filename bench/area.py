@@ -7,7 +7,7 @@ from boards.area import grouped, modules, packing
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["judged", "mapped", "row_of", "whole_of"]
 

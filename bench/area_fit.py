@@ -38,7 +38,7 @@ from boards.area import count, modules, packing, total
 from hw.errors import UsageError
 from hw.estimate import RESOURCES
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["FOLDERS", "MAPS", "Linear", "equations", "fit", "mapped_units", "symbolic"]
 

@@ -8,8 +8,8 @@ import typer
 
 from bench import BENCHES, figures, pages, results
 from bench.provenance import commit_for
-from host.commands.listing import table
-from host.commands.options import command_line
+from host.terminal.options import command_line
+from host.terminal.tables import table
 from hw.errors import UsageError
 
 __all__ = ["app"]

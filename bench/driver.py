@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from unittest import mock
 
 from host.compose.equations import transfer_us
-from host.compose.shipped import shipped
+from host.compose.machine_library import shipped
 
 __all__ = ["Counted", "Overhead"]
 

@@ -14,14 +14,14 @@ import gymnasium
 import numpy as np
 
 from bench import medians, row
-from host.card import open_card
-from host.generate import keep
-from host.runtime.program import aligned
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.cards import open_card
+from host.kernels import keep
+from host.programs.launcher import aligned
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 from hw.replay.commands import Given, Opcode
 from hw.replay.config import FRACTION_WIDTH
 from hw.replay.records import HEADER
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["rows"]
 

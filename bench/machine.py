@@ -3,7 +3,7 @@
 from bench import row
 from bench.area_fit import mapped_units
 from boards.timing import fmax
-from host.collect.task_ids import SHIPPED, find_task
+from host.environments.task_ids import SHIPPED, find_task
 from hw.environment.machine import Machine, command_clocks
 from hw.environment.machine_image import Section, image_of
 from hw.environment.machine_ports import Command, MachineConfig
@@ -11,7 +11,7 @@ from hw.environment.task import trace
 from hw.environment.task_program import assemble
 from hw.estimate import RESOURCES
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["LIMITS", "rows"]
 

@@ -16,11 +16,11 @@ import numpy as np
 from rich.console import Console
 
 from bench import row
-from host.card.kernel import Flight
+from host.cards.kernel import Flight
+from host.runs.loop import train
+from host.runs.preset import preset
+from host.runs.start_run import run
 from host.settings import override
-from host.train.loop import train
-from host.train.preset import preset
-from host.train.run import run
 
 __all__ = ["NumpyEstimator", "rows", "shares"]
 
@@ -43,8 +43,8 @@ _LEARNER = {
 
 
 class NumpyEstimator:
-    """Stands for ``host.runtime.gae.AdvantageEstimator`` without a card: advantages as CleanRL
-    computes them, by a vector operation over environments for each step."""
+    """Stands for ``host.advantages.estimator.AdvantageEstimator`` without a card: advantages as
+    CleanRL computes them, by a vector operation over environments for each step."""
 
     device_cycles = None
 
@@ -55,8 +55,8 @@ class NumpyEstimator:
     def estimate(self, rewards, values, terminated, truncated, bootstraps, *, gamma, gae_lambda):
         """Advantages and returns [steps, environments] of a rollout, in float32.
 
-        Arguments and result are those of ``host.runtime.gae.AdvantageEstimator.estimate``, but the
-        statistics are empty.
+        Arguments and result are those of ``host.advantages.estimator.AdvantageEstimator.estimate``,
+        but the statistics are empty.
         """
         with self.flight:
             ended = terminated | truncated

@@ -11,7 +11,7 @@ __all__ = ["SOURCES", "changed", "commit", "commit_for", "now"]
 _ROOT = Path(__file__).parents[1]
 
 #: Folders and files that can change a row. Documents, rows and tests cannot.
-SOURCES = ("hw", "host", "sim", "boards", "bench", "rlfabric", "examples", "scripts",
+SOURCES = ("hw", "system", "sim", "boards", "host", "bench", "rlfabric", "examples", "scripts",
            "pyproject.toml", "constraints.txt")  # fmt: skip
 _NAMED = 5
 

@@ -7,8 +7,8 @@ from functools import partial
 import gymnasium
 
 from bench import medians, row
-from host.collect.task_ids import find_task
-from host.collect.tasks import TaskVectorEnv
+from host.environments.task_ids import find_task
+from host.environments.tasks import TaskVectorEnv
 
 __all__ = ["BARS", "rows"]
 

@@ -5,10 +5,10 @@ import re
 import boards
 from bench import row
 from boards.depth import depths
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 from hw.verilog import components, to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["LIMIT", "METRICS", "rows", "unit_name", "units"]
 

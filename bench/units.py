@@ -30,7 +30,7 @@ from hw.stream.ready_register import ReadyRegister
 from hw.stream.skid import SkidBuffer
 from hw.stream.split import Split
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["rows"]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-from rlfabric.host.generate import describe, generate
-from rlfabric.host.runtime.a3c import ActorCritic, Infer, Sync, Train, parameter_shapes
+from rlfabric.host.a3c.card_network import ActorCritic, Infer, Sync, Train, parameter_shapes
+from rlfabric.host.kernels import describe, generate
 
 from rlfabric import open_card
 

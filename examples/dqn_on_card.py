@@ -5,8 +5,8 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-from rlfabric.host.generate import describe, generate
-from rlfabric.host.runtime.learner import LearningReplay, hyperparameter_records
+from rlfabric.host.kernels import describe, generate
+from rlfabric.host.learner.learning_replay import LearningReplay, hyperparameter_records
 
 from rlfabric import open_card
 

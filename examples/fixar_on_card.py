@@ -6,10 +6,10 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-from rlfabric.host.generate import describe, generate
-from rlfabric.host.runtime.fixar import FixarReplay
-from rlfabric.host.runtime.learner import hyperparameter_records
-from rlfabric.host.runtime.precision_plan import shift_of
+from rlfabric.host.fixar.fixar_replay import FixarReplay
+from rlfabric.host.fixar.precision_plan import shift_of
+from rlfabric.host.kernels import describe, generate
+from rlfabric.host.learner.learning_replay import hyperparameter_records
 from rlfabric.hw.fixar.precision import Precision
 
 from rlfabric import open_card

@@ -7,8 +7,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from rlfabric.host.generate import describe, generate
-from rlfabric.host.runtime.program import CommandError, Launcher
+from rlfabric.host.kernels import describe, generate
+from rlfabric.host.programs.launcher import CommandError, Launcher
 from rlfabric.hw.replay.commands import Opcode
 from rlfabric.hw.replay.records import HEADER, ITEM
 

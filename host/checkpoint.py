@@ -22,7 +22,7 @@ from typing import IO
 import numpy as np
 
 from hw.errors import RlfabricError, UsageError
-from sim.disk import naming
+from system.disk import naming
 
 __all__ = [
     "PARTIAL",

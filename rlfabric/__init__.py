@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from boards import DoesNotFit
     from boards import titles as boards
-    from host.card import Card, CardError, CardTimeout, Kernel, open_card
+    from host.cards import Card, CardError, CardTimeout, Kernel, open_card
     from host.checkpoint import CheckpointError
-    from host.train.loop import Progress
+    from host.runs.loop import Progress
     from hw.errors import Failure, MissingTool, RlfabricError, UsageError
     from rlfabric.advantages import AdvantageEstimator
     from rlfabric.composer import Composer
@@ -66,9 +66,9 @@ if not _ABOVE:
 #: Module -> names that it has.
 _MODULES = {
     f"{_ABOVE}boards": ["DoesNotFit"],
-    f"{_ABOVE}host.card": ["Card", "CardError", "CardTimeout", "Kernel", "open_card"],
+    f"{_ABOVE}host.cards": ["Card", "CardError", "CardTimeout", "Kernel", "open_card"],
     f"{_ABOVE}host.checkpoint": ["CheckpointError"],
-    f"{_ABOVE}host.train.loop": ["Progress"],
+    f"{_ABOVE}host.runs.loop": ["Progress"],
     f"{_ABOVE}hw.errors": ["Failure", "MissingTool", "RlfabricError", "UsageError"],
     f"{__name__}.advantages": ["AdvantageEstimator"],
     f"{__name__}.composer": ["Composer"],

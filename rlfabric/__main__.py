@@ -23,7 +23,7 @@ def _off_the_path(path: list[str]) -> None:
 if __name__ == "__main__":
     _off_the_path(sys.path)
 
-from host.cli import main  # noqa: E402
+from host.cli.main import main  # noqa: E402
 
 if __name__ == "__main__":
     main()

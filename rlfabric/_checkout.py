@@ -16,7 +16,7 @@ from types import CodeType, ModuleType
 
 __all__ = ["alias"]
 
-_FOLDERS = ("boards", "host", "hw", "sim")
+_FOLDERS = ("boards", "host", "hw", "sim", "system")
 
 
 class _Alias(MetaPathFinder, Loader):
@@ -48,6 +48,7 @@ class _Alias(MetaPathFinder, Loader):
 
 
 def alias() -> None:
-    """Makes ``rlfabric.hw``, ``rlfabric.sim``, ``rlfabric.boards`` and ``rlfabric.host``, with all
-    modules in them, other names of the modules ``hw``, ``sim``, ``boards`` and ``host``."""
+    """Makes ``rlfabric.hw``, ``rlfabric.system``, ``rlfabric.sim``, ``rlfabric.boards`` and
+    ``rlfabric.host``, with all modules in them, other names of the modules ``hw``, ``system``,
+    ``sim``, ``boards`` and ``host``."""
     sys.meta_path.insert(0, _Alias())

@@ -1,8 +1,8 @@
 """An advantage estimator that makes its own kernel."""
 
-from host.card import Card, Kernel
-from host.runtime import gae
-from host.runtime.standardize import Standardization
+from host.advantages import estimator
+from host.advantages.standardization import Standardization
+from host.cards import Card, Kernel
 from rlfabric.own_card import OwnCard
 
 __all__ = ["AdvantageEstimator"]
@@ -11,7 +11,7 @@ __all__ = ["AdvantageEstimator"]
 _ROWS = 64
 
 
-class AdvantageEstimator(OwnCard, gae.AdvantageEstimator):
+class AdvantageEstimator(OwnCard, estimator.AdvantageEstimator):
     """Estimates advantages on a card: ``A_t = delta_t + gamma * lambda * A_{t+1}``,
     ``delta_t = r_t + gamma * V_{t+1} - V_t`` (Schulman et al., 2016; HEPPO, equations 2 to 5).
 
@@ -27,8 +27,8 @@ class AdvantageEstimator(OwnCard, gae.AdvantageEstimator):
     board : str
         Name of the board for which the kernel is made, or was built.
     standardization, timeout_s
-        As for ``host.runtime.gae.AdvantageEstimator``, the base class, which has ``estimate`` and
-        the other methods.
+        As for ``host.advantages.estimator.AdvantageEstimator``, the base class, which has
+        ``estimate`` and the other methods.
 
     The estimator is a context manager: at the end of its ``with`` block it is closed.
 

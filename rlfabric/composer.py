@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import cast
 
-from host.algorithms.registry import known_trainer
+from host.agents.registry import known_trainer
 from host.compose.profile import LAUNCHES, NoProfile
 from hw.errors import UsageError
 from rlfabric.composing import Composed, compose

@@ -8,14 +8,14 @@ from typing import cast
 
 from rich.console import Console
 
-from host.commands.composed import Answer, Asked, answered
+from host.compose.answer import Answer, Asked, answered
+from host.compose.machine_library import machine_of
 from host.compose.plan_file import PROGRAM, proof_of
 from host.compose.profile import LAUNCHES
-from host.compose.shipped import machine_of
-from host.train.run import run
+from host.runs.start_run import run
 from rlfabric.kernels import Setting
 from rlfabric.run import Run
-from sim.cache import say
+from system.cache import say
 
 __all__ = ["Composed", "compose"]
 

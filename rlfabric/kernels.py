@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TypeAlias, TypedDict
 
 from boards import get
-from host.card import Card, Kernel, is_simulated, open_card
-from host.generate import card_banks, configure, find_design, keep, override, read_description
-from host.generate import generate as generated
-from host.generate.explored import exploration
+from host.cards import Card, Kernel, is_simulated, open_card
+from host.kernels import card_banks, configure, find_design, keep, override, read_description
+from host.kernels import generate as generated
+from host.kernels.exploration_file import exploration
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.estimate import Estimate
 from hw.shell.description import KernelDescription
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = [
     "Candidate",

@@ -13,7 +13,7 @@
 [1.0, 1.0, 1.0, 1.0]
 """
 
-from host.memory.ring import RingMemory
-from host.memory.tree import TreeMemory
+from host.replay.ring_memory import RingMemory
+from host.replay.tree_memory import TreeMemory
 
 __all__ = ["RingMemory", "TreeMemory"]

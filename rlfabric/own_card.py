@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from host.card import Card, Kernel, is_simulated
+from host.cards import Card, Kernel, is_simulated
 from rlfabric.kernels import Setting, load_kernel
 
 __all__ = ["OwnCard"]

@@ -9,13 +9,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from host.algorithms import policy_file
-from host.algorithms.registry import find
-from host.collect import evaluation
-from host.collect.spec import Spec
+from host.agents import evaluation, policy_file
+from host.agents.registry import find
+from host.environments.spec import Spec
 from host.modules import check_trusted
-from host.train.folder import policy_of
-from host.train.run_config import RunConfig
+from host.runs.run_config import RunConfig
+from host.runs.run_folder import policy_of
 from hw.errors import UsageError
 
 __all__ = ["Evaluation", "Policy", "evaluate", "load_policy"]

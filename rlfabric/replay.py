@@ -1,14 +1,14 @@
 """A prioritized replay memory that makes its own kernel."""
 
-from host.card import Card, Kernel
-from host.runtime import replay
-from host.runtime.experience import Fields
+from host.cards import Card, Kernel
+from host.replay import prioritized_buffer
+from host.replay.experience import Fields
 from rlfabric.own_card import OwnCard
 
 __all__ = ["PrioritizedReplayBuffer"]
 
 
-class PrioritizedReplayBuffer(OwnCard, replay.PrioritizedReplayBuffer):
+class PrioritizedReplayBuffer(OwnCard, prioritized_buffer.PrioritizedReplayBuffer):
     """A replay memory whose draws, priorities, weights and experiences are on a card:
     ``P(i) = p_i / sum p``, ``p = (|td| + epsilon)**alpha`` (Schaul et al., ICLR 2016).
 
@@ -25,8 +25,8 @@ class PrioritizedReplayBuffer(OwnCard, replay.PrioritizedReplayBuffer):
     board : str
         Name of the board for which the kernel is made, or was built.
     alpha, epsilon, seed, stratified, timeout_s, takeover
-        As for ``host.runtime.replay.PrioritizedReplayBuffer``, the base class, which has ``step``
-        and the other methods.
+        As for ``host.replay.prioritized_buffer.PrioritizedReplayBuffer``, the base class, which has
+        ``step`` and the other methods.
 
     The buffer is a context manager: at the end of its ``with`` block it is closed.
 

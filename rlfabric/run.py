@@ -8,12 +8,12 @@ from typing import cast
 
 from rich.console import Console
 
-from host.card import is_simulated
-from host.commands.acting import acting
-from host.commands.request import request
-from host.train.log import read_progress
-from host.train.loop import Progress
-from host.train.run import run
+from host.cards import is_simulated
+from host.cli.actor_options import acting
+from host.runs.loop import Progress
+from host.runs.request import request
+from host.runs.run_log import read_progress
+from host.runs.start_run import run
 from rlfabric.kernels import Setting
 from rlfabric.policy import Policy, load_policy
 

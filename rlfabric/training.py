@@ -34,41 +34,40 @@ from os import PathLike
 from gymnasium.vector import VectorEnv
 
 from host import checkpoint
-from host.actors import session
+from host.a3c.card_network import ActorCritic
+from host.a3c.round_collector import RoundCollector
+from host.a3c.round_learner import CardRounds, RoundLearner
+from host.actors import placement
 from host.actors.messages import message_bytes, message_launches
+from host.advantages.rollout import RolloutCollector
+from host.agents.policy_file import save_policy
+from host.agents.registry import find, find_named
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.config import Clock, LearningConfig
+from host.algorithms.learner import Background
 from host.algorithms.policy import InferredPolicy
-from host.algorithms.policy_file import save_policy
-from host.algorithms.registry import find, find_named
-from host.collect import environment
-from host.collect.collector import NStepCollector
-from host.collect.environment import Actor, Transitions
-from host.collect.nstep import NStep
-from host.collect.rollout import RolloutCollector
-from host.collect.rounds import RoundCollector
-from host.collect.spec import Spec
-from host.learners.card import steps_of
-from host.learners.fixar import NoisyPolicy, PrecisionSwitch
-from host.learners.learner import Background
-from host.learners.rounds import CardRounds, RoundLearner
-from host.learners.weights import layers_of, set_weights
-from host.memory.sent import SentFixarReplay, SentReplay
-from host.runtime.a3c import ActorCritic
-from host.runtime.fixar import FixarReplay
-from host.runtime.hyperparameters import hyperparameter_records
-from host.runtime.learned import Learned, Trained
-from host.runtime.learner import LearningReplay, learner_fields
-from host.train.actor_pool import ActorPool
-from host.train.judge import Judge
-from host.train.session import Seeds
-from host.train.threads import single_threaded
+from host.environments import environment
+from host.environments.environment import Actor, Transitions
+from host.environments.spec import Spec
+from host.fixar.fixar_learner import NoisyPolicy, PrecisionSwitch
+from host.fixar.fixar_replay import FixarReplay, SentFixarReplay
+from host.learner.card_learner import steps_of
+from host.learner.hyperparameters import hyperparameter_records
+from host.learner.launch_results import Learned, Trained
+from host.learner.learning_replay import LearningReplay, learner_fields
+from host.learner.policy_weights import layers_of, set_weights
+from host.learner.sent_replay import SentReplay
+from host.replay.nstep import NStep, NStepCollector
+from host.runs.actor_pool import ActorPool
+from host.runs.blas_threads import single_threaded
+from host.runs.judge import Judge
+from host.runs.session import Seeds
 from hw.config import check_range
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.schedule import Schedule
 from rlfabric.kernels import load_kernel
 from rlfabric.policy import Evaluation, evaluate
-from sim.cache import say
+from system.cache import say
 
 __all__ = [
     "Actor",
@@ -210,10 +209,10 @@ def open_actors(
     """
     check_range("count", count, 1, 256)
     with closing(make_envs(env, 1, algorithm=algorithm)) as like:
-        options = session.ActorOptions(address=address, inline=inline)
+        options = placement.ActorOptions(address=address, inline=inline)
         many = (launches or message_launches(env_count * steps)) * env_count * steps
         size = message_bytes(Spec.of(like), many)
-        with session.open_actors(count, options, size) as actors:
+        with placement.open_actors(count, options, size) as actors:
             actors = replace(actors, report=lambda *loss: say(loss[-1]))
             pool = ActorPool(
                 actors,

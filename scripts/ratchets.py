@@ -22,7 +22,7 @@ __all__ = ["FILE", "PATTERNS", "docstrings", "hits", "measure", "risen"]
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "tests" / "reference" / "ratchets.json"
-FOLDERS = ("hw", "sim", "boards", "host", "bench", "rlfabric", "scripts", "tests")
+FOLDERS = ("hw", "system", "sim", "boards", "host", "bench", "rlfabric", "scripts", "tests")
 
 SMALL = 60
 _DOCUMENTED = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

@@ -1,10 +1,10 @@
 """Hatchling's build hook: a wheel or sdist installs only one name, ``rlfabric``.
 
-In the repository ``hw``, ``sim``, ``boards`` and ``host`` lie at the top and are imported by these
-names. If they were installed like this, a user's own ``host.py`` could hide one of them. So a wheel
-or sdist has these folders below ``rlfabric``, with changed imports. In an sdist they are there
-already, and a wheel that is built from an sdist takes them unchanged. An editable installation is
-the repository itself.
+In the repository ``hw``, ``system``, ``sim``, ``boards`` and ``host`` lie at the top and are
+imported by these names. If they were installed like this, a user's own ``host.py`` could hide one
+of them. So a wheel or sdist has these folders below ``rlfabric``, with changed imports. In an sdist
+they are there already, and a wheel that is built from an sdist takes them unchanged. An editable
+installation is the repository itself.
 """
 
 import ast
@@ -17,13 +17,13 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 __all__ = ["FOLDERS", "Relocate", "relocated"]
 
 NAME = "rlfabric"
-FOLDERS = ("boards", "host", "hw", "sim")
+FOLDERS = ("boards", "host", "hw", "sim", "system")
 
 
 def relocated(source):
     """Python text in which imports of ``FOLDERS`` are imports from below ``rlfabric``.
 
-    ValueError for an import that has no such form: ``import host.card`` binds the name ``host``.
+    ValueError for an import that has no such form: ``import host.cards`` binds the name ``host``.
     """
     lines = source.splitlines(keepends=True)
     for node in ast.walk(ast.parse(source)):

@@ -12,7 +12,7 @@ import nbformat
 from nbclient import NotebookClient
 from traitlets.config import Config
 
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "examples" / "tutorial.ipynb"

@@ -5,8 +5,8 @@ numba freezes the values of a function's globals into its code, and many of them
 the file name of compiled code is made of everything that the code depends on: the sources of its
 module and of all our modules that this module imports, directly or not; the frozen values; the
 types of the arguments, the processor and the versions of the tools. To unpickle a file is to run
-it, so each begins with the user's seal (``sim.cache``). File times do not matter, except that code
-which nobody has used for 30 days is removed.
+it, so each begins with the user's seal (``system.cache``). File times do not matter, except that
+code which nobody has used for 30 days is removed.
 
 This uses two things that numba does not promise: a dispatcher asks its ``_cache`` (for a ufunc, its
 ``cache``) as it would ask a ``NullCache``, and a ``CompileResult`` can be taken apart to be
@@ -31,9 +31,9 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from hw.errors import UsageError
-from sim.cache import lasting, say, seal
 from sim.sources import Sources, is_below
-from sim.tools import BUILD_DIRECTORY
+from system.cache import lasting, say, seal
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["FOLDER", "compiled", "elementwise", "sources"]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from hw.errors import UsageError
 from hw.verilog import MACROS
-from sim.cache import contents, kept, say, seal
-from sim.processes import BuildError, run, run_all
-from sim.tools import BUILD_DIRECTORY, require
+from system.cache import contents, kept, say, seal
+from system.processes import BuildError, run, run_all
+from system.tools import BUILD_DIRECTORY, require
 
 __all__ = [
     "COMPILE",
@@ -105,7 +105,7 @@ def built_once(name, identity, make):
 
     There is one folder ``<name>-<hash>`` for each user, each ``identity`` and each version of the
     tools; the ``repr`` of ``identity`` says all else that the contents depend on. ``make(work)``
-    puts the contents into ``work / "out"``; for errors see ``sim.cache.kept``.
+    puts the contents into ``work / "out"``; for errors see ``system.cache.kept``.
     """
     key = seal(name, repr((identity, _versions())).encode()).hex()[:16]
     return kept(BUILD_DIRECTORY / f"{name}-{key}", make)

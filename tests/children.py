@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["children", "share_compiled"]
 

@@ -2,9 +2,9 @@
 
 from cocotb_tools import config as cocotb
 
-from sim.processes import run
-from sim.tools import require
 from sim.verilate import COMPILE, RUNTIME, TOOLS, built_once, compiled, gathered, runtime
+from system.processes import run
+from system.tools import require
 
 __all__ = ["cocotb_program"]
 

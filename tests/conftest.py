@@ -15,7 +15,7 @@ import resident_yosys
 from simulators import SIMULATORS, run_bench
 
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY, tool_environment
+from system.tools import BUILD_DIRECTORY, tool_environment
 
 resident_yosys.stay()
 

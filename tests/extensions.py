@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from boards import BOARDS
-from host.algorithms.registry import ALGORITHMS
+from host.agents.registry import ALGORITHMS
 from hw.designs import DESIGNS
 from sim.model.kernels import KERNELS
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from host.card.kernel import Flight
+from host.cards.kernel import Flight
 
 
 class FakeEstimator:

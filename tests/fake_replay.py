@@ -6,7 +6,7 @@ is a search in their running sum.
 
 import numpy as np
 
-from host.card.kernel import Flight
+from host.cards.kernel import Flight
 
 
 class FakeReplay:

@@ -3,8 +3,8 @@
 import sys
 import warnings
 
-from host import cli
-from host.commands.exits import TRACEBACK
+from host.cli import main
+from host.terminal.exit_codes import TRACEBACK
 
 __all__ = ["in_process"]
 
@@ -15,12 +15,12 @@ def in_process(monkeypatch, capsys, *commands):
     monkeypatch.setenv(TRACEBACK, "")  # -v sets it
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    monkeypatch.setattr(cli, "leave", sys.exit)  # this process goes on
+    monkeypatch.setattr(main, "leave", sys.exit)  # this process goes on
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["rlfabric", *map(str, words)])
         try:
-            cli.main(*commands)
+            main.main(*commands)
             code = 0
         except SystemExit as exit:
             code = exit.code or 0

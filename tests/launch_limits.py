@@ -6,7 +6,7 @@ Of each, ``command`` is one that changes what the design's status shows.
 from limits import same_state
 from programs import BLANK
 
-from host.card.buffer import Buffer
+from host.cards.buffer import Buffer
 
 __all__ = ["check_opcodes", "check_pointers", "check_programs", "check_status"]
 

@@ -2,7 +2,7 @@
 
 from boards.area import synthesize
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["mapped_unit"]
 

@@ -102,11 +102,11 @@ def bits_of(commands, opcode, **fields):
 
 
 class Rig:
-    """A kernel (``host.card.Kernel``) with buffers for every launch of a test.
+    """A kernel (``host.cards.Kernel``) with buffers for every launch of a test.
 
     Parameters
     ----------
-    kernel : host.card.Kernel
+    kernel : host.cards.Kernel
     pointers : dict of str to int
         The design's own buffers, and their bytes.
     status, clocks : Layout, sequence of str

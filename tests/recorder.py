@@ -6,11 +6,11 @@ __all__ = ["Recorder", "assert_same_launches"]
 
 
 class Recorder:
-    """A ``host.card.Kernel`` that keeps digests of all that enters and leaves a launch.
+    """A ``host.cards.Kernel`` that keeps digests of all that enters and leaves a launch.
 
     Parameters
     ----------
-    kernel : host.card.Kernel
+    kernel : host.cards.Kernel
     masked : callable
         A status block to a copy without what a twin does not know.
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from cocotb_program import cocotb_program
 from cocotb_tools.runner import get_runner
 
-from sim.tools import BUILD_DIRECTORY, require
 from sim.verilate import built_once
+from system.tools import BUILD_DIRECTORY, require
 
 __all__ = ["SIMULATORS", "run_bench"]
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import rlfabric
-from host.generate import describe
-from host.train.preset import preset
-from host.train.run import run
+from host.kernels import describe
+from host.runs.preset import preset
+from host.runs.start_run import run
 from hw.errors import RlfabricError
 from rlfabric import training
 
@@ -25,7 +25,7 @@ PUBLIC = {
     for name in module.__all__
 }
 #: Of functions and classes: from the packages that are rlfabric's.
-OURS = ("rlfabric", "host", "hw", "sim", "boards")
+OURS = ("rlfabric", "host", "hw", "sim", "boards", "system")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -223,7 +223,7 @@ def test_help_is_quick():
     words = [sys.executable, "-X", "importtime", "-m", "rlfabric", "--help"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert done.returncode == 0 and "host.commands.making" in imported
+    assert done.returncode == 0 and "host.cli.kernel_commands" in imported
     assert not imported & {"numba", "torch", "matplotlib", "rlfabric.run"}
 
 

@@ -8,7 +8,7 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
 import rlfabric
-from host.actors.inline import InlineTransport
+from host.actors.local_transport import InlineTransport
 from host.actors.worker import CollectingWorker
 from rlfabric import training as rl
 
@@ -71,8 +71,8 @@ def test_launches_of_a_message(monkeypatch, launches, steps, wanted):
 @pytest.mark.parametrize("told, fixed", [({}, True), ({"inline": False}, False),
                                          ({"inline": False, "fixed": True}, True)])  # fmt: skip
 def test_inline_is_in_turn(monkeypatch, told, fixed):
-    monkeypatch.setattr(rl.session, "RayTransport", InlineTransport)
-    monkeypatch.setattr(rl.session, "ray_here", lambda *_: nullcontext())
+    monkeypatch.setattr(rl.placement, "RayTransport", InlineTransport)
+    monkeypatch.setattr(rl.placement, "ray_here", lambda *_: nullcontext())
     with opened(**told) as pool:
         assert pool._fixed is fixed
 

@@ -5,7 +5,7 @@ import pytest
 
 import rlfabric
 from host.algorithms.dqn import DQN, DQNConfig
-from host.collect.spec import Spec
+from host.environments.spec import Spec
 from rlfabric import training
 
 

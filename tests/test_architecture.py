@@ -12,11 +12,12 @@ ROOT = Path(__file__).parent.parent
 #: folder -> the project's folders that it may import
 ARROWS = {
     "hw": {"hw"},
-    "sim": {"hw", "sim"},
+    "system": {"hw", "system"},
+    "sim": {"hw", "system", "sim"},
     "boards": {"hw", "boards"},
-    "host": {"hw", "sim", "boards", "host"},
-    "bench": {"hw", "sim", "boards", "host", "bench"},
-    "rlfabric": {"hw", "sim", "boards", "host", "rlfabric"},
+    "host": {"hw", "system", "sim", "boards", "host"},
+    "bench": {"hw", "system", "sim", "boards", "host", "bench"},
+    "rlfabric": {"hw", "system", "sim", "boards", "host", "rlfabric"},
 }
 #: folder of hw -> those it may import beside itself and the files of hw itself; later, the kernels
 HW_ARROWS = {
@@ -34,23 +35,30 @@ HW_ARROWS = {
 }
 #: the same of host, from the card's own side to the command line's
 HOST_ARROWS = {
-    "card": set(), "generate": set(),
-    "runtime": {"card"}, "memory": {"runtime"},
-    "measure": {"card", "generate", "runtime"},
-    "collect": {"runtime"},
-    "algorithms": {"runtime", "collect"},
-    "actors": {"collect", "algorithms"},
-    "learners": {"runtime", "memory", "collect", "algorithms"},
-    "train": {
-        "card", "generate", "runtime", "memory", "collect", "algorithms", "actors", "learners"},
-    "compose": {"card", "generate", "runtime", "memory", "collect", "algorithms", "actors",
-        "learners", "train"},
-    "commands": {"card", "generate", "memory", "measure", "collect", "algorithms", "actors",
-        "train", "compose"},
+    "cards": set(), "kernels": set(), "algorithms": set(), "environments": set(),
+    "programs": {"cards"},
+    "trainers": {"algorithms"},
+    "replay": {"cards", "programs", "algorithms", "environments"},
+    "advantages": {"cards", "programs", "algorithms", "environments"},
+    "a3c": {"cards", "programs", "algorithms", "environments"},
+    "learner": {"cards", "programs", "algorithms", "replay"},
+    "fixar": {"cards", "algorithms", "replay", "learner"},
+    "proof": {"algorithms", "learner", "fixar", "trainers"},
+    "agents": {"algorithms", "environments", "advantages", "a3c", "fixar", "trainers"},
+    "actors": {"algorithms", "environments", "replay", "advantages", "agents"},
+    "runs": {"cards", "kernels", "programs", "algorithms", "environments", "replay", "advantages",
+        "a3c", "learner", "fixar", "agents", "actors"},
+    "terminal": {"cards", "kernels", "agents", "runs"},
+    "explore": {
+        "cards", "kernels", "replay", "advantages", "a3c", "learner", "fixar", "terminal"},
+    "compose": {"cards", "kernels", "algorithms", "environments", "replay", "fixar", "trainers",
+        "proof", "agents", "actors", "runs", "terminal"},
+    "cli": {"kernels", "environments", "replay", "agents", "actors", "runs", "terminal", "explore",
+        "compose"},
 }  # fmt: skip
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them
-TOP = {"hw": {"designs"}, "host": {"cli"}}
+TOP = {"hw": {"designs"}, "host": set()}
 PROJECT = {*ARROWS, "tests"}
 LINES = 450
 #: A function of hw, its head among them.
@@ -129,10 +137,10 @@ def test_arrows(folder):
     "folder, source, bad",
     [
         ("hw", "from hw.config import ConfigBase", 0),
-        ("hw", "import numpy, sim.tools", 1),
+        ("hw", "import numpy, system.tools", 1),
         ("hw", "def f():\n    from boards import get", 1),
         ("hw", "from . import config", 1),
-        ("sim", "import hw.shell\nimport host.card", 1),
+        ("sim", "import hw.shell\nimport host.cards", 1),
         ("sim", "import importlib\nimportlib.import_module('boards')", 1),
         ("boards", "import hw.config\nimport sim", 1),
         ("host", "import hw, sim, boards, host", 0),
@@ -200,13 +208,13 @@ def test_every_folder_has_its_arrows(package):
         (
             "host",
             "algorithms",
-            "from host import checkpoint\nfrom host.collect.spec import Spec",
+            "from host import checkpoint\nfrom host.algorithms.config import Clock",
             0,
         ),
-        ("host", "algorithms", "def f():\n    from host.train.config import RunConfig", 1),
-        ("host", "runtime", "from host import learners, card", 1),
-        ("host", "commands", "import host.cli", 1),
-        ("host", None, "import host.rules\nfrom host.commands import exits", 1),
+        ("host", "algorithms", "def f():\n    from host.runs.run_kinds import RunConfig", 1),
+        ("host", "programs", "from host import learner, cards", 1),
+        ("host", "terminal", "import host.cli.main", 1),
+        ("host", None, "import host.rules\nfrom host.cli import doctor", 1),
     ],
 )
 def test_the_check_inside_itself(package, folder, source, bad):

@@ -74,7 +74,7 @@ def expected(changed):
 
 def test_five_constants_change_and_change_back(tmp_path):
     """hw_core 1: a twin never answers by what a constant of hw was before."""
-    for folder in ("hw", "sim"):
+    for folder in ("hw", "system", "sim"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=lambda _, names: {"__pycache__"})
 
     def ask(changed):

@@ -10,8 +10,8 @@ import pytest
 from numba.core.caching import FunctionCache
 from test_compiled import *
 
-from sim import cache
 from sim.compiled import compiled
+from system import cache
 
 
 def test_who_waits_for_numba_is_told_once(folder, capfd):

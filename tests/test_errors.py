@@ -7,14 +7,14 @@ from test_architecture import ARROWS, ROOT, files
 
 from boards import DoesNotFit
 from boards.bitstream import BuildFailed
-from host.card import CapacityError, CardError
+from host.a3c.card_network import NotFinite
+from host.cards import CapacityError, CardError
 from host.checkpoint import CheckpointError
-from host.runtime.a3c import NotFinite
-from host.runtime.program import CommandError
+from host.programs.launcher import CommandError
 from hw.errors import Failure, MissingTool, RlfabricError, UsageError
-from sim.cache import Unwritable
-from sim.lock import Held
-from sim.processes import BuildError
+from system.cache import Unwritable
+from system.lock import Held
+from system.processes import BuildError
 
 
 def bare(source):

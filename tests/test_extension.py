@@ -189,15 +189,14 @@ def test_list_goes_on(site, monkeypatch, capsys):
 
 def test_a_compiled_twin_follows_ours_by_either_name(site, monkeypatch):
     """What it is compiled of has the constants of ``rlfabric.hw`` as those of ``hw``."""
-    source = (
-        "from rlfabric.hw.arith.log2 import Log2Config\nfrom sim.cache import say\nimport json\n"
-    )
+    source = "from rlfabric.hw.arith.log2 import Log2Config\n"
+    source += "from sim.compiled import FOLDER\nimport json\n"
     (site / "twin.py").write_text(source)
     importlib.import_module("twin")
     read, own = [], sources._read
     monkeypatch.setattr(sources, "_read", lambda name: read.append(name) or own(name))
     compiled.sources.__wrapped__("twin")
-    assert {"rlfabric.hw.arith.log2", "sim.cache"} <= set(read) and "json" not in read
+    assert {"rlfabric.hw.arith.log2", "sim.compiled"} <= set(read) and "json" not in read
     assert "hw.arith.interpolate" in read  # which log2 imports
 
 

@@ -12,11 +12,11 @@ from extensions import commands, install_page, visible
 from in_process import in_process
 
 from boards.report import PICTURE
-from host.card import open_card
-from host.generate import describe, package
-from host.runtime.program import Launcher
+from host.cards import open_card
+from host.kernels import describe, package
+from host.programs.launcher import Launcher
 from sim.model.kernels import KERNELS
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def follow(tmp_path, monkeypatch, capsys):
     """``follow(page)`` gives what each command of the page printed, in a folder with its files;
     the packages stay."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr("host.runs.start_run.BUILD_DIRECTORY", tmp_path / "build")
     Path("build").mkdir()
     # What yosys finds of a text is kept: it does not depend on where the report goes.
     kept = BUILD_DIRECTORY / "area"

@@ -7,8 +7,8 @@ import pytest
 
 from tests.test_architecture import HW_ARROWS, ROOT, files, imported
 
-#: Every package of hw, the twins and what they have in common.
-PACKAGES = [f"hw/{name}" for name in HW_ARROWS] + ["sim/model"]
+#: Every package of hw, host, the twins and what they have in common.
+PACKAGES = [f"hw/{name}" for name in HW_ARROWS] + ["host", "sim/model"]
 PACKAGES += [f"sim/model/{name}" for name in HW_ARROWS if files(f"sim/model/{name}")]
 
 

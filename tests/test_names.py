@@ -12,15 +12,15 @@ from card.copy_kernel import CopyConfig, describe
 import boards
 from boards.bitstream import counts_in
 from host.compose.machine import Machine
-from host.generate.folder import MANIFEST, write
-from host.train.folder import run_folder
+from host.kernels.kernel_folder import MANIFEST, write
+from host.runs.run_folder import run_folder
 from hw.errors import UsageError
 from hw.extras import python
 from hw.names import LABEL, WORD, check_no_links, inside
 from hw.shell.description import KernelDescription
 from rlfabric.__main__ import _off_the_path
 from sim import compiled
-from sim.lock import locked
+from system.lock import locked
 
 OUTSIDE = (
     *("", ".", "..", "../a", "a/../b", "a/..", "./a", "/a", "//a", "a//b", "a/", "a\0b", "a\nb"),

@@ -8,7 +8,7 @@ from bench.fixar.cycles import config_of
 from host.compose.card_clocks import kernel_config, plan_clocks
 from host.compose.plans import plan_of
 from host.compose.task import Task
-from host.train.preset import preset
+from host.runs.preset import preset
 from hw.fixar.pass_clocks import iteration_cycles
 from hw.fixar.precision import Precision
 

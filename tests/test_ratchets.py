@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scripts.ratchets import FILE, hits, measure, risen
+from scripts.ratchets import FILE, FOLDERS, hits, measure, risen
 
 MEND = "say it plainly, or join the file; what has fallen is kept by `scripts/ratchets.py write`"
 
@@ -32,7 +32,7 @@ def test_dialect_is_counted(text, count):
 
 def test_each_kind_is_seen(tmp_path):
     """A project with nothing, and one that has each of them once."""
-    for name in ("hw", "sim", "boards", "host", "bench", "rlfabric", "scripts", "tests"):
+    for name in FOLDERS:
         (tmp_path / name).mkdir()
     for folder in ("hw/a", "hw/b"):
         (tmp_path / folder).mkdir()

@@ -73,7 +73,8 @@ def test_example_of_n_steps(tmp_path, monkeypatch):
 
 def misnamed(text):
     """Python files and pages that ``text`` names, and that are not there."""
-    folders = ("hw", "sim", "boards", "host", "rlfabric", "bench", "tests", "examples", "scripts")
+    folders = ("hw", "system", "sim", "boards", "host", "rlfabric", "bench", "tests")
+    folders += ("examples", "scripts")
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py*")]
     # A template's file is there once it is generated.
     sources = {f"/{path.relative_to(ROOT)}".removesuffix(".j2") for path in paths}
@@ -106,7 +107,7 @@ def test_commands_exist():
     """Every `make` target and `rlfabric` command that is named is there."""
     from typer.main import get_command
 
-    from host.commands.app import app
+    from host.cli.app import app
 
     makefile = (Path(__file__).parent.parent / "Makefile").read_text()
     targets = set(re.findall(r"`make ([a-z-]+)", README + FIRST_RUN))
@@ -123,7 +124,7 @@ def undescribed(text):
     """Options of `rlfabric train` that ``text`` does not have, in any of their forms."""
     from typer.main import get_command
 
-    from host.commands.app import app
+    from host.cli.app import app
 
     params = [each for each in get_command(app).commands["train"].params if each.opts[0][0] == "-"]
     assert len(params) > 20

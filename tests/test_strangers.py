@@ -12,8 +12,8 @@ from test_trusted import ALGO, ENV, EVIL, MODULE, TRAINER, policy, summary
 from typer.testing import CliRunner
 
 import rlfabric
-from host.commands.app import app
-from host.commands.exits import report
+from host.cli.app import app
+from host.terminal.exit_codes import report
 
 HEADS = "name,kind,board,cores,clock_mhz,launch_us,watts,source\n"
 LINKS = "a,b,latency_us,gb_per_s,source\ncpu0,cpu0,1,1,x\n"
@@ -167,7 +167,7 @@ def test_a_stranger_s_files(tmp_path, monkeypatch, capsys, given):
     project.mkdir()
     (project / f"{MODULE}.py").write_text(EVIL)
     monkeypatch.chdir(project)
-    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", project / "build")
+    monkeypatch.setattr("host.runs.start_run.BUILD_DIRECTORY", project / "build")
     asked = FILES[given](project)
     before = tree(tmp_path)
     if callable(asked):

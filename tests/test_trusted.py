@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import rlfabric
 from host import checkpoint
-from host.algorithms.registry import ALGORITHMS, find
-from host.collect.spec import Spec
-from host.commands.app import app
-from host.commands.playing import play
+from host.agents.registry import ALGORITHMS, find
+from host.cli.app import app
+from host.cli.episodes import play
+from host.environments.spec import Spec
 from host.modules import check_trusted
 from hw.errors import UsageError
 from rlfabric import training

@@ -11,11 +11,11 @@ from amaranth.lib import cdc, data, enum, wiring
 from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from host.generate.lint import lint_directory, waiver_file
+from host.kernels.lint import lint_directory, waiver_file
 from hw.shell.description import KernelDescription
 from hw.uart.receiver import Receiver
 from hw.verilog import to_verilog
-from sim.tools import require
+from system.tools import require
 
 
 class Parts(wiring.Component):

@@ -6,7 +6,7 @@ import time
 
 from bench import row
 from bench.actors import messages, processes, speed
-from host.actors.session import ActorOptions, open_actors
+from host.actors.placement import ActorOptions, open_actors
 from hw.errors import MissingTool
 
 __all__ = ["rows"]

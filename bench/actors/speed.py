@@ -12,18 +12,18 @@ from statistics import median
 from bench import row
 from bench.actors.burning import BURNING
 from bench.actors.processes import NOT_QUIET, quiet
-from host.actors.collector import ExperienceActors
-from host.actors.inline import InlineTransport
+from host.actors.actor_collectors import ExperienceActors
+from host.actors.local_transport import InlineTransport
+from host.actors.placement import Actors
 from host.actors.pool import Pool
-from host.actors.session import Actors
 from host.algorithms.config import Clock
 from host.algorithms.policy import Policy
-from host.collect.environment import make_envs
-from host.collect.spec import Spec
+from host.environments.environment import make_envs
+from host.environments.spec import Spec
 from host.phases import ACTORS, Phases
-from host.train.families import Parts
-from host.train.preset import preset
-from host.train.session import Seeds
+from host.runs.family import Parts
+from host.runs.preset import preset
+from host.runs.session import Seeds
 
 __all__ = ["CASES", "Acting", "acting", "config_of", "rows"]
 
@@ -80,7 +80,7 @@ class Acting:
 @contextmanager
 def acting(config, actors):
     """A context manager whose value is the Acting of a config, with ``actors`` of
-    ``host.actors.session.open_actors``."""
+    ``host.actors.placement.open_actors``."""
     algorithm, seeds = config.algorithm, Seeds(config.seed)
     with closing(make_envs(config.env, 1, algorithm)) as envs:
         spec = Spec.of(envs)

@@ -21,15 +21,15 @@ from typing import NamedTuple
 from bench import row
 from bench.compose.libraries import LIBRARIES
 from bench.compose.prediction import PLANS
-from host.compose.assign import Sizes
+from host.compose.assignment import Sizes
+from host.compose.machine_library import shipped
 from host.compose.plans import plan_of
 from host.compose.profile import WARM, profile_of
 from host.compose.search import compose
-from host.compose.shipped import shipped
 from host.compose.task import Task
 from host.compose.trial import trial
-from host.train.preset import preset
-from host.train.threads import single_threaded
+from host.runs.blas_threads import single_threaded
+from host.runs.preset import preset
 
 __all__ = ["BATCHES", "COLUMNS", "DDPG", "DQN", "Column", "Measured", "measured", "rows", "task_of"]
 

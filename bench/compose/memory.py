@@ -13,13 +13,13 @@ import numpy as np
 import boards
 from bench import medians, row
 from bench.compose.replay_peers import PEERS, Calls, Inputs
-from host.compose.primitives import synthetic
+from host.compose.primitive_times import synthetic
 from host.compose.task import Task
-from host.generate import configure, find_design
-from host.memory.ring import RingMemory
-from host.memory.tree import TreeMemory
-from host.train.preset import preset
-from host.train.threads import single_threaded
+from host.kernels import configure, find_design
+from host.replay.ring_memory import RingMemory
+from host.replay.tree_memory import TreeMemory
+from host.runs.blas_threads import single_threaded
+from host.runs.preset import preset
 from hw.replay.command_clocks import (
     CARTPOLE_GRANULES,
     insert_clocks,

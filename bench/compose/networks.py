@@ -12,7 +12,7 @@ from bench.learner.cases import name_of
 from bench.learner.cf22 import multipliers_of
 from host.compose.equations import learner_clocks
 from host.compose.plans import plan_of
-from host.generate import configure, find_design
+from host.kernels import configure, find_design
 from hw.learner.step_clocks import step_clocks
 
 __all__ = ["BOARD", "SIZES", "equation_6", "learner", "rows"]

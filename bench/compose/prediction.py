@@ -22,8 +22,8 @@ from host.compose.iteration import iteration
 from host.compose.plans import plan_of
 from host.compose.profile import WARM, profiling
 from host.compose.task import Task
-from host.train.preset import preset
-from host.train.run import run
+from host.runs.preset import preset
+from host.runs.start_run import run
 from hw.errors import MissingTool, UsageError
 
 __all__ = ["ON_CUDA", "PLANS", "measured", "rows"]

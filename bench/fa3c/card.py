@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from bench import row
-from host.card import open_card
-from host.generate import generate
-from host.measure.rounds import random_parameters, screens_of
-from host.runtime.a3c import ActorCritic, Infer, Sync
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.a3c.card_network import ActorCritic, Infer, Sync
+from host.cards import open_card
+from host.explore.round_clocks import random_parameters, screens_of
+from host.kernels import generate
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 from hw.replay.commands import Opcode
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["rows"]
 

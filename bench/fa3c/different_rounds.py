@@ -6,10 +6,10 @@ from itertools import islice
 import numpy as np
 
 from bench.fa3c.rounds import Measured
-from host.card import open_card
-from host.measure.launches import LIMIT_S
-from host.measure.rounds import random_parameters, tasks_of
-from host.runtime.a3c import ActorCritic
+from host.a3c.card_network import ActorCritic
+from host.cards import open_card
+from host.explore.launch_clocks import LIMIT_S
+from host.explore.round_clocks import random_parameters, tasks_of
 from hw.fa3c.round_clocks import works_of
 from hw.fa3c.sharing import schedule_of
 

@@ -17,14 +17,14 @@ import numpy as np
 from bench import row
 from bench.driver import Counted
 from bench.fa3c.rounds import CLOCK
-from host.card import open_card
-from host.generate import keep
-from host.train.build import build
-from host.train.families import family_of
-from host.train.preset import preset
-from host.train.threads import single_threaded
+from host.cards import open_card
+from host.kernels import keep
+from host.runs.assembly import build
+from host.runs.blas_threads import single_threaded
+from host.runs.preset import preset
+from host.runs.run_kinds import family_of
 from hw.fa3c.round_clocks import period_clocks
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["MACHINE", "rows", "with_launches"]
 

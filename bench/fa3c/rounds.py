@@ -5,15 +5,15 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from bench import row
-from host.card import open_card
-from host.generate import generate
-from host.measure.rounds import periods
-from host.runtime.a3c import ActorCritic
+from host.a3c.card_network import ActorCritic
+from host.cards import open_card
+from host.explore.round_clocks import periods
+from host.kernels import generate
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.round_clocks import period_clocks
 from hw.fa3c.schedule import Schedule
 from sim.card.memory import MemoryConfig
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = [
     "CLOCK",

@@ -7,18 +7,22 @@ from hashlib import sha256
 
 import numpy as np
 
-from host.card import open_card
-from host.generate import generate
-from host.measure.inputs import adam_steps, random_experiences
-from host.measure.launches import LIMIT_S
-from host.measure.learner import second_iteration, with_random_weights
-from host.runtime.fixar import FixarReplay
-from host.runtime.program import aligned
+from host.cards import open_card
+from host.explore.launch_clocks import LIMIT_S
+from host.explore.learner_clocks import (
+    adam_steps,
+    random_experiences,
+    second_iteration,
+    with_random_weights,
+)
+from host.fixar.fixar_replay import FixarReplay
+from host.kernels import generate
+from host.programs.launcher import aligned
 from hw.fixar.precision import Precision, slots
 from hw.shell.program import COMMAND_BYTES
 from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["PRECISIONS", "Measured", "kernel", "measure", "precision_of"]
 

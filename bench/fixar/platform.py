@@ -14,14 +14,14 @@ from bench import row
 from bench.driver import Counted
 from bench.fixar.card import precision_of
 from bench.fixar.cycles import BATCHES, CLOCK, TASKS, case_of, config_of
-from host.card import open_card
-from host.generate import keep
-from host.train.build import build
-from host.train.families import family_of
-from host.train.preset import preset
-from host.train.threads import single_threaded
+from host.cards import open_card
+from host.kernels import keep
+from host.runs.assembly import build
+from host.runs.blas_threads import single_threaded
+from host.runs.preset import preset
+from host.runs.run_kinds import family_of
 from hw.fixar.pass_clocks import acting_cycles, iteration_cycles
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["MACHINE", "card_seconds", "measure", "platform_ips", "rows", "with_launches"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench import medians, row
 from bench.fixar.cycles import case_of, config_of
-from host.train.threads import single_threaded
+from host.runs.blas_threads import single_threaded
 
 __all__ = ["jax_step", "rows", "torch_step"]
 

@@ -17,7 +17,7 @@ from hw.gae.config import GaeConfig
 from hw.gae.design import HEPPO_WIDTHS
 from hw.stream.delay import delay
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["Loop", "rows"]
 

@@ -7,11 +7,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
 
 from bench import row
-from host.card import open_card
-from host.generate import generate
-from host.measure.launches import LIMIT_S, launch_clocks
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.slots import pack
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.slots import pack
+from host.cards import open_card
+from host.explore.launch_clocks import LIMIT_S, launch_clocks
+from host.kernels import generate
 from hw.errors import Failure
 from hw.gae.array.estimator import Estimator
 from hw.gae.config import GaeConfig
@@ -19,7 +19,7 @@ from hw.gae.design import HEPPO_WIDTHS
 from hw.gae.records import Kind
 from sim.model.gae.array.estimator import Estimator as Twin
 from sim.streams import StreamUnit
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["BOARDS", "kernel_rows", "measure", "measure_kernel", "rows"]
 

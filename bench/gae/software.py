@@ -17,10 +17,10 @@ import numba
 import numpy as np
 
 from bench import medians, row
-from host.card import open_card
-from host.generate import keep
-from host.runtime.gae import AdvantageEstimator
-from sim.tools import BUILD_DIRECTORY
+from host.advantages.estimator import AdvantageEstimator
+from host.cards import open_card
+from host.kernels import keep
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["CLOCK", "implementations", "rows"]
 

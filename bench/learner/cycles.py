@@ -15,16 +15,15 @@ from bench.learner.cf22 import (
     multipliers_of,
     nominal_pes,
 )
-from host.card import open_card
-from host.generate import generate
-from host.measure.inputs import adam_steps, random_experiences
-from host.measure.launches import LIMIT_S, launch_clocks
-from host.measure.learner import with_random_weights
-from host.runtime.program import aligned
+from host.cards import open_card
+from host.explore.launch_clocks import LIMIT_S, launch_clocks
+from host.explore.learner_clocks import adam_steps, random_experiences, with_random_weights
+from host.kernels import generate
+from host.programs.launcher import aligned
 from hw.learner.commands import LearnOpcode
 from hw.learner.records import action_granules, observation_granules
 from hw.replay.records import GRANULE_BYTES
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["acting_cycles", "buffer_of", "kernel", "measure", "rows", "rows_of"]
 

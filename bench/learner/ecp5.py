@@ -11,7 +11,7 @@ from hw.learner.config import LearnerConfig
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.step_clocks import placed
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["parameters", "passes", "rows"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from bench import medians, row
 from bench.learner.cases import CARTPOLE, name_of
 from bench.learner.cf22 import REFERENCES
-from host.runtime.hyperparameters import hyperparameter_records
-from host.train.threads import single_threaded
+from host.learner.hyperparameters import hyperparameter_records
+from host.runs.blas_threads import single_threaded
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.trainer import Trainer
 

@@ -11,9 +11,8 @@ import numpy as np
 from bench import row
 from bench.learner.cases import net_of
 from bench.learner.cycles import acting_cycles, buffer_of
-from host.card import open_card
-from host.measure.inputs import adam_steps, random_experiences
-from host.measure.learner import ITERATIONS, report_clocks
+from host.cards import open_card
+from host.explore.learner_clocks import ITERATIONS, adam_steps, random_experiences, report_clocks
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.algorithms.registry import algorithm_of
 from hw.learner.config import LearnerConfig

@@ -16,9 +16,9 @@ import numpy as np
 from bench.learning.interval import Sample
 from bench.learning.records import lines
 from bench.provenance import commit, now
+from host.agents.evaluation import Copies, evaluate
 from host.checkpoint import write_text
-from host.collect.evaluation import Copies, evaluate
-from host.collect.spec import Spec
+from host.environments.spec import Spec
 
 __all__ = ["EPISODES", "measure", "read", "sample", "write"]
 

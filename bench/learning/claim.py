@@ -7,8 +7,8 @@ seed from 0 to ``seeds`` - 1.
 
 from dataclasses import dataclass, field
 
-from host.collect.environment_id import namespace_of, reward_threshold
-from host.collect.task_ids import counterpart
+from host.environments.environment_id import namespace_of, reward_threshold
+from host.environments.task_ids import counterpart
 from hw.config import check_range
 from hw.errors import UsageError
 
@@ -32,7 +32,7 @@ class Kind:
     what : str
         Its description, or its difference from the others, for the document.
     learner, preset : str
-        The defaults, as for ``host.train.preset.preset``.
+        The defaults, as for ``host.runs.preset.preset``.
     fields : dict
         Fields that differ from the defaults, as for ``host.settings.override``.
     kernel : dict

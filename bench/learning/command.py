@@ -15,8 +15,8 @@ from bench.learning.job import jobs_of
 from bench.learning.judge import HOLDS
 from bench.learning.work import work
 from bench.provenance import commit_for
-from host.commands.exits import report
 from host.interrupt import leave
+from host.terminal.exit_codes import report
 from hw.errors import UsageError
 
 __all__ = ["hold", "main"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from host.algorithms.policy_file import load_policy
-from host.collect.environment import Actor, make_envs
-from host.collect.spec import Spec
-from host.train.session import Seeds
-from host.train.threads import single_threaded
+from host.agents.policy_file import load_policy
+from host.environments.environment import Actor, make_envs
+from host.environments.spec import Spec
+from host.runs.blas_threads import single_threaded
+from host.runs.session import Seeds
 
 __all__ = ["critic_losses", "returns"]
 

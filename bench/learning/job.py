@@ -16,11 +16,11 @@ from pathlib import Path
 from bench.learning.peers import PEERS
 from bench.provenance import commit_for, now
 from host.checkpoint import write_text
-from host.collect.environment import has_continuous_actions
+from host.environments.environment import has_continuous_actions
+from host.runs.preset import preset
+from host.runs.run_log import read_progress
+from host.runs.summary import versions
 from host.settings import override
-from host.train.log import read_progress
-from host.train.preset import preset
-from host.train.summary import versions
 from hw.errors import UsageError
 
 __all__ = ["JUDGING_SEED", "Job", "jobs_of"]
@@ -44,7 +44,7 @@ class Job:
     algo, env : str
         The algorithm, and the environment's id.
     learner, preset : str
-        The defaults of its config, as for ``host.train.preset.preset``.
+        The defaults of its config, as for ``host.runs.preset.preset``.
     fields, kernel : dict
         Fields of the run's config, and of the kernel's config, that differ from the defaults.
     board : str

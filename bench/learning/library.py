@@ -26,10 +26,10 @@ from torch import nn
 from bench.learning.job import JUDGING_SEED
 from host.algorithms.convolution import default_convolutions
 from host.checkpoint import write_text
-from host.collect.environment_id import find_spec, reward_threshold
-from host.collect.minatar import MinAtarEnv, is_minatar
-from host.collect.spec import Spec
-from host.train.progress import progress_bar
+from host.environments.environment_id import find_spec, reward_threshold
+from host.environments.minatar import MinAtarEnv, is_minatar
+from host.environments.spec import Spec
+from host.runs.progress_bar import progress_bar
 
 __all__ = ["library_run"]
 

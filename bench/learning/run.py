@@ -10,14 +10,14 @@ from rich.console import Console
 from bench.learning.critic import critic_losses
 from bench.learning.job import JUDGING_SEED, Job
 from host.checkpoint import CheckpointError
-from host.commands.exits import report
 from host.interrupt import INTERRUPTED, leave, stop_requests, terminating
-from host.train.folder import CHECKPOINT
-from host.train.log import read_progress
-from host.train.run import run as train
+from host.runs.run_folder import CHECKPOINT
+from host.runs.run_log import read_progress
+from host.runs.start_run import run as train
+from host.terminal.exit_codes import report
 from hw.errors import MissingTool, UsageError
 from hw.extras import install
-from sim.lock import locked
+from system.lock import locked
 
 __all__ = ["perform"]
 
@@ -79,7 +79,7 @@ def _card_run(job, resume, console):
         return done.exit_code, None
     mean = done.summary["mean_return"]
     if job.episodes is not None:
-        from host.commands.playing import play
+        from host.cli.episodes import play
 
         mean = float(play(folder, episodes=job.episodes, seed=JUDGING_SEED).returns.mean())
     rows, column = read_progress(folder), "return_mean" if job.training else "evaluation_return"

@@ -10,7 +10,7 @@ import json
 import shutil
 from pathlib import Path
 
-from host.train.log import read_progress
+from host.runs.run_log import read_progress
 
 __all__ = ["put", "take"]
 

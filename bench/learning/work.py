@@ -139,7 +139,7 @@ class _Board:
         self._tasks[job.name] = self._progress.add_task(job.name, total=None, state="")
 
     def show(self, job):
-        """Shows the last line of the job's output if it is a line of ``host.train.progress``."""
+        """Shows the last line of the job's output if it is a line of ``host.runs.progress_bar``."""
         if not self._drawn:
             return
         for line in _last_lines(job, 1):

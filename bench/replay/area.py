@@ -7,7 +7,7 @@ from hw.designs import DESIGNS
 from hw.replay.config import ReplayConfig
 from hw.replay.tree.manager import ReplayManager
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["rows"]
 

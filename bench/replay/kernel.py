@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from bench import row
-from host.card import open_card
-from host.generate import generate
-from host.measure.launches import launch_clocks
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.cards import open_card
+from host.explore.launch_clocks import launch_clocks
+from host.kernels import generate
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 from hw.errors import Failure
 from hw.replay.command_clocks import insert_clocks, sample_clocks, update_clocks
 from hw.replay.commands import Opcode
@@ -21,7 +21,7 @@ from hw.replay.records import GRANULE_BYTES
 from hw.shell import memory_clocks
 from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["measure", "rows", "sample_bound"]
 

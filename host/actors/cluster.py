@@ -7,7 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from host.actors import probe as probes
+from host.actors import machine_probe as probes
 from hw.errors import Failure
 from hw.extras import needed, python
 
@@ -22,9 +22,9 @@ _PACKAGE, _NAME = __name__.rpartition(".actors")[0], "rlfabric"
 
 
 def joined(address):
-    """What ``host.actors.join`` finds at ``address``, HOST:PORT: ``free``, CPUs that are free, and
-    ``nodes``, address -> its CPUs. Failure, which says why, if nothing answers there or if it does
-    not let this process join within 20 seconds; MissingTool without Ray."""
+    """What ``host.actors.cluster_resources`` finds at ``address``, HOST:PORT: ``free``, CPUs that
+    are free, and ``nodes``, address -> its CPUs. Failure, which says why, if nothing answers there
+    or if it does not let this process join within 20 seconds; MissingTool without Ray."""
     if importlib.util.find_spec("ray") is None:  # which this process does not import yet
         needed("ray", "actors", "for actors")
     host, _, port = address.rpartition(":")
@@ -35,7 +35,7 @@ def joined(address):
             f"actors must be the address of a running cluster, not {address!r} (nothing answers "
             f"there within {_CONNECT_S:.0f} s: {error})"
         ) from error
-    program = Path(__file__).with_name("join.py").read_text()
+    program = Path(__file__).with_name("cluster_resources.py").read_text()
     command = python(program, address)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_JOIN_S)

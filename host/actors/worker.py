@@ -8,13 +8,12 @@ import traceback
 from contextlib import ExitStack, closing, suppress
 
 from host.actors.messages import Launch, Loss, Message
+from host.advantages.rollout import RolloutCollector
+from host.agents.registry import find_named
 from host.algorithms.normalizer import Normalizer
-from host.algorithms.registry import find_named
-from host.collect.collector import NStepCollector
-from host.collect.environment import make_envs
-from host.collect.nstep import NStep
-from host.collect.rollout import RolloutCollector
-from host.collect.spec import Spec
+from host.environments.environment import make_envs
+from host.environments.spec import Spec
+from host.replay.nstep import NStep, NStepCollector
 from hw.errors import RlfabricError
 
 __all__ = ["CollectingWorker", "SteppingWorker", "worker_of"]

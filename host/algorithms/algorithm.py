@@ -20,10 +20,10 @@ def by_table(config):
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
     """The descriptor of a learning algorithm. The algorithm's file makes one object of this class,
-    and ``host.algorithms.registry`` finds it.
+    and ``host.agents.registry`` finds it.
 
     Dictionaries of defaults map fields of the run's config to values, and ``agent`` to a dictionary
-    of the agent's fields. ``host.train.preset`` applies them in this order, and later ones replace
+    of the agent's fields. ``host.runs.preset`` applies them in this order, and later ones replace
     values of earlier ones: defaults; card and continuous, or else environments and
     card_environments; designs; presets.
 
@@ -65,8 +65,8 @@ class Algorithm:
         Defaults if actions are a Box.
     environments : dict
         Environment's id, or ``NAMESPACE/`` for the other ids of this namespace (``namespace_of`` of
-        ``host.collect.environment_id``) -> defaults there, and in the task with its physics
-        (``host.collect.task_ids``), which stand instead of ``card`` and ``continuous``.
+        ``host.environments.environment_id``) -> defaults there, and in the task with its physics
+        (``host.environments.task_ids``), which stand instead of ``card`` and ``continuous``.
     card_environments : dict
         Environment's id -> defaults there if the card trains.
     presets : dict

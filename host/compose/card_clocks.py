@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import boards
 from host.compose.equations import WORD_BYTES
-from host.generate import configure, find_design
+from host.kernels import configure, find_design
 from host.settings import resolve
 from hw.errors import UsageError
 from hw.fixar.config import FixarKernelConfig

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Annotated
 
 import boards
+from host.compose.csv_rows import TEXT, known, located, read_rows
 from host.compose.equations import transfer_us
-from host.compose.rows import TEXT, known, located, read_rows
 from host.rules import NOT_NEGATIVE, POSITIVE, Choice, Integer, check_choice, check_fields
 from hw.errors import UsageError
 from hw.names import LABEL

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 
-from host.algorithms.registry import find
-from host.compose.proof import limits, prove
-from host.compose.reading import read
-from host.compose.recording import Recording
-from host.train.run_config import RunConfig
-from host.train.threads import single_threaded
+from host.agents.registry import find
+from host.proof.kernel_proof import limits, prove
+from host.proof.step_recording import Recording
+from host.proof.trainer_reading import read
+from host.runs.blas_threads import single_threaded
+from host.runs.run_config import RunConfig
 from hw.errors import UsageError
 
 __all__ = ["Mapped", "mapped"]

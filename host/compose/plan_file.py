@@ -6,8 +6,9 @@ from dataclasses import asdict
 from importlib.metadata import version
 
 from hw.errors import UsageError
+from system.cache import say
 
-__all__ = ["PLAN", "PROFILE", "PROGRAM", "plan_document", "proof_of"]
+__all__ = ["PLAN", "PROFILE", "PROGRAM", "plan_document", "proof_of", "say_proof"]
 
 #: The plan's file, and those beside it: its profile, its program.
 PLAN, PROFILE, PROGRAM = "plan.json", "profile.json", "train.py"
@@ -139,3 +140,13 @@ def _parts(candidate):
 
 def _rounded(value):
     return None if value is None else round(value, _DIGITS)
+
+
+def say_proof(file, config):
+    """Prints what a plan in ``file`` says of a proof, if a card trains by ``config`` in place of a
+    trainer."""
+    from host.runs.request import read_json
+
+    proof = proof_of(read_json(file))
+    if proof is not None and getattr(config, "learner", None) == "card":
+        say(proof)

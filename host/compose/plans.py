@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from host.compose.task import Task
-from host.train.run_config import RunConfig
+from host.runs.run_config import RunConfig
 from hw.errors import UsageError
 
 __all__ = ["Plan", "plan_of", "plans_of"]

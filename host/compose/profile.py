@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from host.checkpoint import write_text
-from host.compose.shipped import cores
+from host.compose.machine_library import cores
 from host.compose.trial import PARTS, trial
-from host.train.summary import versions
+from host.runs.summary import versions
 from hw.errors import UsageError
-from sim.cache import say
+from system.cache import say
 
 __all__ = ["LAUNCHES", "ROUNDS", "WARM", "NoProfile", "Profile", "Profiler", "here", "load"]
 __all__ += ["measured", "profile_of", "profiling", "save"]
@@ -78,8 +78,8 @@ class Profiler:
 def profiling(plans, *, card="model", board="u200"):
     """A context manager whose value is a Profiler of ``plans``, ``{name: (config, kernel)}``.
 
-    ``kernel`` is as for ``host.train.run.run``, as are ``card`` and ``board``. A plan whose run
-    raises UsageError is left out, and a line says so.
+    ``kernel`` is as for ``host.runs.start_run.run``, as are ``card`` and ``board``. A plan whose
+    run raises UsageError is left out, and a line says so.
     """
     with ExitStack() as stack:
         trials = {}

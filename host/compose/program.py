@@ -8,13 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from boards.templates import Code, docstring, literal, render
-from host.algorithms.precision import CAPTURED
-from host.collect.environment_id import reward_threshold
 from host.compose.plan_file import PROGRAM, proof_of
-from host.generate import emit
-from host.learners.designs import learner_of
-from host.learners.fixar import FixarLearner
-from host.memory import memory_on_cpu
+from host.environments.environment_id import reward_threshold
+from host.fixar.fixar_learner import FixarLearner
+from host.fixar.precision_schedule import CAPTURED
+from host.kernels import emit
+from host.replay.cpu_memories import memory_on_cpu
+from host.runs.replay_runs import learner_of
 from host.settings import flat
 from hw.config import ConfigBase
 
@@ -54,7 +54,7 @@ def program_files(plan, document, board):
 
 
 def write_kernel(folder, document, board, *, overwrite=False):
-    """Writes the kernel of a plan, if it has one, below ``folder``, as ``host.generate.emit``
+    """Writes the kernel of a plan, if it has one, below ``folder``, as ``host.kernels.emit``
     does."""
     if (kernel := document["kernel"]) is not None:
         values = dict(overwrite=overwrite, **flat(kernel["config"]))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from host.compose.assign import METRICS, Refusal, best, storage_of, watts_of
+from host.compose.assignment import METRICS, Refusal, best, storage_of, watts_of
 from host.compose.card_clocks import kernel_config, plan_clocks
 from host.compose.equations import WORD_BYTES
 from host.compose.iteration import Iteration, borrowed, iteration

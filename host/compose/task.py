@@ -6,7 +6,7 @@ from math import prod
 
 from host.compose.equations import WORD_BYTES
 from host.compose.mapping import Mapped
-from host.train.run_config import RunConfig, spec_of
+from host.runs.run_config import RunConfig, spec_of
 from hw.config import check_range
 from hw.errors import UsageError
 
@@ -26,7 +26,7 @@ class Task:
         Whether a replay memory draws every experience with the same probability, so that it needs
         no priorities.
     kernel : dict
-        Fields of kernels that are generated, as of ``host.train.run.run``.
+        Fields of kernels that are generated, as of ``host.runs.start_run.run``.
     trainer : Mapped or None
         What a card does of the algorithm, if this is a user's trainer.
     """

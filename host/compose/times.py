@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
+from host.compose.csv_rows import TEXT, known, read_rows
 from host.compose.machine import Machine
-from host.compose.rows import TEXT, known, read_rows
 from host.rules import NOT_NEGATIVE, POSITIVE, Choice, check_choice, check_fields
 from hw.errors import UsageError
 

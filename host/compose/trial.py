@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from host.card import is_simulated
-from host.card.kernel import Flight
+from host.cards import is_simulated
+from host.cards.kernel import Flight
 from host.phases import PHASES, Phases
-from host.train.build import build
-from host.train.run import on_card
-from host.train.threads import single_threaded
+from host.runs.assembly import build
+from host.runs.blas_threads import single_threaded
+from host.runs.start_run import on_card
 from hw.errors import Failure
 
 __all__ = ["PARTS", "Trial", "trial"]
@@ -95,10 +95,10 @@ _PART_OF = {name: name for name in PHASES if name in PARTS} | {"card": _BESIDE}
 def trial(config, *, card="model", board="u200", kernel=None, inline=True):
     """A context manager whose value is a Trial of the run with ``config``; nothing is written.
 
-    Other arguments are as for ``host.train.run.run``. Time is the processor's, of all threads; with
-    a real card it is wall time, which has the time of waiting for it. ``inline`` : whether a launch
-    ends before the next collection begins (``Learner.inline``); if not, launches run as in a run,
-    and only ``elapsed`` means something.
+    Other arguments are as for ``host.runs.start_run.run``. Time is the processor's, of all threads;
+    with a real card it is wall time, which has the time of waiting for it. ``inline`` : whether a
+    launch ends before the next collection begins (``Learner.inline``); if not, launches run as in a
+    run, and only ``elapsed`` means something.
     """
     clock = time.process_time if is_simulated(card) else time.perf_counter
     if hasattr(config, "learning_starts"):

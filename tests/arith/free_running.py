@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from boards.area import synthesize
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["FreeRunning", "check", "dsp_blocks"]
 

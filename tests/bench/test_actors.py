@@ -15,9 +15,9 @@ import pytest
 from bench import actors
 from bench.actors import messages, processes, speed
 from bench.actors.burning import BURNING
-from host.actors.inline import InlineTransport
-from host.actors.session import ActorOptions
-from host.collect.environment_id import find_spec
+from host.actors.local_transport import InlineTransport
+from host.actors.placement import ActorOptions
+from host.environments.environment_id import find_spec
 
 ROOT = Path(__file__).parents[2]
 SLOW, FAST = speed.CASES

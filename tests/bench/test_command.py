@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from bench import BENCHES
 from bench.command import app
-from host.commands import listing
+from host.cli import lists
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -104,7 +104,7 @@ def test_each_bench_keeps_its_own_rows(run, bench_stub, monkeypatch):
 
 
 def test_bench_as_table_shows_names_with_brackets(run, bench_stub, monkeypatch):
-    monkeypatch.setattr(listing.console, "width", 200)
+    monkeypatch.setattr(lists.console, "width", 200)
     code, out, _ = run()
     assert code == 0 and "K=[16]" in out and "None" not in out and bench_stub == [False]
 

@@ -7,10 +7,10 @@ import pytest
 from bench.driver import Counted, Overhead
 from bench.fa3c import platform
 from bench.fa3c.rounds import PAIRS, expected
-from host.card import open_card
-from host.compose.shipped import SHIPPED, shipped
-from host.generate import keep
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.cards import open_card
+from host.compose.machine_library import SHIPPED, shipped
+from host.kernels import keep
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.schedule import Schedule
 

@@ -6,7 +6,7 @@ import pytest
 
 import boards
 from boards import bitstream
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 from tests.boards.vendor import described, small
 

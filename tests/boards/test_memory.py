@@ -5,9 +5,9 @@ import pytest
 
 import boards
 from boards.memory import banks
-from host.card import CapacityError, open_card
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.standardize import Standardization
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.standardization import Standardization
+from host.cards import CapacityError, open_card
 from hw.fa3c.config import Fa3cConfig
 from sim.card.memory import Bank
 from tests.boards.vendor import described

@@ -12,13 +12,13 @@ from boards import timing
 from boards.area import FAMILIES, SynthesisError, count, modules, synthesize, total
 from boards.open_tools import nextpnr_ecp5, yosys_version
 from boards.report import report
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 from hw.errors import MissingTool
 from hw.fixar.config import FixarConfig
 from hw.fixar.walk.reader import Reader
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 #: Bit 0 of ``o`` and the wire ``o[0]``, which is what Amaranth calls the first element of an array
 #: ``o``: ABC9 gives both one name as it puts the module back.

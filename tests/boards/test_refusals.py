@@ -5,7 +5,7 @@ import re
 import pytest
 
 import boards
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 
 #: design -> settings, each of which asks for more than some boards have.

@@ -11,14 +11,14 @@ from boards.area import Module, SynthesisError, count, modules, packing, synthes
 from boards.bitstream import OUTCOME
 from boards.memory import banks
 from boards.report import lacking, mapped_before, report
-from host.commands.report import _largest, _pieces, make, show
-from host.generate import configure
+from host.explore.resource_report import _largest, _pieces, make, show
+from host.kernels import configure
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.gae.config import GaeConfig, GaeKernelConfig
 from hw.gae.estimate import cycles
 from hw.shell.axi import EngineConfig
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 from tests.boards.vendor import small as small_settings
 
 #: Two units of one kind, a register in each: a parity of 16 bits, and a bit of it in each of 8.
@@ -223,7 +223,7 @@ def test_what_is_lacking_is_named():
 
 def test_a_design_that_does_not_fit_starts_no_tool(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "host.commands.report.report", lambda *a, **k: pytest.fail("synthesis was started")
+        "host.explore.resource_report.report", lambda *a, **k: pytest.fail("synthesis was started")
     )
     with pytest.raises(boards.DoesNotFit, match="uram must be at most"):
         make("replay", "zcu106", tmp_path, capacity=1 << 20)
@@ -232,7 +232,8 @@ def test_a_design_that_does_not_fit_starts_no_tool(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_files_and_table(small, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        "host.commands.report.report", lambda *a, routed, **k: {**small, "routed_mhz": routed}
+        "host.explore.resource_report.report",
+        lambda *a, routed, **k: {**small, "routed_mhz": routed},
     )
     folder = tmp_path / "zcu106" / "gae"
     folder.mkdir(parents=True)

@@ -8,7 +8,7 @@ import pytest
 import boards
 from boards.memory import banks
 from hw.designs import DESIGNS
-from sim.tools import require
+from system.tools import require
 from tests.boards.packed import check_block_design, check_ip, check_kernel
 from tests.boards.vendor import VendorError, described, run, written
 

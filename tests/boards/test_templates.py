@@ -13,9 +13,9 @@ import pytest
 import boards
 from boards import bitstream
 from boards.templates import training
-from host.collect.spec import Spec
-from host.commands.request import request
-from host.generate import describe, override, package
+from host.environments.spec import Spec
+from host.kernels import describe, override, package
+from host.runs.request import request
 from host.settings import fields_of, leaves, resolve
 from hw.designs import DESIGNS
 from tests.boards.vendor import described, not_public, small
@@ -61,8 +61,8 @@ def test_a_module_runs_by_its_public_name():
 
 
 @pytest.mark.parametrize("name, text", [
-    ("a.py", "import host.card"), ("a.py", "from boards import get"), ("a.py", "import torch"),
-    ("a.py", "from rlfabric import bords"), ("a.py", "from rlfabric.host.card import open_card"),
+    ("a.py", "import host.cards"), ("a.py", "from boards import get"), ("a.py", "import torch"),
+    ("a.py", "from rlfabric import bords"), ("a.py", "from rlfabric.host.cards import open_card"),
     ("a.py", "from rlfabric import training as rl\nrl.Sed(1)"),
     ("a.py", "import rlfabric\nrlfabric.opencard()"), ("README.md", "`python -m sim.uart .`"),
     ("a.py", "def run():\n    import sim"),

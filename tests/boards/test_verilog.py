@@ -13,10 +13,10 @@ import pytest
 
 import boards
 from boards import DoesNotFit
-from host.generate import configure, emit, generate
-from host.generate.lint import LintError, lint_directory
+from host.kernels import configure, emit, generate
+from host.kernels.lint import LintError, lint_directory
 from hw.designs import DESIGNS
-from sim.tools import require
+from system.tools import require
 from tests.boards.vendor import small
 from tests.marks import long_but
 

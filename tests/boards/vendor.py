@@ -10,8 +10,8 @@ from pathlib import Path
 import boards
 import rlfabric
 from boards import bitstream
-from host.generate import configure, identity
-from host.generate.folder import MANIFEST, manifest
+from host.kernels import configure, identity
+from host.kernels.kernel_folder import MANIFEST, manifest
 from hw.designs import DESIGNS
 from rlfabric import training
 
@@ -47,7 +47,7 @@ class VendorError(Exception):
 
 
 def small(design):
-    """Settings of ``design`` as for ``host.generate``; its own where none are known."""
+    """Settings of ``design`` as for ``host.kernels``; its own where none are known."""
     return _SMALL.get(design, {})
 
 
@@ -109,7 +109,7 @@ def not_public(name, text):
     """Yields what the generated file ``name`` imports, uses or tells to run that a user of the
     wheel does not have: its only module of this project is ``rlfabric``."""
     for module in re.findall(r"\bpython3? -m ([\w.]+)", text):
-        if module.partition(".")[0] in ("boards", "host", "hw", "sim", "bench", "tests"):
+        if module.partition(".")[0] in ("boards", "host", "hw", "sim", "system", "bench", "tests"):
             yield f"{name}: python -m {module}"
     if not name.endswith(".py"):
         return

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from card.memory_shim import Signals
 
-from sim.tools import require
+from system.tools import require
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,11 @@ import pytest
 from card.copy_kernel import CopyConfig, describe, generate
 
 from hw.errors import MissingTool
-from sim import tools
 from sim import verilate as module
-from sim.cache import DIGESTS
 from sim.card.build import build
 from sim.verilate import BuildError
+from system import tools
+from system.cache import DIGESTS
 
 
 @pytest.fixture

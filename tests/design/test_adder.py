@@ -13,7 +13,7 @@ from marks import long_but
 from programs import BLANK
 from replay.kernels import opened
 
-from host.runtime.program import CommandError, Launcher
+from host.programs.launcher import CommandError, Launcher
 from sim.card.memory import Fault, MemoryConfig
 
 #: Sixteen numbers a beat of results for one of vectors, and queues in block RAM; both alike.
@@ -112,7 +112,7 @@ def test_memory_fails_an_add(master, channel, skip):
 
 @pytest.mark.parametrize("card", ["model", "sim"])
 def test_from_the_host(card):
-    """What ``host/runtime/<design>.py`` would be built of."""
+    """What a folder ``host/<design>`` would be built of."""
     x, y = np.arange(20, dtype="<u4"), np.arange(100, 120, dtype="<u4")
     with opened(card, KERNELS["even"]) as kernel:
         vectors = {name: kernel.buffer(name, 4096) for name in ("x", "y")}

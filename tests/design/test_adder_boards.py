@@ -15,16 +15,16 @@ from uart.serial_port import SerialPort
 
 import boards
 from boards.memory import banks
-from host import cli
-from host.card import open_card
-from host.generate import generate
-from host.runtime.program import Launcher
+from host.cards import open_card
+from host.cli import main
+from host.kernels import generate
+from host.programs.launcher import Launcher
 from hw.shell.description import KernelDescription
 from hw.uart.config import UartConfig
 from hw.uart.system import System
 from hw.verilog import to_verilog
-from sim.tools import require
 from sim.uart import VerilatedSystem
+from system.tools import require
 from tests.boards.packed import check_block_design, check_ip, check_kernel
 from tests.boards.test_verilog import TOOLS
 from tests.boards.vendor import described, run, written
@@ -37,8 +37,8 @@ def test_command_line_and_lint(tmp_path, monkeypatch, capsys):
     command = ["rlfabric", "verilog", "adder", "--board", "u50", "--lint", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", command)
     codes = []
-    monkeypatch.setattr(cli, "leave", codes.append)
-    cli.main()
+    monkeypatch.setattr(main, "leave", codes.append)
+    main.main()
     assert codes == [0]
     assert "clean under verilator --lint-only -Wall" in capsys.readouterr().out
 

@@ -10,7 +10,7 @@ from design.adder.core import AdderCore
 from typer.main import get_command
 
 from boards.board import Board
-from host.commands.app import app
+from host.cli.app import app
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.core import ReplayCore
 from hw.shell.core import CommandCore
@@ -27,7 +27,7 @@ MODULES = """
 amaranth hw.config hw.designs hw.shared hw.shell.axi hw.shell.buffers hw.shell.command hw.shell.core
 hw.shell.errors hw.shell.design hw.shell.dispatcher hw.shell.interconnect hw.shell.layout
 hw.shell.stripes hw.shell.width_conversion sim.card.memory sim.model.kernels sim.model.program
-host.runtime.program bench.gae design.adder.design design.adder.fetch design.adder.sums
+host.programs.launcher bench.gae design.adder.design design.adder.fetch design.adder.sums
 design.test_adder programs limits faults replay.kernels tests.boards.vendor
 tests.boards.test_verilog
 """.split()

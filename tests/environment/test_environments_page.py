@@ -9,8 +9,8 @@ import pytest
 from extensions import DOCS, commands, shown
 from in_process import in_process
 
-from host.collect.task_ids import SHIPPED, find_task
-from host.collect.tasks import TaskVectorEnv
+from host.environments.task_ids import SHIPPED, find_task
+from host.environments.tasks import TaskVectorEnv
 from hw.environment.task import trace
 from hw.environment.task_program import assemble
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from environment.task_cases import SHIPPED, returns
 
-from host.collect.task_ids import find_task
-from host.collect.tasks import TaskVectorEnv
+from host.environments.task_ids import find_task
+from host.environments.tasks import TaskVectorEnv
 from hw.environment.task import trace
 from hw.environment.task_program import assemble
 from sim.model.environment.twin import Environments

@@ -6,9 +6,9 @@ import pytest
 from environment.task_cases import returns
 from environment.trained import POLICIES, path_of
 
-from host.algorithms.policy_file import load_policy
-from host.collect.task_ids import counterpart, find_task
-from host.collect.tasks import TaskVectorEnv
+from host.agents.policy_file import load_policy
+from host.environments.task_ids import counterpart, find_task
+from host.environments.tasks import TaskVectorEnv
 
 #: id -> the least mean return, and the largest difference of the means
 BARS = {

@@ -37,15 +37,15 @@ POLICIES = {
 
 
 def path_of(name):
-    """The file of the policy ``name`` of POLICIES, as of ``host.algorithms.policy_file``."""
+    """The file of the policy ``name`` of POLICIES, as of ``host.agents.policy_file``."""
     return _FOLDER / f"{name}.npz"
 
 
 def _train(name):
     """Trains the policy until it solves its environment, and keeps it."""
+    from host.runs.preset import default_learner, preset
+    from host.runs.start_run import run
     from host.settings import override
-    from host.train.preset import default_learner, preset
-    from host.train.run import run
 
     asked = POLICIES[name]
     learner = default_learner(asked["algo"], asked["env"])

@@ -4,7 +4,7 @@ import pytest
 from fa3c.modelled import opened
 from fa3c.rounds import CONFIG, parameters_of
 
-from host.runtime.a3c import ActorCritic, Sync
+from host.a3c.card_network import ActorCritic, Sync
 
 
 @pytest.fixture

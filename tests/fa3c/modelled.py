@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from programs import Builder, Rig, status_of
 
-from host.card import open_card
+from host.cards import open_card
 from hw.designs import DESIGNS
 from hw.fa3c.commands import COMMANDS, Opcode
 from hw.fa3c.records import A3C_STATUS
@@ -23,7 +23,7 @@ _NOTHING = np.zeros(0, np.uint8)
 
 @contextmanager
 def opened(config):
-    """``with opened(config) as kernel``: a loaded ``host.card.Kernel``."""
+    """``with opened(config) as kernel``: a loaded ``host.cards.Kernel``."""
     with tempfile.TemporaryDirectory() as directory, open_card("model") as card:
         path = Path(directory) / "kernel.json"
         path.write_text(DESIGNS["a3c"].describe(config).to_json())

@@ -1,11 +1,11 @@
-"""Random rounds of ``host.runtime.a3c`` whose errors depend on earlier outputs, as those of an
+"""Random rounds of ``host.a3c.card_network`` whose errors depend on earlier outputs, as those of an
 agent do: if outputs differ once, all later ones differ."""
 
 import numpy as np
 from fa3c.rounds import screens_of
 from fa3c.tasks import Lists, Reference
 
-from host.runtime.a3c import Infer, Sync, Train
+from host.a3c.card_network import Infer, Sync, Train
 
 __all__ = ["Player"]
 

@@ -1,10 +1,10 @@
-"""Numbers and tasks for ``host.runtime.a3c``."""
+"""Numbers and tasks for ``host.a3c.card_network``."""
 
 import numpy as np
 from fa3c.networks import NETWORKS
 
-from host.measure import rounds
-from host.runtime.a3c import Infer, Train
+from host.a3c.card_network import Infer, Train
+from host.explore import round_clocks
 
 __all__ = ["CONFIG", "infer", "parameters_of", "screens_of", "train"]
 
@@ -13,12 +13,12 @@ CONFIG = NETWORKS["usual"]  # 7 x 6 x 3 bytes, 4 outputs, units infer and train,
 
 def parameters_of(config, seed=0):
     """``random_parameters``. ``seed``: or a generator."""
-    return rounds.random_parameters(config, np.random.default_rng(seed))
+    return round_clocks.random_parameters(config, np.random.default_rng(seed))
 
 
 def screens_of(config, count, seed=0):
     """Random observations [count, height, width, channels]. ``seed``: or a generator."""
-    return rounds.screens_of(config, count, np.random.default_rng(seed))
+    return round_clocks.screens_of(config, count, np.random.default_rng(seed))
 
 
 def infer(agents, step, **fields):

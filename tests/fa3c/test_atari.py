@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bench.fa3c.rounds import CLOCK, PAIRS, kernel
-from host.card import open_card
-from host.measure.rounds import random_parameters, tasks_of
-from host.runtime.a3c import ActorCritic
+from host.a3c.card_network import ActorCritic
+from host.cards import open_card
+from host.explore.round_clocks import random_parameters, tasks_of
 from hw.fa3c.round_clocks import round_clocks, works_of
 from hw.fa3c.schedule import Schedule
 

@@ -3,7 +3,7 @@
 import pytest
 
 import boards
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 
 _DESIGN = DESIGNS["a3c"]

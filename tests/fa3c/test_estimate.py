@@ -9,7 +9,7 @@ from fa3c.test_kernel import NARROW, SMALL, WIDE
 from replay.kernels import generate
 
 import boards
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 from hw.estimate import together
 from hw.fa3c.config import Fa3cConfig

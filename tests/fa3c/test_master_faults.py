@@ -15,7 +15,7 @@ from fa3c.test_faults import clean, own
 from faults import Course, assert_same, failed, shell_of
 from replay.kernels import opened
 
-from host.card import CardTimeout
+from host.cards import CardTimeout
 from hw.fa3c.records import Error
 from hw.shell.axi import EngineConfig
 from sim.card.memory import CHANNELS, Fault, MemoryConfig

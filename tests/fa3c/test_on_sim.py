@@ -1,6 +1,6 @@
-"""``host.runtime.a3c`` on card ``sim``: rounds prepared while others run, the clocks of a round,
-memory that stops answering during a round, and Ctrl-C. The launch ends with a reason, and the card
-can be used again."""
+"""``host.a3c.card_network`` on card ``sim``: rounds prepared while others run, the clocks of a
+round, memory that stops answering during a round, and Ctrl-C. The launch ends with a reason, and
+the card can be used again."""
 
 import itertools
 import signal
@@ -12,8 +12,8 @@ from fa3c.rounds import parameters_of, screens_of
 from fa3c.test_kernel import WIDE
 from replay.kernels import generate, opened
 
-from host.card import CardError, CardTimeout, open_card
-from host.runtime.a3c import ActorCritic, Infer, Sync, Train
+from host.a3c.card_network import ActorCritic, Infer, Sync, Train
+from host.cards import CardError, CardTimeout, open_card
 from sim.card.memory import CHANNELS, Fault, MemoryConfig
 
 pytestmark = pytest.mark.long  # a kernel of its own is compiled

@@ -10,7 +10,7 @@ from programs import masked
 from recorder import Recorder, assert_same_launches
 from replay.kernels import opened
 
-from host.runtime.a3c import ActorCritic
+from host.a3c.card_network import ActorCritic
 from hw.fa3c.records import A3C_STATUS
 
 

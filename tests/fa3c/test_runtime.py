@@ -1,4 +1,4 @@
-"""``host.runtime.a3c`` on card ``model``: numbers in and out, and rounds."""
+"""``host.a3c.card_network`` on card ``model``: numbers in and out, and rounds."""
 
 import threading
 
@@ -8,8 +8,8 @@ from fa3c.modelled import opened
 from fa3c.networks import NETWORKS, network
 from fa3c.rounds import CONFIG, infer, parameters_of, screens_of, train
 
-from host.runtime.a3c import ActorCritic, Infer, Round, Sync
-from host.runtime.a3c_image import from_image, observation_rows, to_image
+from host.a3c.card_network import ActorCritic, Infer, Round, Sync
+from host.a3c.parameter_image import from_image, observation_rows, to_image
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.rows import ROW
 

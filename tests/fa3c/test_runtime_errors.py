@@ -1,4 +1,4 @@
-"""What ``host.runtime.a3c`` refuses, and what it says when memory fails."""
+"""What ``host.a3c.card_network`` refuses, and what it says when memory fails."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from fa3c.modelled import opened
 from fa3c.networks import network
 from fa3c.rounds import CONFIG, infer, parameters_of, screens_of, train
 
-from host.runtime.a3c import ActorCritic, Broken, Round, Sync
-from host.runtime.a3c_image import to_image
-from host.runtime.program import CommandError
+from host.a3c.card_network import ActorCritic, Broken, Round, Sync
+from host.a3c.parameter_image import to_image
+from host.programs.launcher import CommandError
 from hw.fa3c.commands import Opcode
 from hw.fa3c.records import Error
 

@@ -11,9 +11,9 @@ from fa3c.networks import network
 from fa3c.test_kernel import SMALL
 from replay.kernels import opened
 
-from host.measure.rounds import random_parameters, tasks_of
-from host.runtime.a3c import ActorCritic, Sync, Train
-from host.runtime.a3c_image import observation_rows, padded, to_image
+from host.a3c.card_network import ActorCritic, Sync, Train
+from host.a3c.parameter_image import observation_rows, padded, to_image
+from host.explore.round_clocks import random_parameters, tasks_of
 from hw.errors import UsageError
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.round_clocks import clocks_of_launch, period_clocks, works_of

@@ -11,8 +11,8 @@ from fa3c.modelled import opened
 from fa3c.networks import NETWORKS, network
 from fa3c.rounds import parameters_of, screens_of
 
-from host.runtime.a3c import ActorCritic, Infer, Sync, Train
-from host.runtime.a3c_image import from_image, observation_rows, padded, to_image
+from host.a3c.card_network import ActorCritic, Infer, Sync, Train
+from host.a3c.parameter_image import from_image, observation_rows, padded, to_image
 from hw.fa3c.rows import ROW
 from sim.model.fa3c.layer import LayerTwin
 

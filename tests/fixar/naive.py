@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from host.runtime.precision_plan import ACTIVATION, ERROR, GRADIENT
+from host.fixar.precision_plan import ACTIVATION, ERROR, GRADIENT
 from hw.fixar.precision import activation_slot, error_slot
-from tests.host.algorithms.test_fake_quantization import clip, code, shifted
+from tests.host.fixar.test_fake_quantization import clip, code, shifted
 
 __all__ = ["NaiveNetwork", "Ranges"]
 

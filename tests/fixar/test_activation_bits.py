@@ -8,10 +8,10 @@ import torch
 from fixar.kernels import SMALL, precision_of
 from fixar.test_runtime import buffer  # noqa: F401, a fixture
 
-from host.algorithms.fake_quantization import coded
-from host.algorithms.fixar import FixarDDPGConfig
-from host.learners.fixar import PrecisionSwitch
-from host.runtime.precision_plan import shift_of
+from host.fixar.fake_quantization import coded
+from host.fixar.fixar_ddpg import FixarDDPGConfig
+from host.fixar.fixar_learner import PrecisionSwitch
+from host.fixar.precision_plan import shift_of
 from hw.fixar.precision import Precision, code_limits
 from sim.model.fixar.numbers import encode
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import boards
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 from hw.estimate import exceeded, fits
 from hw.fixar.config import FixarConfig, FixarKernelConfig

@@ -22,7 +22,7 @@ from learner.record_cases import (
     weightless,
 )
 
-from host.runtime.fixar import FixarReplay
+from host.fixar.fixar_replay import FixarReplay
 from hw.replay.commands import Opcode
 
 NUMBER = 34

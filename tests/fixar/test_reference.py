@@ -7,9 +7,9 @@ from fixar.kernels import KINDS, SMALL, precision_of
 from fixar.naive import NaiveNetwork, Ranges
 from learner.learning import experiences, parameters, steps
 
-from host.algorithms.fake_quantization import FakeQuantizedMLP
-from host.runtime.parameters import to_image, zero_moments
-from host.runtime.precision_plan import ACTIVATION, ERROR, shift_of
+from host.fixar.fake_quantization import FakeQuantizedMLP
+from host.fixar.precision_plan import ACTIVATION, ERROR, shift_of
+from host.learner.parameters import to_image, zero_moments
 from hw.arith.fixed import SQ
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
@@ -17,7 +17,7 @@ from sim.model.fixar.learner import FixarTrainer
 from sim.model.fixar.network import FixarNetwork, Watch
 from sim.model.fixar.numbers import encode, value_of
 from sim.model.fixar.tanh import slope, tail
-from tests.host.algorithms.test_fake_quantization import clip, drawn
+from tests.host.fixar.test_fake_quantization import clip, drawn
 
 CONFIG = SMALL.learner
 LAST = len(CONFIG.hidden)

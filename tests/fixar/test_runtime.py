@@ -1,4 +1,4 @@
-"""host.runtime.fixar on card ``model``: precision, states and noise, as a user sees them."""
+"""host.fixar.fixar_replay on card ``model``: precision, states and noise, as a user sees them."""
 
 import json
 
@@ -9,8 +9,8 @@ from learner.modelled import DDPG, adam, equal, experiences, opened, weights
 from learner.modelled import filled as filled_ddpg
 
 from host import checkpoint
-from host.card import CardError
-from host.runtime.fixar import FixarReplay
+from host.cards import CardError
+from host.fixar.fixar_replay import FixarReplay
 from hw.fixar.precision import Precision, slots
 
 ACTIVATIONS, ERRORS = slots(SMALL.learner)

@@ -10,12 +10,12 @@ from fixar.kernels import kernel_config
 from learner.modelled import learner_values, opened
 
 from host import checkpoint
-from host.commands.request import request
-from host.runtime.fixar import FixarReplay
-from host.runtime.precision_plan import shifts
-from host.train.preset import preset
+from host.fixar.fixar_replay import FixarReplay
+from host.fixar.precision_plan import shifts
+from host.runs.preset import preset
+from host.runs.request import request
 from hw.fixar.precision import Precision
-from tests.host.train.test_train_learner import Recorder, run
+from tests.host.runs.test_train_learner import Recorder, run
 
 #: Launches of two steps in four environments; the first that learns is that of step 104.
 SWITCH = 600

@@ -6,7 +6,7 @@ import re
 import pytest
 from formal import prove as proving
 
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 
 @pytest.fixture

@@ -13,11 +13,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from host.algorithms.registry import ALGORITHMS
-from host.commands import composed, exits, listing
-from host.commands.app import app
+from host.agents.registry import ALGORITHMS
+from host.cli import lists
+from host.cli.app import app
+from host.compose import answer
+from host.terminal import exit_codes
 from hw.designs import DESIGNS
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 from tests.host.compose.trainer_files import FOLDER
 from tests.host.composed_plans import compose, unmeasured
 
@@ -59,7 +61,7 @@ def shows():
     algorithm or a design."""
     result = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing.console, "_width", 500)  # no cell is wrapped
+        patch.setattr(lists.console, "_width", 500)  # no cell is wrapped
         for name in sorted({*ALGORITHMS, *DESIGNS}):
             for line in CliRunner().invoke(app, ["show", name]).output.splitlines():
                 _, field, *cells = [" ".join(cell.split()) for cell in line.split("│")] + [""]
@@ -72,7 +74,7 @@ def codes():
     """``{name: exit code}``."""
     return {
         name: value
-        for name, value in sorted(vars(exits).items())
+        for name, value in sorted(vars(exit_codes).items())
         if name.isupper() and isinstance(value, int)
     }
 
@@ -83,7 +85,7 @@ def composition(name, folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         unmeasured(patch)
-        patch.setattr(composed, "write_kernel", lambda *_, **__: None)
+        patch.setattr(answer, "write_kernel", lambda *_, **__: None)
         compose(*COMPOSITIONS[name], "--profile", "--generate", "--out", out)
     return {
         str(path.relative_to(out)): path.read_bytes()

@@ -6,8 +6,8 @@ from gae.gae_programs import kernel_config
 from gae.reference import advantages, rollout
 from replay.kernels import opened
 
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.standardize import Standardization
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.standardization import Standardization
 
 WORDS, CODES, WIDER = (
     kernel_config(rows=8, depth=64, code_width=width, result_width=32) for width in (32, 8, 16)

@@ -4,8 +4,8 @@ import pytest
 
 import boards
 from boards.memory import banks
-from host.algorithms.ppo import HEPPO, PPOConfig
-from host.generate import configure
+from host.advantages.ppo import HEPPO, PPOConfig
+from host.kernels import configure
 from hw.designs import DESIGNS
 from hw.gae.config import GaeConfig
 from hw.gae.design import HEPPO_WIDTHS

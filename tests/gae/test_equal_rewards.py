@@ -8,9 +8,9 @@ from gae.gae_programs import kernel_config
 from gae.reference import advantages, rollout
 from replay.kernels import opened
 
-from host.algorithms.ppo import HEPPO
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.standardize import Standardization
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.ppo import HEPPO
+from host.advantages.standardization import Standardization
 
 WORDS = kernel_config(rows=8, depth=64, code_width=32, result_width=32)
 CODES = kernel_config(rows=8, depth=64, code_width=8, result_width=32)

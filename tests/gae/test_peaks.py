@@ -6,7 +6,7 @@ from gae.gae_programs import kernel_config
 from gae.reference import advantages, rollout
 from replay.kernels import opened
 
-from host.runtime.gae import AdvantageEstimator
+from host.advantages.estimator import AdvantageEstimator
 
 NARROW = {
     width: kernel_config(rows=8, depth=64, code_width=8, result_width=width) for width in (8, 16)

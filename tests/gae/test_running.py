@@ -1,11 +1,11 @@
-"""Sums over all rewards so far (host.runtime.standardize.Running) as their units grow."""
+"""Sums over all rewards so far (host.advantages.standardization.Running) as their units grow."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.runtime.standardize import Running, exponent_of
+from host.advantages.standardization import Running, exponent_of
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=30), st.floats(1, 1e6))

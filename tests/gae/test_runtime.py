@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from replay.kernels import opened
 
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.standardize import Standardization, codes_of, exponent_of
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.standardization import Standardization, codes_of, exponent_of
 
 WORDS = kernel_config(rows=8, depth=64, code_width=32, result_width=32)
 CODES = kernel_config(rows=8, depth=64, code_width=8, result_width=32)

@@ -9,11 +9,11 @@ from gae.test_kernel import NARROW
 from replay.kernels import opened
 from rich.console import Console
 
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.standardize import Standardization
-from host.train.log import read_progress
-from host.train.preset import preset
-from host.train.run import run
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.standardization import Standardization
+from host.runs.preset import preset
+from host.runs.run_log import read_progress
+from host.runs.start_run import run
 
 
 def test_rollouts_are_the_same_on_both_cards():

@@ -8,9 +8,9 @@ from gae.gae_programs import kernel_config
 from gae.reference import rollout
 from replay.kernels import opened
 
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.program import CommandError
-from host.runtime.standardize import Standardization
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.standardization import Standardization
+from host.programs.launcher import CommandError
 from hw.gae.commands import Opcode
 
 #: two that have sums of their own, in units of their own, one of blocks, and one of none

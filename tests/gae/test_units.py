@@ -1,4 +1,5 @@
-"""Units of words and codes (host.runtime.standardize): every sum fits, and none is given away."""
+"""Units of words and codes (host.advantages.standardization): every sum fits, and none is given
+away."""
 
 import numpy as np
 import pytest
@@ -6,9 +7,10 @@ from gae.gae_programs import kernel_config
 from gae.reference import rollout
 from replay.kernels import opened
 
-from host.runtime import gae, standardize
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.standardize import Codes, Standardization, words
+from host.advantages import estimator as gae
+from host.advantages import standardization
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.standardization import Codes, Standardization, words
 from hw.errors import Failure
 
 WORDS = kernel_config(rows=8, depth=64, code_width=32, result_width=32).gae
@@ -54,20 +56,20 @@ def test_results_of_few_bits_are_the_highest_but_eleven(code_width, result_width
 )
 def test_factors_of_a_gain(gain, found):
     mantissa, exponent = found
-    width = standardize.FACTOR_WIDTH
-    factor, shift = standardize._fraction(gain)
+    width = standardization.FACTOR_WIDTH
+    factor, shift = standardization._fraction(gain)
     assert (factor, shift) == (int(mantissa * 2**width), width - exponent)
     assert factor < 1 << width
 
 
 def test_a_gain_too_small_for_its_shift_loses_places():
     """``factor 2**-shift`` stays what it was, as far as a shift of its limit can say it."""
-    gain = 0.75 * 2.0 ** -(standardize.SHIFT_LIMIT - standardize.FACTOR_WIDTH + 3)
-    factor, shift = standardize._fraction(gain)
-    assert shift == standardize.SHIFT_LIMIT and factor * 2.0**-shift == gain
-    words = rf"^gain must be below 2\*\*{standardize.FACTOR_WIDTH - 1}, not "
+    gain = 0.75 * 2.0 ** -(standardization.SHIFT_LIMIT - standardization.FACTOR_WIDTH + 3)
+    factor, shift = standardization._fraction(gain)
+    assert shift == standardization.SHIFT_LIMIT and factor * 2.0**-shift == gain
+    words = rf"^gain must be below 2\*\*{standardization.FACTOR_WIDTH - 1}, not "
     with pytest.raises(ValueError, match=words):
-        standardize._fraction(2.0**standardize.FACTOR_WIDTH)
+        standardization._fraction(2.0**standardization.FACTOR_WIDTH)
 
 
 @pytest.mark.parametrize("value", [True, 0, -1.0, 1000, "4", None, float("nan")])
@@ -95,7 +97,7 @@ def test_codes_reach_as_far_as_asked(kernel):
 
 def test_an_overflow_is_an_error(monkeypatch):
     """A unit that is too fine by far: advantages would be wrong without a word."""
-    monkeypatch.setattr(standardize, "_MARGIN", 2.0**-12)
+    monkeypatch.setattr(standardization, "_MARGIN", 2.0**-12)
     numbers, flags = np.ones((60, 8)), np.zeros((60, 8), bool)
     words = r"^words must hold every sum, not overflow in [1-9]\d* slots$"
     with opened("model", kernel_config(rows=8, depth=64, code_width=32, result_width=32)) as kernel:

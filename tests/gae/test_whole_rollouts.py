@@ -7,8 +7,8 @@ from gae.gae_programs import kernel_config
 from gae.reference import rollout
 from replay.kernels import opened
 
-from host.runtime.gae import AdvantageEstimator
-from host.runtime.standardize import Standardization
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.standardization import Standardization
 from hw.errors import UsageError
 from sim.model.gae import rollout as rollout_twin
 from sim.model.gae.intake import intake

@@ -2,7 +2,7 @@
 
 import pytest
 
-from host.compose.assign import Sizes, assign
+from host.compose.assignment import Sizes, assign
 from tests.host.machine_files import machine, matrix
 
 __all__ = ["CARD", "CPU", "GPU", "LARGE", "LINKS", "SIZES", "THREE", "WATTS", "WITHOUT_GPU"]

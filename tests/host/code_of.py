@@ -12,4 +12,4 @@ def function(module, body, **names):
 
 
 def ours(body, **names):
-    return function("host.train.run", body, **names)
+    return function("host.runs.start_run", body, **names)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from host.commands.app import app
-from host.commands.exits import report
+from host.cli.app import app
+from host.terminal.exit_codes import report
 
 __all__ = ["COMMANDS", "invoke", "lines", "parsed", "words_of"]
 

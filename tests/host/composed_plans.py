@@ -2,7 +2,7 @@
 
 from functools import partial
 
-import host.commands.composed as composed
+import host.compose.answer as composed
 from host.compose.profile import Profile
 from tests.host.command_lines import invoke
 
@@ -37,8 +37,8 @@ def unmeasured(monkeypatch):
 
     alone = {"sample_us": 20.0, "insert_us": 5.0, "update_us": 10.0}
     monkeypatch.setattr(composed.profile, "measured", told)
-    monkeypatch.setattr(composed.primitives, "memory_us", lambda task, inserts: dict(alone))
-    monkeypatch.setattr(composed.primitives, "learner_us", lambda task, device: 300.0)
+    monkeypatch.setattr(composed.primitive_times, "memory_us", lambda task, inserts: dict(alone))
+    monkeypatch.setattr(composed.primitive_times, "learner_us", lambda task, device: 300.0)
     monkeypatch.setattr(composed.power, "meters", dict)
-    monkeypatch.setattr("host.commands.composed.drawn_plans", lambda task, found: b"picture")
+    monkeypatch.setattr("host.compose.answer.drawn_plans", lambda task, found: b"picture")
     return names

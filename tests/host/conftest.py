@@ -9,8 +9,8 @@ from in_process import in_process
 from uart.serial_port import SerialPort
 from uart.systems import twin
 
-from host.algorithms.registry import ALGORITHMS
-from host.card import line
+from host.agents.registry import ALGORITHMS
+from host.cards import serial_line
 from sim.model.kernels import KERNELS
 
 
@@ -29,6 +29,15 @@ def forgotten_trainers():
 
 
 @pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """For ``rlfabric compose``: nothing is trained; the list of the plans that were measured."""
+    from tests.host.composed_plans import unmeasured  # the whole command line
+
+    monkeypatch.chdir(tmp_path)
+    return unmeasured(monkeypatch)
+
+
+@pytest.fixture
 def disk():
     """``disk(full)``: no file can grow, or they can again."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -43,7 +52,7 @@ def disk():
 @pytest.fixture
 def plug(monkeypatch):
     """``plug(board=None, **options)``: the SerialPort that the next card finds; short silences."""
-    monkeypatch.setattr(line, "SILENCE_S", 0.05)
+    monkeypatch.setattr(serial_line, "SILENCE_S", 0.05)
 
     def plug(board=None, kind=SerialPort, **options):
         port = kind(board or twin(), **options)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import gymnasium
 import numpy as np
 
+from host.advantages.ppo import PPO
 from host.algorithms.policy import Policy
-from host.algorithms.ppo import PPO
 
 __all__ = ["NAME", "WALKER", "Corridor", "Counter", "Walker", "value_of"]
 

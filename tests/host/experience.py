@@ -8,15 +8,16 @@ import numpy as np
 from fake_estimator import FakeEstimator
 from fake_replay import FakeReplay
 
-from host.algorithms.a3c import A3CUpdater
-from host.collect.rounds import GroupRollout
-from host.learners.advantages import AdvantageLearner
-from host.learners.card import CardLearner
-from host.learners.replay import ReplayLearner
-from host.learners.rounds import RoundLearner
+from host.a3c.agent import A3CUpdater
+from host.a3c.round_collector import GroupRollout
+from host.a3c.round_learner import RoundLearner
+from host.advantages.advantage_learner import AdvantageLearner
+from host.learner.card_learner import CardLearner
+from host.replay.replay_learner import ReplayLearner
 from hw.fa3c.config import Fa3cConfig
 from hw.learner.config import LearnerConfig
-from tests.host import agents, ppo_parts
+from tests.host import agent_parts as agents
+from tests.host import ppo_parts
 
 __all__ = ["KINDS", "kind_of", "make_group"]
 

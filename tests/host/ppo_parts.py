@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.host import agents
+from tests.host import agent_parts
 
 __all__ = ["make", "make_rollout", "parameters"]
 
 
 def make(seed=1, discrete=True, **config):
-    spec = replace(agents.DISCRETE, discrete=discrete, action_count=2)
-    return agents.make("ppo", spec, seed, **{"hidden": (8, 6), "batch_size": 64, **config})
+    spec = replace(agent_parts.DISCRETE, discrete=discrete, action_count=2)
+    return agent_parts.make("ppo", spec, seed, **{"hidden": (8, 6), "batch_size": 64, **config})
 
 
 def make_rollout(agent, seed=2, shape=(16, 4)):

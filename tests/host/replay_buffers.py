@@ -1,10 +1,10 @@
-"""Buffers of recognizable experiences for the tests of ``host.runtime.replay``."""
+"""Buffers of recognizable experiences for the tests of ``host.replay.prioritized_buffer``."""
 
 import numpy as np
 import pytest
 from replay.kernels import WIDE
 
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 
 FIELDS = {"observation": (np.float32, (3,)), "action": (np.int64, ()), "done": (np.bool_, ())}
 CARDS = pytest.mark.parametrize("card", ["model", "sim"])

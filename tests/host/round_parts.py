@@ -7,11 +7,11 @@ import gymnasium
 import numpy as np
 from fa3c.modelled import opened
 
-from host.runtime.a3c import ActorCritic
-from host.runtime.program import CommandError
-from host.train.build import build
-from host.train.config import RoundsConfig
-from host.train.run_config import spec_of
+from host.a3c.card_network import ActorCritic
+from host.programs.launcher import CommandError
+from host.runs.assembly import build
+from host.runs.round_runs import RoundsConfig
+from host.runs.run_config import spec_of
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.records import Error
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from host.collect.environment import Actor
+from host.environments.environment import Actor
 
 
 class Summing:

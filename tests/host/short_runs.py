@@ -1,4 +1,5 @@
-"""Runs for the tests of ``host.train.run``: short, with what is built in a folder of the test."""
+"""Runs for the tests of ``host.runs.start_run``: short, with what is built in a folder of the
+test."""
 
 import hashlib
 import json
@@ -8,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 import boards
-from host.commands.request import request
-from host.generate import configure
-from host.train import families
-from host.train import run as module
+from host.kernels import configure
+from host.runs import rollout_runs
+from host.runs import start_run as module
+from host.runs.request import request
 from hw.designs import DESIGNS
 from hw.shell.description import KernelDescription
 
@@ -58,7 +59,7 @@ def kernels(folder):
 
 
 def build_kernel(design, board, out, **values):
-    """What a card needs of ``host.generate.generate``'s files, without the Verilog's seconds."""
+    """What a card needs of ``host.kernels.generate``'s files, without the Verilog's seconds."""
     config = configure(DESIGNS[design], boards.get(board), values)
     folder = out / board / design
     folder.mkdir(parents=True)
@@ -122,5 +123,5 @@ def seen(monkeypatch):
 
     for function in (open_card, train):
         monkeypatch.setattr(module, function.__name__, function)
-    monkeypatch.setattr(families, "AdvantageEstimator", estimator)
+    monkeypatch.setattr(rollout_runs, "AdvantageEstimator", estimator)
     return seen

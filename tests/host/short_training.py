@@ -1,4 +1,4 @@
-"""Trainings of a second, and buffers that strike in them: for the tests of ``host.train.loop``."""
+"""Trainings of a second, and buffers that strike in them: for the tests of ``host.runs.loop``."""
 
 import hashlib
 import os
@@ -7,8 +7,8 @@ import signal
 from fake_replay import FakeReplay
 from rich.console import Console
 
-from host.train.config import OffPolicyConfig
-from host.train.loop import train
+from host.runs.loop import train
+from host.runs.replay_runs import OffPolicyConfig
 
 __all__ = ["DQN", "SMALL", "Recorder", "run", "sigint", "small"]
 

@@ -6,9 +6,9 @@ import pytest
 from legal_configs import FIXED, legal_config
 
 import boards
-import host.generate
-from host.commands.request import request
-from host.generate import configure, find_design
+import host.kernels
+from host.kernels import configure, find_design
+from host.runs.request import request
 from host.settings import leaves, override, text_of
 from hw.designs import DESIGNS
 
@@ -52,11 +52,11 @@ def test_verilog(run, monkeypatch, name):
     config, found = legal_config(name, 1), []
 
     def emit(design, board, out, *, overwrite, **values):
-        monkeypatch.setattr(host.generate, "_check", lambda *_: None)
+        monkeypatch.setattr(host.kernels, "_check", lambda *_: None)
         found.append(configure(find_design(design), boards.get(board), values))
         return out
 
-    monkeypatch.setattr(host.generate, "emit", emit)
+    monkeypatch.setattr(host.kernels, "emit", emit)
     settings = (word for item in texts_of(config).items() for word in ("--set", "=".join(item)))
     assert run("verilog", name, *settings)[0] == 0 and found == [config]
 

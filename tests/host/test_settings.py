@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from host.runs.preset import preset
+from host.runs.replay_runs import OffPolicyConfig
+from host.runs.rollout_runs import OnPolicyConfig
 from host.settings import flat, leaves, override, text_of
-from host.train.config import OffPolicyConfig, OnPolicyConfig
-from host.train.preset import preset
 from hw.fa3c.config import Fa3cConfig
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from tests.host.stub_designs import StubConfig

@@ -121,7 +121,7 @@ class Session:
     Parameters
     ----------
     design : str
-    kernel : host.card.Kernel
+    kernel : host.cards.Kernel
     """
 
     def __init__(self, design, kernel):

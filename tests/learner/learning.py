@@ -3,7 +3,7 @@
 import numpy as np
 from replay.kernels import opened
 
-from host.runtime.learner import LearningReplay, hyperparameter_records
+from host.learner.learning_replay import LearningReplay, hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import PARAMETER_SETS, LearnerConfig, LearnerKernelConfig
 from hw.replay.config import ReplayConfig

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from host.card import open_card
-from host.runtime.hyperparameters import hyperparameter_records
-from host.runtime.learner import LearningReplay
+from host.cards import open_card
+from host.learner.hyperparameters import hyperparameter_records
+from host.learner.learning_replay import LearningReplay
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.designs import DESIGNS
@@ -63,7 +63,7 @@ DQN, DDPG = kernel_config("dqn"), kernel_config("ddpg")
 
 @contextmanager
 def opened(config, name=None):
-    """``with opened(DQN) as kernel``: a loaded ``host.card.Kernel``."""
+    """``with opened(DQN) as kernel``: a loaded ``host.cards.Kernel``."""
     description = DESIGNS[name or config.learner.algorithm].describe(config)
     with tempfile.TemporaryDirectory() as directory, open_card("model") as card:
         path = Path(directory) / "kernel.json"

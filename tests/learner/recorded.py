@@ -29,8 +29,8 @@ if __name__ == "__main__":  # as pytest's ``pythonpath`` has it
 
 from learner.modelled import kernel_config, opened
 
-from host.runtime.hyperparameters import hyperparameter_records
-from host.runtime.learner import LearningReplay
+from host.learner.hyperparameters import hyperparameter_records
+from host.learner.learning_replay import LearningReplay
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.parameters.parameter_image import sections

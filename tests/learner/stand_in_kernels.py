@@ -10,7 +10,7 @@ from unittest import mock
 from learner.stand_in import StandInCore, StandInKernel
 from replay.kernels import unkind
 
-from host.card import open_card
+from host.cards import open_card
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
@@ -54,7 +54,7 @@ def _generate(config):
 
 @contextmanager
 def opened(card, config, **options):
-    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``, on a card
+    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.cards.Kernel``, on a card
     that is not kind."""
     options = unkind(options)
     with mock.patch.dict(KERNELS, {_NAME: StandInKernel}), open_card(card, **options) as device:

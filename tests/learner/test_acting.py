@@ -9,7 +9,7 @@ from learner.learning import experiences, parameters, steps
 from learner.test_kernel import CASES, LONG, config_of
 from replay.kernels import opened
 
-from host.runtime.learner import LearningReplay
+from host.learner.learning_replay import LearningReplay
 from hw.learner.records import action_granules
 from sim.card.memory import MemoryConfig
 

@@ -12,7 +12,7 @@ from learner.stand_in_kernels import NARROW, WIDE, opened
 from replay.kernels import opened as cards
 from replay.programs import Rig, status_of
 
-from host.card import CardTimeout
+from host.cards import CardTimeout
 from hw.learner.records import HYPERPARAMETERS, REPORT, LearnError
 from hw.replay.records import Error
 from sim.card.memory import CHANNELS, Fault, MemoryConfig

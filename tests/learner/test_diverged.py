@@ -5,7 +5,7 @@ import pytest
 from learner.modelled import DQN, experiences, opened
 from learner.test_kernel_model import filled, launch, steps_of
 
-from host.runtime.program import CommandError
+from host.programs.launcher import CommandError
 
 
 def test_one_td_error_that_diverged():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from learner.modelled import DDPG, DQN, FIXED, equal, experiences, kernel_config, opened, weights
 
-from host.runtime import experience
-from host.runtime.learner import LearningReplay, hyperparameter_records, learner_fields
-from host.runtime.parameters import to_image, zero_moments
-from host.runtime.program import CommandError
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.learner.learning_replay import LearningReplay, hyperparameter_records, learner_fields
+from host.learner.parameters import to_image, zero_moments
+from host.programs.launcher import CommandError
+from host.replay import experience
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections

@@ -11,9 +11,9 @@ from learner.modelled import learner_values
 from learner.test_kernel import same
 from replay.kernels import opened
 
-from host.runtime.learner import LearningReplay
-from host.train.build import build
-from host.train.preset import preset
+from host.learner.learning_replay import LearningReplay
+from host.runs.assembly import build
+from host.runs.preset import preset
 from hw.arith.arithmetic import Arithmetic
 
 FIXED = Arithmetic(kind="fixed")

@@ -24,7 +24,7 @@ from learner.record_cases import (
 from replay.kernels import opened
 from replay.programs import Rig
 
-from host.runtime.hyperparameters import checked_hyperparameters, hyperparameter_records
+from host.learner.hyperparameters import checked_hyperparameters, hyperparameter_records
 
 FIELD, ACTION = 6, 10
 STORAGE_BYTES = 1 << 15

@@ -1,4 +1,4 @@
-"""host.runtime.learner on card ``model``: what a user of the learning buffer can see."""
+"""host.learner.learning_replay on card ``model``: what a user of the learning buffer can see."""
 
 import warnings
 
@@ -18,7 +18,7 @@ from learner.modelled import (
 )
 
 from host import checkpoint
-from host.runtime.learner import LearningReplay, learner_fields
+from host.learner.learning_replay import LearningReplay, learner_fields
 
 FIXED_DQN = kernel_config("dqn", arithmetic=FIXED)
 

@@ -1,11 +1,11 @@
-"""host.runtime.acting on card ``model``: actions of any number of observations, and refusals."""
+"""host.learner.inference on card ``model``: actions of any number of observations, and refusals."""
 
 import numpy as np
 import pytest
 from learner.modelled import DDPG, DQN, FIXED, filled, kernel_config, opened, weights
 
-from host.runtime.learner import LearningReplay
-from host.runtime.program import CommandError
+from host.learner.learning_replay import LearningReplay
+from host.programs.launcher import CommandError
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.records import LearnError

@@ -1,4 +1,5 @@
-"""host.runtime.learner: what it refuses, with which words, and that nothing has changed after."""
+"""host.learner.learning_replay: what it refuses, with which words, and that nothing has changed
+after."""
 
 import re
 
@@ -16,11 +17,16 @@ from learner.modelled import (
     weights,
 )
 
-from host.runtime import experience
-from host.runtime.hyperparameters import check_optimizer
-from host.runtime.learner import Diverged, LearningReplay, hyperparameter_records, learner_fields
-from host.runtime.program import CommandError
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.learner.hyperparameters import check_optimizer
+from host.learner.learning_replay import (
+    Diverged,
+    LearningReplay,
+    hyperparameter_records,
+    learner_fields,
+)
+from host.programs.launcher import CommandError
+from host.replay import experience
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from hw.learner.records import HYPERPARAMETERS

@@ -12,7 +12,7 @@ from replay.kernels import opened
 import boards
 from bench.learner.cycles import acting_cycles
 from bench.learner.step_clocks import LEARNERS, case_of, measure
-from host.runtime.learner import LearningReplay
+from host.learner.learning_replay import LearningReplay
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps

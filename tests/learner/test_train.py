@@ -11,7 +11,7 @@ from learner.modelled import adam, kernel_config, opened
 from learner.test_kernel import same
 from replay.kernels import opened as cards
 
-from host.runtime.learner import Diverged, LearningReplay
+from host.learner.learning_replay import Diverged, LearningReplay
 from hw.learner.config import PARAMETER_SETS
 from hw.replay.commands import Opcode
 from hw.replay.records import HEADER

@@ -6,7 +6,7 @@ import pytest
 from learner.modelled import kernel_config, learner
 
 import boards
-from host.generate import configure
+from host.kernels import configure
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.estimate import exceeded, fits

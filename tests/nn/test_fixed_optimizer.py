@@ -21,7 +21,7 @@ from hw.nn.fixed_optimizer import FixedOptimizer
 from hw.nn.optimizer_config import OPTIMIZERS
 from hw.verilog import to_verilog
 from sim.model.nn.optimizer import update
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 #: Sums of 42 bits, of 24, which a gradient's mantissa holds, and of 48, the most there are; and
 #: weights of 32 bits.

@@ -12,7 +12,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
-from host.runtime.encode import encode
+from host.programs.encoder import encode
 from hw.designs import DESIGNS
 from hw.replay.commands import COMMANDS, Opcode
 
@@ -91,7 +91,7 @@ def main():
     from cocotb_tools.runner import get_runner
 
     from hw.verilog import to_verilog
-    from sim.tools import BUILD_DIRECTORY, VERILATOR_MAKEFLAGS, require, tool_environment
+    from system.tools import BUILD_DIRECTORY, VERILATOR_MAKEFLAGS, require, tool_environment
 
     require("verilator", "g++", "make", "perl")
     os.environ["PATH"] = tool_environment()["PATH"]

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import hw
-from host.card import open_card
+from host.cards import open_card
 from hw.designs import DESIGNS
 from hw.learner.algorithms.registry import ALGORITHMS
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
 from hw.verilog import to_verilog
 from sim.card.memory import MemoryConfig
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["NARROW", "WIDE", "design_of", "generate", "kernel_config", "opened", "unkind"]
 
@@ -86,7 +86,7 @@ def unkind(options):
 
 @contextmanager
 def opened(card, config, **options):
-    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.card.Kernel``, on a card
+    """``with opened("sim", WIDE, memory=...) as kernel``: a loaded ``host.cards.Kernel``, on a card
     that is not kind."""
     with open_card(card, **unkind(options)) as device:
         yield device.load(generate(config, verilog=card != "model"))

@@ -5,7 +5,7 @@ import pytest
 from replay.kernels import NARROW, WIDE, kernel_config, opened
 
 from bench.replay.kernel import measure
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 from hw.designs import DESIGNS
 from hw.replay.command_clocks import clocks, insert_clocks, sample_clocks, update_clocks
 from hw.replay.config import ReplayConfig, ReplayKernelConfig

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import boards
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES, fits
 from hw.replay.config import ReplayConfig, ReplayKernelConfig

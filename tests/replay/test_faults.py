@@ -5,7 +5,7 @@ import pytest
 from replay.kernels import NARROW, opened
 from replay.programs import Program, Rig, status_of
 
-from host.card import CardTimeout
+from host.cards import CardTimeout
 from hw.replay.commands import COMMANDS, Opcode
 from hw.replay.records import GRANULE_BYTES, Error
 from hw.shell.status_block import MAGIC

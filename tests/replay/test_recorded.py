@@ -7,7 +7,7 @@ from recorder import Recorder, assert_same_launches
 from replay.kernels import WIDE, opened
 from replay.programs import masked
 
-from host.runtime.replay import PrioritizedReplayBuffer
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 
 BATCH, ACTORS = 64, 4
 FIELDS = {

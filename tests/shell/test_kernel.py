@@ -1,7 +1,7 @@
 """hw.shell.kernel: a reset on its way to the inside, and the control slave meanwhile."""
 
 import boards
-from host.generate import configure
+from host.kernels import configure
 from hw.designs import DESIGNS
 from hw.shell.reset import RESET_LATENCY
 

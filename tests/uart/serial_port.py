@@ -4,7 +4,7 @@ import random
 
 
 class SerialPort:
-    """What ``host.card.line`` uses of ``serial.Serial``; ``board`` answers what is written.
+    """What ``host.cards.serial_line`` uses of ``serial.Serial``; ``board`` answers what is written.
 
     ``faults(direction, data)`` gives what arrives of ``data``, "in" at the board or "out" at the
     host. ``piece``: bytes that one read brings at most.

@@ -13,7 +13,7 @@ from hw.uart.config import UartConfig
 from hw.uart.system import System, identity
 from hw.verilog import to_verilog
 from sim.model.uart.system import System as SystemTwin
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["KERNEL", "UART", "describe", "folder", "twin"]
 

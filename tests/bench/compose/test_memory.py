@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.compose import memory
-from host.memory.tree import TreeMemory
+from host.replay.tree_memory import TreeMemory
 
 OPERATIONS = {"INSERT of 32", "UPDATE of 64", "UPDATE of 512", "SAMPLE of 64", "SAMPLE of 512"}
 DRAWN = {name for name in OPERATIONS if "UPDATE" not in name}

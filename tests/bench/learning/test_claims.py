@@ -8,7 +8,7 @@ import pytest
 
 from bench.learning.claims import CLAIMS, select, wanted
 from bench.learning.job import jobs_of
-from host.commands.request import request
+from host.runs.request import request
 from host.settings import fields_of
 from tests.bench.learning.tiny import *
 from tests.host.command_lines import parsed

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bench.learning import critic
+from host.runs.preset import preset
+from host.runs.start_run import run
 from host.settings import override
-from host.train.preset import preset
-from host.train.run import run
 
 
 def test_returns():

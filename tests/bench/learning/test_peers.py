@@ -7,8 +7,8 @@ import pytest
 
 from bench.learning.peers import _ZOO as ZOO
 from bench.learning.peers import PEERS, ddpg
+from host.runs.preset import preset
 from host.settings import override
-from host.train.preset import preset
 
 
 def test_ppo_has_the_runs_own_numbers():

@@ -15,19 +15,19 @@ from rich.console import Console
 from bench.learning import run as module
 from bench.learning.job import JUDGING_SEED, jobs_of
 from bench.learning.run import perform
-from host.commands.playing import play
+from host.cli.episodes import play
 from host.interrupt import INTERRUPTED
-from host.train.log import read_progress
+from host.runs.run_log import read_progress
 from hw.config import check_range
 from hw.errors import MissingTool
-from sim.lock import locked
+from system.lock import locked
 from tests.bench.learning.tiny import *
 
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     """The one job of ``claim(**changes)``, with what is built in a folder of the test."""
-    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr("host.runs.start_run.BUILD_DIRECTORY", tmp_path / "build")
 
     def make(**changes):
         (job,) = jobs_of(claim(**changes), tmp_path / "runs").values()
@@ -123,7 +123,7 @@ def test_a_run_that_was_cut_while_it_was_judged_is_not_trained_again(tiny, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("host.commands.playing.play", cut)
+        patch.setattr("host.cli.episodes.play", cut)
         with pytest.raises(KeyboardInterrupt):
             perform(job, quiet())
     rows = read_progress(job.folder)

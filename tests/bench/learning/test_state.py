@@ -17,7 +17,7 @@ from tests.bench.learning.tiny import *
 
 @pytest.fixture(autouse=True)
 def built(tmp_path, monkeypatch):
-    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr("host.runs.start_run.BUILD_DIRECTORY", tmp_path / "build")
 
 
 def job_in(clone, **changes):

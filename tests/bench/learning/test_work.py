@@ -172,7 +172,7 @@ def test_on_a_terminal_there_are_bars(jobs):
     terminal = Console(file=io.StringIO(), width=150, force_terminal=True)
     text = (
         "import time; from rich.console import Console\n"
-        "from host.train.progress import progress_bar\n"
+        "from host.runs.progress_bar import progress_bar\n"
         "with progress_bar(Console(width=200)) as bar:\n"
         "    task = bar.add_task('CartPole-v1', total=800)\n"
         "    bar.update(task, completed=300, state='return 21, best greedy 44')\n"

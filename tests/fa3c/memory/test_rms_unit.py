@@ -12,7 +12,7 @@ from hw.fa3c.memory.rms_unit import RmsUnit
 from hw.verilog import to_verilog
 from sim.model.arith import float32
 from sim.model.fa3c.memory.rms import Coefficients, update
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 #: Half of the distance from 1 to the next number: what one rounding costs.
 ROUNDING = 2.0**-24

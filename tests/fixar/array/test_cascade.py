@@ -6,7 +6,7 @@ from boards.area import netlist
 from hw.area import area
 from hw.fixar.array.column import Column
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 
 @pytest.mark.long

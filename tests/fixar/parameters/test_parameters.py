@@ -14,7 +14,7 @@ from hw.fixar.estimate import parameters
 from hw.fixar.parameters.parameters import Parameters
 from hw.learner.config import PARAMETER_SETS
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 
 def tiles_of(config, rng, parameters):

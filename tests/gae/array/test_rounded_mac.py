@@ -15,7 +15,7 @@ from hw.gae.array.rounded_mac import rounded_mac
 from hw.gae.config import GaeConfig
 from hw.gae.estimate import pe
 from hw.verilog import to_verilog
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 
 
 def blended(addend, coefficient, x, fraction, width):

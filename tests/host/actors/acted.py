@@ -7,11 +7,11 @@ from contextlib import ExitStack
 import numpy as np
 
 from host import checkpoint
-from host.actors.inline import InlineTransport
-from host.actors.session import Actors
-from host.commands.request import request
-from host.train.build import build
-from host.train.run import on_card
+from host.actors.local_transport import InlineTransport
+from host.actors.placement import Actors
+from host.runs.assembly import build
+from host.runs.request import request
+from host.runs.start_run import on_card
 
 __all__ = ["INLINE", "SMALL", "acted", "config_of", "digest", "through_a_file"]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from host.actors.remote import RayTransport
-from host.actors.session import Actors, ray_here
+from host.actors.placement import Actors, ray_here
+from host.actors.ray_transport import RayTransport
 
 
 @pytest.fixture(scope="module")  # a package without an __init__.py would last to the end

@@ -7,7 +7,7 @@ import time
 import gymnasium
 from gymnasium.envs.classic_control import CartPoleEnv
 
-from host.train.session import Seeds
+from host.runs.session import Seeds
 
 __all__ = ["STEP", "named"]
 

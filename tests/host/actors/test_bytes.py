@@ -4,8 +4,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from host.train.build import build
-from host.train.run import on_card
+from host.runs.assembly import build
+from host.runs.start_run import on_card
 from tests.host.actors.acted import INLINE, SMALL, acted, config_of, digest
 
 #: Launches of a run, and where it is saved and resumed.

@@ -12,8 +12,8 @@ from fake_replay import FakeReplay
 from rich.console import Console
 
 from host.actors.pool import ActorsFailed
-from host.train import loop
-from host.train.loop import train
+from host.runs import loop
+from host.runs.loop import train
 from tests.host.actors.acted import INLINE, config_of
 from tests.host.actors.strikes import named
 

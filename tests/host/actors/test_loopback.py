@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from bench.actors.processes import started
-from host.actors import session
-from host.actors.remote import RayTransport
-from host.actors.session import ActorOptions, open_actors
+from host.actors import placement
+from host.actors.placement import ActorOptions, open_actors
+from host.actors.ray_transport import RayTransport
 from hw.errors import UsageError
 
 LISTENING = "0A"
@@ -111,8 +111,8 @@ importlib.import_module = lambda name: (
 _PROGRAM = """
 import os
 from pathlib import Path
-from host.actors import session
-from host.actors.remote import RayTransport
+from host.actors import placement
+from host.actors.ray_transport import RayTransport
 from tests.host.actors.test_loopback import LOOPBACK, listened
 
 {before}
@@ -122,7 +122,7 @@ def kept():  # in the user's home, and where Ray is by itself
 
 
 home = kept()
-with session.ray_here(1):
+with placement.ray_here(1):
     import ray
 
     print(set(listened(ray._private.worker._global_node.get_session_dir_path())) <= LOOPBACK)
@@ -162,7 +162,7 @@ def test_a_program_that_has_ray_already(ray, monkeypatch):
 def test_the_environment_is_as_before(monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "mine")
     monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
-    with session._environment({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "x"}):
+    with placement._environment({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "x"}):
         assert os.environ["RAY_AUTH_TOKEN"] == "x"
     assert os.environ["RAY_AUTH_MODE"] == "mine" and "RAY_AUTH_TOKEN" not in os.environ
 
@@ -174,7 +174,7 @@ def test_workers_search_no_folder_that_this_process_does_not(monkeypatch, tmp_pa
     monkeypatch.setattr(sys, "path", [str(own)])
     told = {}
     fake = SimpleNamespace(init=lambda **options: told.update(options), shutdown=lambda: None)
-    with session._initialized(fake):
+    with placement._initialized(fake):
         job = told["job_config"]
         job._py_driver_sys_path.extend([str(tmp_path), str(tmp_path / "link"), str(own)])
     assert job._py_driver_sys_path == [str(tmp_path / "link"), str(own)]
@@ -189,7 +189,7 @@ def test_actors_run_no_file_of_the_current_folder(tmp_path):
     (tmp_path / "mine.py").write_text(f"import gymnasium as g\ng.register('Mine-v0', {kind!r})\n")
     words = "-m rlfabric train dqn --env mine:Mine-v0 --learner cpu --memory tree --steps 100"
     command = [sys.executable, *words.split(), "--actors", "1", "--out", "run"]
-    path = {"PYTHONPATH": str(Path(session.__file__).parents[2])}
+    path = {"PYTHONPATH": str(Path(placement.__file__).parents[2])}
     done = subprocess.run(
         command, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True, timeout=300
     )

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from host.actors import cluster, session
+from host.actors import cluster, placement
 from host.actors.cluster import joined
-from host.actors.probe import probe
-from host.actors.session import ActorOptions, actors_of, open_actors
-from host.commands.acting import acting
-from host.commands.request import request
-from host.train.build import build
+from host.actors.machine_probe import probe
+from host.actors.placement import ActorOptions, actors_of, open_actors
+from host.cli.actor_options import acting
+from host.runs.assembly import build
+from host.runs.request import request
 from hw.errors import Failure, MissingTool, UsageError
 
 
@@ -49,9 +49,9 @@ def test_options_of_the_command_line(monkeypatch):
     assert options == ActorOptions(inline=True, limit=2.0, losses=1)
     assert acting("3", fixed=True)[0] == {"actors": 3, "actor_order": "fixed"}
     assert acting("h:1", 4) == ({"actors": 4}, ActorOptions(address="h:1"))
-    monkeypatch.setattr("host.commands.acting.joined", lambda address: {"free": 6.0})
+    monkeypatch.setattr("host.cli.actor_options.joined", lambda address: {"free": 6.0})
     assert acting("h:1")[0] == {"actors": 5}
-    monkeypatch.setattr("host.commands.acting.joined", lambda address: {"free": 1.0})
+    monkeypatch.setattr("host.cli.actor_options.joined", lambda address: {"free": 1.0})
     assert acting("h:1")[0] == {"actors": 1}
     for name in ("fixed", "inline"):
         with pytest.raises(UsageError, match="must be with --actors, not without"):
@@ -131,18 +131,18 @@ def test_more_than_the_cores(monkeypatch):
 
 
 def test_shared_memory(monkeypatch, tmp_path):
-    usage = session.shutil.disk_usage(tmp_path)._replace
-    monkeypatch.setattr(session, "_SHARED", tmp_path)
-    monkeypatch.setattr(session.shutil, "disk_usage", lambda _: usage(free=64 << 20))
+    usage = placement.shutil.disk_usage(tmp_path)._replace
+    monkeypatch.setattr(placement, "_SHARED", tmp_path)
+    monkeypatch.setattr(placement.shutil, "disk_usage", lambda _: usage(free=64 << 20))
     with pytest.raises(Failure, match="shared memory must have 160 MiB free, not 64: docker run"):
         with open_actors(1, ActorOptions()):
             pass
-    monkeypatch.setattr(session.shutil, "disk_usage", lambda _: usage(free=1 << 30))
-    assert session._store(2, 1000) == 80 << 20
-    assert session._store(2, 10 << 20) == 160 << 20
-    assert session._store(2, 1 << 30) == 512 << 20, "half of what is free"
-    monkeypatch.setattr(session, "_SHARED", tmp_path / "none")
-    assert session._store(2, 1 << 30) == 16 << 30
+    monkeypatch.setattr(placement.shutil, "disk_usage", lambda _: usage(free=1 << 30))
+    assert placement._store(2, 1000) == 80 << 20
+    assert placement._store(2, 10 << 20) == 160 << 20
+    assert placement._store(2, 1 << 30) == 512 << 20, "half of what is free"
+    monkeypatch.setattr(placement, "_SHARED", tmp_path / "none")
+    assert placement._store(2, 1 << 30) == 16 << 30
 
 
 def test_nobody_is_there():
@@ -168,7 +168,7 @@ def test_nobody_is_there():
 )
 def test_joining(monkeypatch, tmp_path, program, text):
     """What a cluster has to say, or that it says nothing."""
-    (tmp_path / "join.py").write_text(program)
+    (tmp_path / "cluster_resources.py").write_text(program)
     monkeypatch.setattr(cluster, "__file__", str(tmp_path / "cluster.py"))
     monkeypatch.setattr(cluster, "_JOIN_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -177,7 +177,9 @@ def test_joining(monkeypatch, tmp_path, program, text):
 
 
 def test_joined(monkeypatch, tmp_path):
-    (tmp_path / "join.py").write_text("print('words')\nprint('{\"free\": 3, \"nodes\": {}}')")
+    (tmp_path / "cluster_resources.py").write_text(
+        "print('words')\nprint('{\"free\": 3, \"nodes\": {}}')"
+    )
     monkeypatch.setattr(cluster, "__file__", str(tmp_path / "cluster.py"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         found = joined(f"127.0.0.1:{server.getsockname()[1]}")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from host.advantages.ppo import PPOConfig
 from host.algorithms.actor_critic import ActorCritic, log_probability_and_entropy
 from host.algorithms.autodiff import Trained
-from host.algorithms.ppo import PPOConfig
-from host.collect.spec import Spec
-from tests.host.agents import Peer
+from host.environments.spec import Spec
+from tests.host.agent_parts import Peer
 
 LOGITS = np.float32([3.0, 1.0, 0.0, -1.0, 2.0])
 LOG_DEVIATION = np.float32([-2.0, 0.0, 1.0])

@@ -9,7 +9,7 @@ import torch
 from host.algorithms.autodiff import Trained, Updater
 from host.algorithms.config import Clock, TemporalDifferenceConfig
 from host.algorithms.network import MLP
-from tests.host.agents import CONTINUOUS, DISCRETE, make, make_batch
+from tests.host.agent_parts import CONTINUOUS, DISCRETE, make, make_batch
 
 
 def trained(dueling=False, **config):

@@ -10,12 +10,12 @@ from fa3c.reference import Reference
 from torch import nn
 
 import boards
+from host.a3c.parameter_image import observation_rows, parameter_shapes, to_image
 from host.algorithms.autodiff import Trained
 from host.algorithms.convolution import CONVOLUTIONS, ConvNet, default_convolutions
 from host.algorithms.dqn import DQNConfig
 from host.algorithms.network import MLP
-from host.collect.spec import Spec
-from host.runtime.a3c_image import observation_rows, parameter_shapes, to_image
+from host.environments.spec import Spec
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.design import DESIGN
 

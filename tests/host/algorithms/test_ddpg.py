@@ -8,23 +8,23 @@ import torch
 from fake_replay import FakeReplay
 from rich.console import Console
 
+from host.agents.policy_file import load_policy
 from host.algorithms.ddpg import DDPGConfig
-from host.algorithms.policy_file import load_policy
-from host.train.build import build
-from host.train.loop import train
-from host.train.preset import preset
-from tests.host import agents
-from tests.host.agents import CONTINUOUS, scramble
+from host.runs.assembly import build
+from host.runs.loop import train
+from host.runs.preset import preset
+from tests.host import agent_parts
+from tests.host.agent_parts import CONTINUOUS, scramble
 
 
 def make(seed=1, **config):
-    agent = agents.make("ddpg", seed=seed, **config)
+    agent = agent_parts.make("ddpg", seed=seed, **config)
     agent.policy.networks["actor"].parameters *= 3  # beyond the flat start
     return agent
 
 
 def make_batch(seed=2, **fields):
-    return agents.make_batch(CONTINUOUS, seed=seed, **fields)
+    return agent_parts.make_batch(CONTINUOUS, seed=seed, **fields)
 
 
 def q_of(critic, obs, action):
@@ -195,7 +195,7 @@ def test_trains_resumes_and_keeps_a_policy(tmp_path):
 @pytest.mark.parametrize("hidden", [(400, 300), (7,), ()])
 def test_first_weights_of_lillicrap(hidden):
     """Section 7: within 1 / sqrt(fan_in), of output layers within 3e-3."""
-    policy = agents.make("ddpg", hidden=hidden, first_weights="lillicrap").policy
+    policy = agent_parts.make("ddpg", hidden=hidden, first_weights="lillicrap").policy
     for network in policy.networks.values():
         *inner, last = network.weights
         bounds = [len(weight) ** -0.5 for weight in inner]

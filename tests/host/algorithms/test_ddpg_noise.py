@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from host.algorithms.policy import InferredPolicy
-from tests.host import agents
+from tests.host import agent_parts
 
 THETA = 0.15
 OBS = np.zeros((4, 3), np.float32)
@@ -13,7 +13,7 @@ OBS = np.zeros((4, 3), np.float32)
 def make(noise="ornstein_uhlenbeck", deviation=0.2, theta=THETA, **config):
     """A policy whose greedy action is 0, and whose noise is far from the limits of actions."""
     config |= dict(noise=noise, noise_start=deviation, noise_end=deviation, noise_theta=theta)
-    policy = agents.make("ddpg", **config).policy
+    policy = agent_parts.make("ddpg", **config).policy
     policy.networks["actor"].parameters[...] = 0
     return policy
 
@@ -99,7 +99,7 @@ def test_actions_stay_within_their_limits(noise):
 
 
 def test_it_goes_by_the_schedule():
-    policy = agents.make(
+    policy = agent_parts.make(
         "ddpg", noise="ornstein_uhlenbeck", noise_start=0.4, noise_end=0.05, noise_steps=100
     ).policy
     policy.networks["actor"].parameters[...] = 0

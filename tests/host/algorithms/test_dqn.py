@@ -6,12 +6,12 @@ import torch
 
 from host.algorithms.config import linear
 from host.algorithms.dqn import DQNConfig
-from tests.host import agents
-from tests.host.agents import make_batch, scramble
+from tests.host import agent_parts
+from tests.host.agent_parts import make_batch, scramble
 
 
 def make(seed=1, **config):
-    return agents.make("dqn", seed=seed, **config)
+    return agent_parts.make("dqn", seed=seed, **config)
 
 
 def network(agent):

@@ -13,14 +13,14 @@ from torch import nn
 from host.algorithms.convolution import ConvNet
 from host.algorithms.dqn import DQNConfig, DQNPolicy
 from host.algorithms.network import MLP
-from host.collect.environment import FlattenedImages
-from host.collect.spec import Spec
-from host.learners.card import CardLearner
+from host.environments.environment import FlattenedImages
+from host.environments.spec import Spec
+from host.learner.card_learner import CardLearner
+from host.runs.assembly import build
+from host.runs.preset import preset
+from host.runs.replay_runs import OffPolicyConfig
 from host.settings import override
-from host.train.build import build
-from host.train.config import OffPolicyConfig
-from host.train.preset import preset
-from tests.host.agents import make, make_batch, optimizer, scramble
+from tests.host.agent_parts import make, make_batch, optimizer, scramble
 from tests.host.strokes import NAME, SHAPE
 
 SPEC = Spec((12, 9, 3), "uint8", True, 4, exponent=-8)

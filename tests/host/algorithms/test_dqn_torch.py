@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from host.algorithms.activation import ACTIVATIONS
-from tests.host.agents import Peer, make, make_batch, optimizer, scramble
+from tests.host.agent_parts import Peer, make, make_batch, optimizer, scramble
 
 CASES = [
     dict(activation=activation, loss=loss, dueling=dueling, optimizer=rule)

@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import pytest
 
+from host.agents.registry import ALGORITHMS
 from host.algorithms.activation import ACTIVATIONS
-from host.algorithms.registry import ALGORITHMS
 from host.rules import FINITE, FRACTION, NOT_NEGATIVE, POSITIVE, Integer, Number, rules
 from host.settings import text_of
 

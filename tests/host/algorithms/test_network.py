@@ -7,7 +7,7 @@ from nn.exact_activation import EXACT
 
 from host.algorithms.activation import ACTIVATIONS
 from host.algorithms.network import MLP
-from tests.host.agents import Peer
+from tests.host.agent_parts import Peer
 
 NAMES = ", ".join(ACTIVATIONS)
 SHAPES = [(4, 2, (64, 64)), (3, 5, (7,)), (1, 1, (1,)), (6, 3, (5, 9, 4))]

@@ -7,7 +7,7 @@ import pytest
 
 from host.algorithms.config import AgentConfig
 from host.algorithms.policy import Policy
-from host.collect.spec import Spec
+from host.environments.spec import Spec
 
 IMAGE = Spec(shape=(12, 10, 3), dtype="uint8", discrete=True, action_count=4)
 POLE = Spec(shape=(4,), dtype="float32", discrete=True, action_count=2)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.host import agents
-from tests.host.agents import CONTINUOUS, scramble
+from tests.host import agent_parts
+from tests.host.agent_parts import CONTINUOUS, scramble
 
 pytestmark = pytest.mark.long
 
@@ -25,7 +25,7 @@ class Unused(gymnasium.Env):
 
 def make(algo, **config):
     rates = dict(learning_rate=1e-3, target_tau=0.02, loss="squared")
-    agent = agents.make(algo, **rates, **config)
+    agent = agent_parts.make(algo, **rates, **config)
     scramble(agent)
     return agent
 
@@ -34,7 +34,7 @@ def batches(algo):
     for i in range(UPDATES):
         # td3's loss is the mean of td^2 there, and half of it here; sac's is half in both.
         weights = np.full(32, 2.0 if algo == "td3" else 1.0, np.float32)
-        yield agents.make_batch(CONTINUOUS, seed=i, weights=weights)
+        yield agent_parts.make_batch(CONTINUOUS, seed=i, weights=weights)
 
 
 def model_of(kind, agent, **options):

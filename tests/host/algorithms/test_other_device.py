@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from host.algorithms.config import Clock
-from tests.host import agents, ppo_parts
-from tests.host.agents import CONTINUOUS, make_batch
+from tests.host import agent_parts, ppo_parts
+from tests.host.agent_parts import CONTINUOUS, make_batch
 from tests.host.compose.trainer_files import CONTINUOUS as CONTINUOUS_TRAINER
 from tests.host.compose.trainer_files import DISCRETE, changed, trainer
 from tests.host.other_device import OTHER, assert_as_on_the_cpu
@@ -27,7 +27,7 @@ TRAINERS = {"sequential": DISCRETE, "usual": CONTINUOUS_TRAINER}
 
 def pair(options):
     """Two equal agents; the second one's gradient steps are elsewhere."""
-    here, there = agents.make(**options), agents.make(**options)
+    here, there = agent_parts.make(**options), agent_parts.make(**options)
     there.updater = there.algorithm.updater(there.policy, seed=3, device=OTHER)
     return here, there
 

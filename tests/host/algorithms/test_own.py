@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from extensions import shown, visible
 
+from host.agents.policy_file import load_policy
+from host.agents.registry import find_named
 from host.algorithms.dqn import DQN
-from host.algorithms.policy_file import load_policy
-from host.algorithms.registry import find_named
-from host.commands.run_kernel import of_run
-from host.train.preset import preset
+from host.cli.run_kernel import of_run
+from host.runs.preset import preset
 
 #: What a run must share with its checkpoint.
 TRAIN = ("train", "mine:SARSA", "--out", "run", "--set", "randomness=0.2", "--seed", 1)
@@ -22,7 +22,7 @@ TRAIN = ("train", "mine:SARSA", "--out", "run", "--set", "randomness=0.2", "--se
 def mine(tmp_path, monkeypatch):
     """``mine.py`` lies in the current folder; ``with mine()`` begins as a process does."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr("host.runs.start_run.BUILD_DIRECTORY", tmp_path / "build")
     Path("mine.py").write_text(shown("adding_an_algorithm.md")["my_agents/sarsa.py"])
     with visible(tmp_path, on_path=False):
         yield lambda: visible(tmp_path, on_path=False)

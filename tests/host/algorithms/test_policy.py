@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+from host.agents.registry import ALGORITHMS
 from host.algorithms.activation import ACTIVATIONS
 from host.algorithms.policy import InferredPolicy
-from host.algorithms.registry import ALGORITHMS
-from host.collect.spec import Spec
-from tests.host import agents
+from host.environments.spec import Spec
+from tests.host import agent_parts
 
 CASES = [
     (algo, discrete)
@@ -23,8 +23,8 @@ EVERY = pytest.mark.parametrize("algo, discrete", CASES)
 
 
 def make(algo, discrete, seed=1, **config):
-    spec = agents.DISCRETE if discrete else agents.CONTINUOUS
-    return agents.make(algo, spec, seed, **config).policy
+    spec = agent_parts.DISCRETE if discrete else agent_parts.CONTINUOUS
+    return agent_parts.make(algo, spec, seed, **config).policy
 
 
 def observations(rows=50, seed=3):
@@ -136,7 +136,7 @@ def test_observations_of_any_shape(algo, discrete):
     obs, found = np.random.default_rng(1).integers(9, size=(5, 6)), []
     for shape, dtype in shapes:
         spec = Spec(shape=shape, dtype=dtype, discrete=discrete, action_count=2)
-        policy = changed(agents.make(algo, spec).policy)
+        policy = changed(agent_parts.make(algo, spec).policy)
         found.append(policy.act(obs.reshape(5, *shape).astype(dtype), greedy=True))
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)
     np.testing.assert_allclose(found[2], found[0], atol=1e-6)
@@ -236,7 +236,7 @@ def test_what_infers_sees_rows_of_numbers():
         seen.append(obs)
         return np.eye(4)[[1, 3]]
 
-    acts = InferredPolicy(agents.make("dqn", spec).policy, infer)
+    acts = InferredPolicy(agent_parts.make("dqn", spec).policy, infer)
     assert acts.act(np.arange(12).reshape(2, 2, 3, 1), greedy=True).tolist() == [1, 3]
     assert seen[0].dtype == np.uint8 and seen[0].tolist() == np.arange(12).reshape(2, 6).tolist()
     with pytest.raises(ValueError, match=r"^obs must be \[rows, 2, 3, 1\], not \[2, 6\]$"):

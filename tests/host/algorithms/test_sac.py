@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from host.algorithms.sac import SACConfig
-from tests.host import agents
-from tests.host.agents import CONTINUOUS, scramble
+from tests.host import agent_parts
+from tests.host.agent_parts import CONTINUOUS, scramble
 
 
 def make(seed=1, **config):
-    agent = agents.make("sac", seed=seed, **config)
+    agent = agent_parts.make("sac", seed=seed, **config)
     alpha = agent.policy.networks["alpha"].parameters.copy()
     scramble(agent)
     agent.policy.networks["alpha"].parameters[...] = alpha
@@ -18,7 +18,7 @@ def make(seed=1, **config):
 
 
 def make_batch(seed=2, **fields):
-    return agents.make_batch(CONTINUOUS, seed=seed, **fields)
+    return agent_parts.make_batch(CONTINUOUS, seed=seed, **fields)
 
 
 def vectors(agent):
@@ -33,8 +33,8 @@ def alpha(agent):
 
 def test_density_is_of_the_actions():
     """The mean of 1 / density over actions in [-0.9, 0.9] is the size of that."""
-    spec = agents.Spec(shape=(3,), dtype="float32", discrete=False, action_count=1)
-    updater = agents.make("sac", spec).updater
+    spec = agent_parts.Spec(shape=(3,), dtype="float32", discrete=False, action_count=1)
+    updater = agent_parts.make("sac", spec).updater
     actor = updater.networks["actor"].network
     actor.parameters[...] = 0
     actor.biases[-1][...] = [0.4, -0.5]
@@ -77,11 +77,11 @@ def test_alpha_goes_to_its_entropy(target, sign):
 @pytest.mark.parametrize("count, target", [(1, None), (2, None), (5, None), (2, 0.0)])
 def test_target_entropy_is_minus_the_components(count, target):
     """By plain descent: alpha's step is rate (target - entropy); 0 is a target like others."""
-    spec = agents.Spec(shape=(3,), dtype="float32", discrete=False, action_count=count)
+    spec = agent_parts.Spec(shape=(3,), dtype="float32", discrete=False, action_count=count)
     settings = dict(optimizer="sgd", learning_rate=0.01, target_entropy=target)
-    agent, wanted = agents.make("sac", spec, **settings), -count if target is None else target
+    agent, wanted = agent_parts.make("sac", spec, **settings), -count if target is None else target
     before = agent.policy.networks["alpha"].parameters.copy()
-    entropy = agent.learn(agents.make_batch(spec))[1]["entropy"]
+    entropy = agent.learn(agent_parts.make_batch(spec))[1]["entropy"]
     step = (agent.policy.networks["alpha"].parameters - before)[0]
     assert step == pytest.approx(0.01 * (wanted - entropy), rel=1e-3)
 

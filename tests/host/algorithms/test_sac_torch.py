@@ -8,12 +8,12 @@ import torch
 from torch.distributions import Independent, Normal, TransformedDistribution
 from torch.distributions.transforms import TanhTransform
 
-from tests.host import agents
-from tests.host.agents import CONTINUOUS, Peer, optimizer, scramble
+from tests.host import agent_parts
+from tests.host.agent_parts import CONTINUOUS, Peer, optimizer, scramble
 
 
 def make(**config):
-    agent = agents.make("sac", **config)
+    agent = agent_parts.make("sac", **config)
     log_alpha = agent.policy.networks["alpha"].parameters
     before = log_alpha.copy()
     scramble(agent)
@@ -73,7 +73,7 @@ def test_training_is_the_papers(case):
         return torch.min(*(networks[name](pairs).squeeze(1) for name in names[:2]))
 
     for i in range(1, 13):
-        batch = agents.make_batch(CONTINUOUS, seed=i)
+        batch = agent_parts.make_batch(CONTINUOUS, seed=i)
         t = {name: torch.from_numpy(array) for name, array in batch.items()}
         noises = [torch.from_numpy(rng.standard_normal((32, 2), np.float32)) for _ in range(2)]
         coefficient = log_alpha.detach().exp()

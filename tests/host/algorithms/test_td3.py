@@ -7,18 +7,18 @@ import pytest
 import torch
 
 from host.algorithms.td3 import TD3Config
-from tests.host import agents
-from tests.host.agents import CONTINUOUS, Peer, optimizer, scramble
+from tests.host import agent_parts
+from tests.host.agent_parts import CONTINUOUS, Peer, optimizer, scramble
 
 
 def make(seed=1, **config):
-    agent = agents.make("td3", seed=seed, **config)
+    agent = agent_parts.make("td3", seed=seed, **config)
     scramble(agent, 0.4)
     return agent
 
 
 def make_batch(seed=2, **fields):
-    return agents.make_batch(CONTINUOUS, seed=seed, **fields)
+    return agent_parts.make_batch(CONTINUOUS, seed=seed, **fields)
 
 
 def vectors(agent):
@@ -101,7 +101,7 @@ def test_training_is_the_papers(case):
 
 
 def test_twins_begin_apart():
-    agent = agents.make("td3")
+    agent = agent_parts.make("td3")
     one, two = (agent.policy.networks[name].parameters for name in ("critic", "critic_2"))
     assert one.shape == two.shape and not np.array_equal(one, two)
     assert list(agent.policy.networks) == ["critic", "critic_2", "actor"]
@@ -184,7 +184,7 @@ def test_state_resumes_bit_for_bit():
 @pytest.mark.parametrize("algo", ["td3", "sac"])
 def test_critics_that_err_to_either_side_do_not_cancel(algo):
     """Errors of +5 and -5 have the priority of 5, not of their mean, which is 0 (host 2)."""
-    agent = agents.make(algo)
+    agent = agent_parts.make(algo)
     for name, value in (("critic", -5), ("critic_2", 5)):
         agent.policy.networks[name].parameters[...] = 0
         agent.policy.networks[name].biases[-1][...] = value

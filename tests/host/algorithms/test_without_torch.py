@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from host.agents.policy_file import save_policy
+from host.agents.registry import ALGORITHMS
 from host.algorithms import autodiff
-from host.algorithms.policy_file import save_policy
-from host.algorithms.registry import ALGORITHMS
 from hw import extras
-from sim.tools import BUILD_DIRECTORY
+from system.tools import BUILD_DIRECTORY
 from tests.children import children  # noqa: F401 -- a fixture
-from tests.host import agents
+from tests.host import agent_parts
 
 _ROOT = Path(__file__).parents[3]
 
@@ -63,7 +63,7 @@ def test_training_on_the_cpu_says_how_to_install_it(
     monkeypatch.setattr(autodiff, "torch", autodiff._Torch())  # which has not been used yet
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(extras, "_CHECKOUT", checkout)
-    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr("host.runs.start_run.BUILD_DIRECTORY", tmp_path / "build")
     words = re.escape(
         f"rlfabric: torch must be installed to train on the CPU (pip install {command})"
     )
@@ -78,7 +78,7 @@ def test_all_else_goes_on_without_it(without, tmp_path):
     before that; and the card trains. Nothing of ours asks for it."""
     obs, wanted = np.random.default_rng(1).normal(size=(20, 3)).astype(np.float32), []
     for algo in ALGORITHMS:
-        policy = agents.make(algo).policy
+        policy = agent_parts.make(algo).policy
         save_policy(tmp_path / f"{algo}.npz", policy, algo=algo, env="Some-v0", score=None)
         wanted.append(policy.act(obs, greedy=True).ravel())
     np.save(tmp_path / "obs.npy", obs)
@@ -88,9 +88,9 @@ def test_all_else_goes_on_without_it(without, tmp_path):
     run = ["train", "dqn", "--learner", "card", "--card", "model", "--steps", "200", "--out", "run"]
     code = f"""
 import numpy as np
-import host.commands.app, host.commands.listing, host.commands.playing
-import host.train.build, host.train.run
-from host.algorithms.policy_file import load_policy
+import host.cli.app, host.cli.lists, host.cli.episodes
+import host.runs.assembly, host.runs.start_run
+from host.agents.policy_file import load_policy
 
 actions = []
 for name in sys.argv[1:]:
@@ -100,7 +100,7 @@ for name in sys.argv[1:]:
     policy.load_state_dict(policy.state_dict())
 np.save("actions.npy", np.concatenate(actions))
 assert not Absent.asked, Absent.asked
-host.commands.app.app({[*run, *words]!r}, standalone_mode=False)
+host.cli.app.app({[*run, *words]!r}, standalone_mode=False)
 assert not Absent.asked, Absent.asked
 """
     status, _, err = without(code, *ALGORITHMS)

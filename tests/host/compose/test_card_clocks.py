@@ -10,7 +10,7 @@ from host.compose.card_clocks import kernel_config, own_settings, plan_clocks, p
 from host.compose.plans import plan_of
 from host.compose.task import Task
 from host.compose.trial import trial
-from host.train.preset import preset
+from host.runs.preset import preset
 from hw.errors import UsageError
 from hw.fixar.pass_clocks import iteration_cycles
 from hw.fixar.precision import Precision

@@ -7,13 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from host.commands.composed import Answer
-from host.commands.request import say_proof
+from host.compose.answer import Answer
 from host.compose.mapping import mapped
-from host.compose.plan_file import proof_of
+from host.compose.plan_file import proof_of, say_proof
 from host.compose.plans import plan_of, plans_of
 from host.compose.task import Task
-from host.train.preset import preset
+from host.runs.preset import preset
 from hw.errors import UsageError
 from rlfabric.composing import Composed
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed, trainer
@@ -96,7 +95,7 @@ def test_a_proof_in_a_file_is_a_line(text):
 def test_a_run_of_a_composition_says_it_too(monkeypatch, capsys):
     """From the command and from Python."""
     asked = []
-    monkeypatch.setattr("host.train.run.start", lambda config, **_: asked.append(config))
+    monkeypatch.setattr("host.runs.start_run.start", lambda config, **_: asked.append(config))
     document = {"config": {"learner": "card"}, "task": {"proof": "proved: little"}}
     plan = SimpleNamespace(config="config")
     told = dict(out=None, kernel={}, board="u50", draw=None, show=None)

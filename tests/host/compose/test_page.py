@@ -11,7 +11,7 @@ import pytest
 from extensions import DOCS, commands, shown
 from in_process import in_process
 
-import host.commands.composed as composed
+import host.compose.answer as composed
 import rlfabric
 from tests.host.machine_files import write_machine
 
@@ -28,9 +28,9 @@ def command(tmp_path, monkeypatch, capsys, forgotten_trainers):
     """``command(line)`` gives what a line of the page prints, in a folder with the page's files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("host.train.run.BUILD_DIRECTORY", tmp_path / "build")
+    monkeypatch.setattr("host.runs.start_run.BUILD_DIRECTORY", tmp_path / "build")
     monkeypatch.setattr("host.compose.profile.WARM", 1)
-    monkeypatch.setattr("host.compose.primitives.ITERATIONS", 5)
+    monkeypatch.setattr("host.compose.primitive_times.ITERATIONS", 5)
     monkeypatch.setattr(rlfabric.Composer, "_launches", 5)
     monkeypatch.setattr(rlfabric.Composer, "_config", {"trainer.width": 4, "batch_size": 16})
     monkeypatch.setattr(rlfabric.Composer, "_kernel", {"multipliers": 2, "lanes": 1})

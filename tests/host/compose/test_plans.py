@@ -4,7 +4,7 @@ import pytest
 
 from host.compose.plans import plan_of, plans_of
 from host.compose.task import Task
-from host.train.preset import preset
+from host.runs.preset import preset
 
 DQN = Task(preset("dqn", "card", env="CartPole-v1"), False, {})
 

@@ -13,17 +13,17 @@ from learner.modelled import equal
 
 import rlfabric
 from host import checkpoint
-from host.actors.session import ActorOptions
+from host.actors.placement import ActorOptions
+from host.agents.registry import find_named
 from host.algorithms.autodiff import Updater
-from host.algorithms.registry import find_named
-from host.commands.request import request
 from host.compose.plans import plan_of
 from host.compose.program import LINES, program
-from host.compose.proof import limits
 from host.compose.task import Task
-from host.generate import describe
-from host.train.run import run
-from host.train.run_config import spec_of
+from host.kernels import describe
+from host.proof.kernel_proof import limits
+from host.runs.request import request
+from host.runs.run_config import spec_of
+from host.runs.start_run import run
 from rlfabric import training
 from tests.boards.vendor import not_public
 from tests.host.compose.trainer_files import FOLDER

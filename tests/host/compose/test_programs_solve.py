@@ -7,8 +7,8 @@ import runpy
 import pytest
 
 import rlfabric
-from host.generate import describe
-from host.train.run_config import spec_of
+from host.kernels import describe
+from host.runs.run_config import spec_of
 from tests.host.compose.test_program import planned, text_of
 
 SETTINGS = dict(until_solved="true", steps="100000")

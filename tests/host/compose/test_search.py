@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from host.compose.assign import Sizes
+from host.compose.assignment import Sizes
 from host.compose.machine import Device, Link, Machine
 from host.compose.plans import Plan
 from host.compose.profile import Profile

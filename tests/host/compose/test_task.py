@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from host.compose.task import Task, with_ratio
-from host.train.preset import preset
+from host.runs.preset import preset
 from hw.errors import UsageError
 
 DQN = replace(preset("dqn", "card", env="CartPole-v1"), env_count=8, steps_per_launch=4)

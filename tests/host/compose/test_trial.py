@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from host.compose import primitives
+from host.compose import primitive_times
 from host.compose import trial as trials
-from host.compose.primitives import learner_us, memory_us, synthetic
+from host.compose.primitive_times import learner_us, memory_us, synthetic
 from host.compose.profile import measured
 from host.compose.task import Task
 from host.compose.trial import PARTS, trial
-from host.train.preset import preset
+from host.runs.preset import preset
 from hw.errors import Failure
 
 DQN = preset("dqn", "card", env="CartPole-v1")
@@ -116,12 +116,12 @@ def test_primitives():
 def test_primitives_are_timed_in_a_full_memory(monkeypatch):
     sizes = []
 
-    class Ring(primitives.RingMemory):
+    class Ring(primitive_times.RingMemory):
         def step(self, *arguments, **named):
             sizes.append(len(self))
             return super().step(*arguments, **named)
 
-    monkeypatch.setattr(primitives, "RingMemory", Ring)
+    monkeypatch.setattr(primitive_times, "RingMemory", Ring)
     memory_us(Task(SMALL, True, {}), 4, iterations=2)
     assert sizes[0] == 0 and sizes[-1] == SMALL.capacity
 

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from host.algorithms.registry import ALGORITHMS, find_named
-from host.collect.spec import Spec
+from host.agents.registry import ALGORITHMS, find_named
+from host.environments.spec import Spec
 
 __all__ = ["CONTINUOUS", "DISCRETE", "FOLDER", "changed", "trainer"]
 

@@ -9,7 +9,7 @@ from learner.exact_learner import ExactLearner
 from learner.learning import experiences, parameters
 from nn.exact_activation import EXACT
 
-from host.runtime.hyperparameters import hyperparameter_records
+from host.learner.hyperparameters import hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.trainer import Trainer

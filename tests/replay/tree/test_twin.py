@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replay.kernels import NARROW, WIDE, opened
 
-from host.runtime.program import CommandError, Launcher
+from host.programs.launcher import CommandError, Launcher
 from hw.replay.commands import Opcode
 from hw.replay.config import ReplayConfig
 from sim.model.replay.tree.loops import store, write_batch

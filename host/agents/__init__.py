@@ -1,0 +1,3 @@
+"""Agents by name: ``registry`` lists all algorithms, ``policy_file`` keeps trained policies, and
+``evaluation`` plays greedy episodes.
+"""

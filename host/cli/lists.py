@@ -1,0 +1,105 @@
+"""The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, replay
+memories, cards, machines. Each imports what it lists: help needs none of it."""
+
+from collections import Counter
+
+from host.terminal.tables import console, table
+
+__all__ = ["LISTS"]
+
+CARDS = {
+    "model": "bit-exact twins in Python, no build",
+    "sim": "the generated Verilog under Verilator",
+    "xrt[:N]": "card N (0) of this machine, through XRT",
+    "pynq:BITFILE": "the logic of this Zynq board, through PYNQ",
+    "uart:PORT": "a board on a serial port",
+}
+
+
+def _named(title, rows):
+    table(title, ("name", "what"), rows)
+
+
+def _designs():
+    from hw.designs import DESIGNS
+
+    _named("Designs", [(design.name, design.summary) for design in DESIGNS.values()])
+
+
+def _size(count):
+    return f"{count >> 20} MiB" if count >> 20 else f"{count >> 10} KiB"
+
+
+def _boards():
+    import boards
+
+    rows = []
+    for board in boards.BOARDS.values():
+        memory = ", ".join(
+            f"{count} x {_size(size)} {kind}"
+            for (kind, size), count in Counter((b.kind, b.size) for b in board.banks).items()
+        )
+        clock = f"{board.clocks[0].mhz} MHz"
+        rows.append((board.name, board.part, memory, clock, board.flow))
+    table("Boards", ("name", "part", "memory", "clock", "flow"), rows)
+    rows = [(board.name, *board.total.to_dict().values()) for board in boards.BOARDS.values()]
+    table("Parts of the boards", ("name", "LUT", "FF", "BRAM36", "URAM", "DSP"), rows)
+    for board in boards.BOARDS.values():
+        if board.platform:
+            first, last = board.releases
+            releases = f"{first} to {last}" if last else f"{first} or later"
+            _note(f"{board.name}: {board.platform}, tools of release {releases}")
+        for fact in board.unverified:
+            _note(f"{board.name}, not confirmed: {fact}")
+
+
+def _note(text):
+    console.print(f"  {text}", style="dim", markup=False, highlight=False)
+
+
+def _machines():
+    from host.compose.machine_library import SHIPPED, THIS, shipped
+
+    rows = [(THIS, "cores of this process, a GPU if torch sees one, a card of `--board`")]
+    for name in SHIPPED:
+        devices = shipped(name).devices
+        rows.append((name, ", ".join(f"{each.name} ({each.source})" for each in devices)))
+    _named("Machines", rows)
+
+
+def _algorithms():
+    from host.agents.registry import ALGORITHMS
+
+    _named("Algorithms", [(name, each.summary) for name, each in ALGORITHMS.items()])
+
+
+def _presets():
+    from host.agents.registry import ALGORITHMS
+
+    rows = [(name, ", ".join(each.presets)) for name, each in ALGORITHMS.items() if each.presets]
+    _named("Presets", rows)
+
+
+def _learners():
+    from host.runs.run_config import LEARNERS
+
+    _named("Learners", LEARNERS.items())
+
+
+def _memories():
+    from host.replay.cpu_memories import MEMORIES
+
+    _named("Memories", MEMORIES.items())
+
+
+#: list -> function that prints it
+LISTS = {
+    "designs": _designs,
+    "boards": _boards,
+    "algorithms": _algorithms,
+    "presets": _presets,
+    "learners": _learners,
+    "memories": _memories,
+    "cards": lambda: _named("Cards", CARDS.items()),
+    "machines": _machines,
+}

@@ -1,0 +1,3 @@
+"""Kernels ``dqn`` and ``ddpg``, which learn from a replay memory on the card or elsewhere. Read
+``learning_replay`` (calls of the kernel), then ``card_learner`` (what a run does).
+"""

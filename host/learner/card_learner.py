@@ -1,0 +1,236 @@
+"""The learner on the card: draw, gradient step and new priorities without the host in between.
+
+The host acts, brings experiences, and sends the values of the schedules for each step. It acts on a
+copy of the weights, which comes back with a launch, or lets the card infer with its own weights.
+"""
+
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.algorithms.config import LOSSES, Clock, TemporalDifferenceConfig
+from host.algorithms.policy import InferredPolicy
+from host.learner.hyperparameters import hyperparameter_records
+from host.learner.learning_replay import LearningReplay
+from host.learner.policy_weights import flat, layers_of, online_of, set_weights
+from host.learner.sent_replay import SentReplay
+from host.replay.memory_learner import MemoryLearner
+from host.replay.nstep import stored
+from hw.config import value_of
+from hw.errors import UsageError
+from hw.learner.config import check_hidden
+
+__all__ = ["CardLearner", "steps_of"]
+
+
+def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArray[np.void]:
+    """HYPERPARAMETERS [count] of the ``count`` updates that follow ``clock``.
+
+    They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
+    ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the
+    agent's config.
+
+    With Adam, ``w -= rate m / (sqrt(s) + floor)``, m and s being the moments, is the rule of
+    torch.optim.Adam at update t if ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor =
+    epsilon sqrt(1 - beta2^t)``.
+
+    The gradient of loss mse is twice the card's, but for the actor of DDPG, and both networks share
+    a ``scale``. So the first network's ``rate`` is twice as large with SGD, and else its ``floor``
+    half as large: the steps are exactly those of twice the gradient, while the card's first moment
+    is half, and its second a quarter, of torch's.
+    """
+    update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
+    rates = agent.learning_rates_at(clock.launched)
+    rate, floor = np.tile(rates, (count, 1)), np.zeros((count, 2))
+    decays = {}
+    if agent.optimizer == "sgd":
+        decays = {"first_decay": agent.momentum, "first_gain": 1.0}
+    elif agent.optimizer == "rmsprop":
+        decays = {"second_decay": agent.decay}
+        floor += agent.optimizer_epsilon
+    else:
+        decays = {"first_decay": agent.beta1, "second_decay": agent.beta2}
+        root = np.sqrt(1 - agent.beta2**update)
+        rate = rate * root / (1 - agent.beta1**update)
+        floor += agent.optimizer_epsilon * root
+    if agent.optimizer == "sgd":
+        rate[:, 0] *= agent.loss_scale
+    else:
+        floor[:, 0] /= agent.loss_scale
+    due = update % agent.target_interval == 0
+    return hyperparameter_records(
+        count,
+        scale=1 / agent.batch_size,
+        beta=agent.beta_at(clock.launched),
+        clip=agent.huber_delta if LOSSES[agent.loss].limited else np.inf,
+        rate=np.broadcast_to(rate, (count, 2)),
+        floor=floor,
+        blend=np.broadcast_to(np.where(due, agent.target_tau, 0.0), (count, 2)),
+        **decays,
+    )
+
+
+class CardLearner(MemoryLearner):
+    """Learns on the card: a launch stores experiences and does ``updates_per_launch`` gradient
+    steps.
+
+    The card's weights start as those of the policy's networks. Afterwards these networks are the
+    host's copy of the card's weights, fetched every ``weights_interval`` launches. Targets and
+    moments of the optimizer are on the card alone.
+
+    If ``config.act`` is card, the card infers between the launches, so that every action comes from
+    the newest weights; the copy is then fetched only before a file is written (``fetch``).
+
+    Parameters
+    ----------
+    buffer : LearningReplay or SentReplay
+        ValueError if its kernel is of another algorithm or network.
+    config, policy, clock, phases
+        As ``MemoryLearner``.
+    """
+
+    BUFFER = LearningReplay
+    #: Class of the buffer if the replay memory is not the kernel's; made of a memory and a BUFFER.
+    SENT = SentReplay
+    #: Field of an agent's config -> its values that the kernel trains; the CPU trains all.
+    TRAINS = {
+        "max_gradient_norm": (None,),
+        "precision": ("float32",),  # the kernel's own fixed point is no precision of the agent
+        "lagged_critic": (True,),
+        "dueling": (False,),
+    }
+    columns = (
+        "loss",
+        *MemoryLearner.columns,
+        "clipped_weights",
+        "clipped_activations",
+        "clipped_gradients",
+    )
+
+    def __init__(self, config, policy, clock, buffer, *, phases):
+        super().__init__(config, policy, clock, buffer, phases=phases)
+        self._check_kernel(policy.spec)
+        self._begun, self._acts = Clock(), config.act == "card"
+        buffer.initialize(layers_of(policy))
+
+    @classmethod
+    def check_agent(cls, agent, design):
+        """ValueError if the kernel of ``design``, a design's name, cannot train an agent with the
+        config ``agent``."""
+        check_hidden(agent.hidden, where=" on the card")
+        for name, trained in cls.TRAINS.items():
+            value = getattr(agent, name, trained[0])
+            if value not in trained:
+                raise UsageError(
+                    f"{name} must be {' or '.join(map(str, trained))} with learner card and kernel "
+                    f"{design}, not {value!r} (--learner cpu takes any)"
+                )
+        if getattr(agent, "convolutions", None):
+            raise UsageError(
+                f"convolutions must be none with learner card, not {agent.convolutions!r} "
+                "(--learner cpu has them)"
+            )
+
+    def _check_kernel(self, spec):
+        learner, batch = self.buffer.learner, self.agent.batch_size
+        wanted = self.config.decided(spec)
+        for name in ("replay.capacity", "learner.batch"):  # which may be larger in the kernel
+            wanted.pop(name)
+        found = {name: value_of(learner, name.removeprefix("learner.")) for name in wanted}
+        self.config.check_kernel(wanted, found)
+        if batch > learner.batch or batch % learner.lanes:
+            raise UsageError(
+                f"batch_size must be a multiple of {learner.lanes} up to {learner.batch}, as in "
+                f"the kernel, not {batch!r}"
+            )
+
+    def plan(self, fill, learning):
+        """``(HYPERPARAMETERS of the launch, sets of parameters to fetch with it)``; None if the
+        launch only stores, because too few experiences were stored before it. ``fill`` and
+        ``learning`` are as for ``MemoryLearner.plan``."""
+        if not learning or fill < self.agent.batch_size:
+            return None
+        count, begun = self.config.updates_per_launch, self._begun
+        due = not self._acts and (begun.updates // count + 1) % self.config.weights_interval == 0
+        begun.launched = self.clock.launched
+        steps = steps_of(self.agent, begun, count)
+        begun.updates += count
+        return steps, ("online",) if due else ()
+
+    def launch(self, experience, plan):
+        """Runs the launch. Returns None if ``plan`` is None, else a dict: ``loss`` and ``td``, sums
+        over the batch of each gradient step, [steps]; and ``weights``, network -> vector of its
+        parameters, or None if they are not fetched."""
+        records, options = stored(experience)
+        if plan is None:
+            return self.buffer.step(records, **options)
+        steps, sets = plan
+        batch = self.agent.batch_size
+        reports, parameters = self.buffer.learn(
+            steps, batch_size=batch, experiences=records, store=sets, **options
+        )
+        weights = parameters and {name: flat(layers) for name, layers in parameters.items()}
+        return {"loss": reports["loss"], "td": reports["td"], "weights": weights}
+
+    def learned(self, result):
+        if result is None:
+            return {}
+        self.clock.updates += len(result["loss"])
+        self._take(result["weights"] or {})
+        batch = self.agent.batch_size
+        return {
+            "loss": float(result["loss"].mean()) * self.agent.loss_scale / batch,
+            "td_error": float((result["td"] / np.float32(batch)).mean()),
+        }
+
+    def _take(self, weights):
+        for name, parameters in weights.items():
+            self.policy.networks[name].parameters[...] = parameters
+
+    def infer(self, obs, **options):
+        """Outputs of the network that acts for obs [rows, size], computed on the card with its
+        present weights, after the launches under way. ``options`` are those of the buffer's
+        ``act``."""
+        return self._card.call(self.buffer.act, obs, **options)
+
+    def _stored(self):
+        """The card's weights that act and learn, after the launches under way."""
+        return self._card.call(self.buffer.store, ("online",))
+
+    def fetch(self):
+        if self._acts:
+            set_weights(self.policy, self._stored())
+
+    @contextmanager
+    def actor(self, policy=None):
+        """As ``Learner.actor``. If ``config.act`` is card and another ``policy`` is given, its
+        weights replace those of the card within the ``with`` block; the weights that learn are
+        loaded again at its end."""
+        if not self._acts:
+            yield policy or self.policy
+        elif policy is None:
+            yield self.on_card(self.policy)
+        else:
+            own = self._stored()
+            self._card.call(self.buffer.load, online_of(policy))
+            try:
+                yield self.on_card(policy)
+            finally:
+                self._card.call(self.buffer.load, own)
+
+    def on_card(self, policy):
+        """Returns an object that acts as ``policy``, by outputs that the card infers; the card must
+        have the weights of ``policy``."""
+        return InferredPolicy(policy, self.infer)
+
+    def progress(self):
+        clipped = zip(self.columns[-3:], self.buffer.saturations.tolist(), strict=True)
+        return super().progress() | dict(clipped)
+
+    def state_dict(self):
+        return super().state_dict() | {"begun": self._begun.updates}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self._begun.updates = int(state["begun"])

@@ -1,0 +1,224 @@
+"""n-step experiences from vectorised environments, as the replay memory stores them.
+
+Every transition opens a window; a window closes after n rewards or when its episode ends.
+``NStepCollector`` steps environments, and collects them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from host.environments.collector import Acts, Counts, Episodes, SteppingCollector
+from host.environments.environment import Transitions
+from host.environments.spec import Spec
+from host.phases import Phases
+from host.replay.experience import record_dtype
+from hw.errors import UsageError
+
+__all__ = ["Collected", "NStep", "NStepCollector", "Windowed", "stored"]
+
+
+class Windowed(Protocol):
+    """The config of an agent that learns from n-step experiences:
+    ``host.algorithms.config.TemporalDifferenceConfig``."""
+
+    n_step: int
+    gamma: float
+    reward_scale: float
+    reward_clip: float | None
+
+
+class NStep:
+    """Makes n-step experiences of transitions: ``R = sum_{i<k} gamma^i r_i``, ``discount =
+    gamma^k``, where k = n, or less if the episode ended first (Sutton and Barto, Reinforcement
+    Learning, 2018, 7.1).
+
+    The learner bootstraps ``R + discount Q(next_obs)``. If the episode terminated, the discount is
+    0; a truncated episode (time limit) is bootstrapped from its final observation.
+
+    Every step of an environment opens a window, in which its rewards are summed. A window closes
+    after n steps or when the episode ends, and is then one experience.
+
+    Parameters
+    ----------
+    env_count, n : int
+        Environments; steps of a return.
+    gamma : float
+        Discount of a step.
+    spec : Spec
+        Observations and actions of an environment.
+    scale : float
+        Factor of rewards.
+    clip : float, optional
+        Each reward is clipped to ``-clip..clip`` before it is scaled.
+
+    Attributes
+    ----------
+    dtype : dtype
+        Of an experience's record: ``spec.fields``, padded to whole granules.
+    """
+
+    def __init__(
+        self,
+        env_count: int,
+        n: int,
+        gamma: float,
+        spec: Spec,
+        *,
+        scale: float = 1.0,
+        clip: float | None = None,
+    ) -> None:
+        for name, value in (("env_count", env_count), ("n", n)):
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{name} must be an integer of at least 1, not {value!r}")
+        self.n, self.dtype = n, record_dtype(spec.fields)
+        self._scale, self._clip = np.float32(scale), np.inf if clip is None else clip
+        self._powers = gamma ** np.arange(n + 1, dtype=np.float64)
+        self._rows = np.arange(env_count)
+        self._cursor = np.zeros(env_count, np.int64)
+        self._open = np.zeros((env_count, n), bool)
+        self._age = np.zeros((env_count, n), np.int64)
+        self._reward = np.zeros((env_count, n), np.float64)
+        self._obs = np.zeros((env_count, n), self.dtype["obs"])
+        self._action = np.zeros((env_count, n), self.dtype["action"])
+        self._last_obs = np.zeros(env_count, self.dtype["obs"])
+
+    @classmethod
+    def of(cls, agent: Windowed, spec: Spec, env_count: int) -> "NStep":
+        """The NStep by an agent's ``n_step``, ``gamma``, ``reward_scale`` and ``reward_clip``."""
+        rewards = dict(scale=agent.reward_scale, clip=agent.reward_clip)
+        return cls(env_count, agent.n_step, agent.gamma, spec, **rewards)
+
+    def push(self, step: Transitions) -> NDArray[np.void]:
+        """Takes one step of all environments; those where ``valid`` is False are left out. Returns
+        the experiences that this step completes, records [experiences], possibly none: environment
+        by environment, the oldest first in each."""
+        rows, slot, valid = self._rows, self._cursor, step.valid
+        self._obs[rows, slot] = step.obs
+        self._action[rows, slot] = step.action
+        self._reward[rows, slot] = 0
+        self._age[rows, slot] = 0
+        self._open[rows, slot] |= valid
+        active = self._open & valid[:, None]
+        reward = np.clip(np.asarray(step.reward, np.float64), -self._clip, self._clip)
+        self._reward += np.where(active, self._powers[self._age] * reward[:, None], 0)
+        self._age += active
+        self._last_obs[valid] = step.next_obs[valid]
+        ended = np.logical_or(step.terminated, step.truncated)
+        closing = active & ((self._age == self.n) | ended[:, None])
+        self._cursor = (slot + valid) % self.n
+        return self._take(closing, np.asarray(step.terminated, bool))
+
+    def flush(self) -> NDArray[np.void]:
+        """Closes every open window as if its episode was truncated after the last step. Returns the
+        experiences, records [experiences].
+
+        It must be called before environments are reset, so that no experience is lost.
+        """
+        return self._take(self._open.copy(), np.zeros(len(self._rows), bool))
+
+    def _take(self, closing, terminated):
+        # Columns are rotated, so that column 0 is the oldest window: the order is by environment,
+        # then by age.
+        order = (self._cursor[:, None] + np.arange(self.n)) % self.n
+        env, column = np.nonzero(closing[self._rows[:, None], order])
+        slot = order[env, column]
+        self._open &= ~closing
+        records = np.zeros(len(env), self.dtype)
+        records["obs"] = self._obs[env, slot]
+        records["next_obs"] = self._last_obs[env]
+        records["action"] = self._action[env, slot]
+        records["reward"] = self._reward[env, slot].astype(np.float32) * self._scale
+        discount = self._powers[self._age[env, slot]]
+        records["discount"] = np.where(terminated[env], 0, discount)
+        return records
+
+    _STATE = ("_cursor", "_open", "_age", "_reward", "_obs", "_action", "_last_obs")
+
+    def state_dict(self) -> dict[str, object]:
+        return {name[1:]: getattr(self, name).copy() for name in self._STATE}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        for name in self._STATE:
+            mine, theirs = getattr(self, name), np.asarray(state[name[1:]])
+            if mine.shape != theirs.shape:
+                raise UsageError(f"{name[1:]} must be {list(mine.shape)}, not {list(theirs.shape)}")
+            mine[...] = theirs
+
+
+#: Experiences as records [n], or ``{"records": [n], "td_errors": float32 [n]}``.
+Collected: TypeAlias = NDArray[np.void] | dict[str, NDArray[np.generic]]
+
+
+class NStepCollector(SteppingCollector):
+    """Collects records of n-step experiences for a replay memory.
+
+    ``windows``, an NStep, makes experiences of the steps. ``td_errors``, if it is given, computes
+    the TD errors of records [n] for their first priorities (``Policy.td_errors``). Other arguments
+    are as for SteppingCollector.
+    """
+
+    def __init__(
+        self,
+        envs: VectorEnv,
+        steps: int,
+        *,
+        windows: NStep,
+        seed: int,
+        td_errors: Callable[[NDArray[np.void]], NDArray[np.float32]] | None = None,
+        phases: Phases | None = None,
+    ) -> None:
+        super().__init__(envs, steps, seed=seed, phases=phases)
+        self._windows, self._broken_off, self._td_errors = windows, False, td_errors
+
+    def collect(self, policy: Acts, clock: Counts) -> tuple[Collected, Episodes]:
+        """Takes ``steps`` steps of every environment. Returns ``(experiences, episodes)``: the
+        experiences that were completed, as records or, with ``td_errors``, as a dict; and
+        ``(return, length)`` of each episode that ended."""
+        parts, episodes = [self._windows.flush()] if self._broken_off else [], []
+        self._broken_off = False
+        for _ in range(self.steps):
+            with self.phases("policy"):
+                action = policy.act(self._actor.obs, steps=clock.steps)
+            taken, ended = self._step(policy, action, clock)
+            episodes += ended
+            with self.phases("packing"):
+                parts.append(self._windows.push(taken))
+        with self.phases("packing"):
+            records = _joined(parts)
+        if self._td_errors is None:
+            return records, episodes
+        # The replay memory refuses TD errors that are not finite.
+        with self.phases("policy"), np.errstate(over="ignore", invalid="ignore"):
+            return {"records": records, "td_errors": self._td_errors(records)}, episodes
+
+    def state_dict(self) -> dict[str, object]:
+        return {"windows": self._windows.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Continues a saved state. The episodes that were under way count as truncated; the next
+        ``collect`` returns their last experiences first."""
+        self._windows.load_state_dict(state["windows"])
+        self._broken_off = True
+
+
+def stored(
+    collected: Collected | None,
+) -> tuple[NDArray[np.void] | None, dict[str, NDArray[np.generic]]]:
+    """``(records, options)`` of a collection, as ``step`` and ``learn`` of a replay memory take
+    them; ``options`` is ``{"td_errors": ...}``, or empty without TD errors."""
+    if not isinstance(collected, dict) or "td_errors" not in collected:
+        return collected, {}
+    options = dict(collected)
+    return options.pop("records"), options
+
+
+def _joined(parts):
+    """The records of all parts in one array; padding bytes between fields are copied too."""
+    if len(parts) == 1:
+        return parts[0]
+    dtype = parts[0].dtype
+    return np.concatenate([part.view(f"V{dtype.itemsize}") for part in parts]).view(dtype)

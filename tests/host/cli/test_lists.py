@@ -1,0 +1,31 @@
+"""`rlfabric list`: what it counts, and what it leaves out."""
+
+import pytest
+
+import boards
+from host.cli import lists
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """Title -> rows of what is listed."""
+    found = {}
+    monkeypatch.setattr(lists, "table", lambda title, heads, rows: found.update({title: rows}))
+    return found
+
+
+def test_memory_of_boards(tables):
+    """As many banks as there are of each kind and size."""
+    lists.LISTS["boards"]()
+    memory = {row[0]: row[2] for row in tables["Boards"]}
+    for name, board in boards.BOARDS.items():
+        counts = [int(part.split(" x ")[0]) for part in memory[name].split(", ")]
+        assert sum(counts) == len(board.banks)
+    assert [lists._size(1 << n) for n in (14, 19, 20, 34)] == [
+        "16 KiB", "512 KiB", "1 MiB", "16384 MiB",
+    ]  # fmt: skip
+
+
+def test_presets_are_of_those_that_have_some(tables):
+    lists.LISTS["presets"]()
+    assert [name for name, _ in tables["Presets"]] == ["ddpg", "ppo"]
