@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from host.runs.loop import Progress
     from hw.errors import Failure, MissingTool, RlfabricError, UsageError
     from rlfabric.advantages import AdvantageEstimator
-    from rlfabric.composer import Composer
-    from rlfabric.composing import Composed, compose
     from rlfabric.kernels import designs, estimate, explore, generate, load_kernel
     from rlfabric.memories import RingMemory, TreeMemory
+    from rlfabric.pearl_composer import Composer
+    from rlfabric.plan import Composed, compose
     from rlfabric.policy import Evaluation, Policy, evaluate, load_policy
     from rlfabric.replay import PrioritizedReplayBuffer
     from rlfabric.run import Run, train
@@ -71,8 +71,8 @@ _MODULES = {
     f"{_ABOVE}host.runs.loop": ["Progress"],
     f"{_ABOVE}hw.errors": ["Failure", "MissingTool", "RlfabricError", "UsageError"],
     f"{__name__}.advantages": ["AdvantageEstimator"],
-    f"{__name__}.composer": ["Composer"],
-    f"{__name__}.composing": ["Composed", "compose"],
+    f"{__name__}.pearl_composer": ["Composer"],
+    f"{__name__}.plan": ["Composed", "compose"],
     f"{__name__}.kernels": ["designs", "estimate", "explore", "generate", "load_kernel"],
     f"{__name__}.memories": ["RingMemory", "TreeMemory"],
     f"{__name__}.policy": ["Evaluation", "Policy", "evaluate", "load_policy"],

@@ -26,6 +26,7 @@ and what a program of ``rlfabric compose --generate`` uses besides.
 (None, None)
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -39,6 +40,7 @@ from host.a3c.round_collector import RoundCollector
 from host.a3c.round_learner import CardRounds, RoundLearner
 from host.actors import placement
 from host.actors.messages import message_bytes, message_launches
+from host.advantages.advantage_learner import AdvantageLearner
 from host.advantages.rollout import RolloutCollector
 from host.agents.policy_file import save_policy
 from host.agents.registry import find, find_named
@@ -49,15 +51,16 @@ from host.algorithms.policy import InferredPolicy
 from host.environments import environment
 from host.environments.environment import Actor, Transitions
 from host.environments.spec import Spec
-from host.fixar.fixar_learner import NoisyPolicy, PrecisionSwitch
+from host.fixar.fixar_learner import FixarLearner, NoisyPolicy, PrecisionSwitch
 from host.fixar.fixar_replay import FixarReplay, SentFixarReplay
-from host.learner.card_learner import steps_of
+from host.learner.card_learner import CardLearner, steps_of
 from host.learner.hyperparameters import hyperparameter_records
 from host.learner.launch_results import Learned, Trained
 from host.learner.learning_replay import LearningReplay, learner_fields
 from host.learner.policy_weights import layers_of, set_weights
 from host.learner.sent_replay import SentReplay
 from host.replay.nstep import NStep, NStepCollector
+from host.replay.replay_learner import ReplayLearner
 from host.runs.actor_pool import ActorPool
 from host.runs.blas_threads import single_threaded
 from host.runs.judge import Judge
@@ -73,11 +76,14 @@ __all__ = [
     "Actor",
     "ActorCritic",
     "ActorPool",
+    "AdvantageLearner",
     "Algorithm",
     "Background",
+    "CardLearner",
     "CardRounds",
     "Clock",
     "Evaluation",
+    "FixarLearner",
     "FixarReplay",
     "InferredPolicy",
     "Judge",
@@ -87,6 +93,7 @@ __all__ = [
     "NStepCollector",
     "NoisyPolicy",
     "PrecisionSwitch",
+    "ReplayLearner",
     "RolloutCollector",
     "RoundCollector",
     "RoundLearner",
@@ -117,9 +124,10 @@ __all__ = [
 _KIND = "program"
 
 
-def algorithm(name: str) -> Algorithm:
-    """The descriptor of the algorithm called ``name``, one of ``rlfabric list`` or ``MODULE:NAME``:
-    its ``config``, ``policy`` and ``updater``.
+def algorithm(name: str, *, program: str | PathLike[str] | None = None) -> Algorithm:
+    """The descriptor of the algorithm called ``name``, one of ``rlfabric list``, ``MODULE:NAME`` or
+    a trainer's ``FILE.py:CLASS``: its ``config``, ``policy`` and ``updater``. ``program``:
+    a program's ``__file__``, if FILE.py is relative to its folder; None: to the current one.
 
     >>> agent = algorithm("dqn").config(hidden=(16,)).in_run(1000)
     >>> agent.epsilon_at(0), agent.epsilon_at(1000)
@@ -127,6 +135,8 @@ def algorithm(name: str) -> Algorithm:
 
     UsageError if there is none.
     """
+    if program is not None:
+        name = os.path.relpath(os.path.join(os.path.realpath(os.path.dirname(program)), name))
     found: Algorithm = find_named(name)
     return found
 

@@ -50,8 +50,8 @@ def examples(module):
 
 @pytest.mark.parametrize(
     "name",
-    ["run", "policy", "kernels", "replay", "memories", "advantages", "training", "composing"]
-    + ["composer"],
+    ["run", "policy", "kernels", "replay", "memories", "advantages", "training", "plan"]
+    + ["pearl_composer"],
 )
 def test_examples(name):
     runner = doctest.DocTestRunner()

@@ -188,7 +188,8 @@ def test_a_program(field):
         )  # fmt: skip
         names = Code(f"ALGORITHM, ENV = rl.algorithm({literal(values['algo'])}), 'E-v0'")
         told = dict(agent=Code("dict()"), hash="0", version="0", on_card=False, threshold=None)
-        told |= dict(title=docstring(title), names=names, config=config, fixed="", kernel="k/x")
+        told |= dict(title=docstring(title), names=names, config=config, fixed="", several=False)
+        told |= dict(kernel="k/x")
         told["proof"] = composed._wrapped(values["proof"])
         return composed._rendered("rollouts.py", **told)
 

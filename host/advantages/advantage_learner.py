@@ -1,6 +1,14 @@
 """The learner of on-policy agents: the card estimates advantages, the updater learns from them."""
 
+from collections.abc import Mapping
+
+from host.advantages.estimator import AdvantageEstimator
+from host.advantages.rollout import Rollout
+from host.algorithms.autodiff import Updater
+from host.algorithms.config import Clock
 from host.algorithms.learner import Learner
+from host.algorithms.policy import Policy
+from host.phases import Phases
 
 __all__ = ["AdvantageLearner"]
 
@@ -28,7 +36,7 @@ class AdvantageLearner(Learner):
         Estimates on the card.
     updater : Updater
         Its ``update`` takes a rollout (``host.advantages.ppo.PPOUpdater``).
-    phases : Phases
+    phases : Phases, optional
         Counts the learner's time.
     policy, clock
         As ``Learner``.
@@ -37,16 +45,24 @@ class AdvantageLearner(Learner):
     at_once = True
     columns = ("learning_rate", *_STATISTICS)
 
-    def __init__(self, policy, clock, estimator, updater, *, phases):
+    def __init__(
+        self,
+        policy: Policy,
+        clock: Clock,
+        estimator: AdvantageEstimator,
+        updater: Updater,
+        *,
+        phases: Phases | None = None,
+    ) -> None:
         super().__init__(policy, clock)
-        self.estimator, self.updater, self.phases = estimator, updater, phases
+        self.estimator, self.updater, self.phases = estimator, updater, phases or Phases()
 
-    def begin(self, experience):
+    def begin(self, experience: Rollout) -> Rollout:
         """Returns ``experience``, a Rollout, as the argument of ``end``; no launch begins before
         ``end``."""
         return experience
 
-    def end(self, launch):
+    def end(self, launch: Rollout) -> dict[str, float | None]:
         rollout, agent = launch, self.agent
         with self.phases("packing"):
             flight = self.estimator.launcher.kernel.flight
@@ -67,15 +83,15 @@ class AdvantageLearner(Learner):
         return measured | {name: estimated.statistics.get(name) for name in _STATISTICS}
 
     @property
-    def device_cycles(self):
+    def device_cycles(self) -> int | None:
         return self.estimator.device_cycles
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         return {"estimator": self.estimator.state_dict(), "updater": self.updater.state_dict()}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         self.estimator.load_state_dict(state["estimator"])
         self.updater.load_state_dict(state["updater"])
 
-    def close(self):
+    def close(self) -> None:
         self.estimator.close()

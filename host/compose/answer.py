@@ -88,7 +88,7 @@ class Answer:
         """
         files = {PLAN: self.text.encode()}
         if program:
-            files |= program_files(self.choice.plan, self.document, self.board)
+            files |= program_files(self.choice.plan, self.document, self.board, self.out)
         check_free(self.out, files, files if overwrite else replaced)
         if program:
             write_kernel(self.out, self.document, self.board, overwrite=overwrite)

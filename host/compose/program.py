@@ -1,6 +1,7 @@
 """The program of a plan: a training loop as a person would have written it, of public names alone
 (PEARL, section IV-D, Listing 2)."""
 
+import os
 import re
 import textwrap
 from dataclasses import fields
@@ -10,8 +11,6 @@ from pathlib import Path
 from boards.templates import Code, docstring, literal, render
 from host.compose.plan_file import PROGRAM, proof_of
 from host.environments.environment_id import reward_threshold
-from host.fixar.fixar_learner import FixarLearner
-from host.fixar.precision_schedule import CAPTURED
 from host.kernels import emit
 from host.replay.cpu_memories import memory_on_cpu
 from host.runs.replay_runs import learner_of
@@ -32,17 +31,16 @@ _IMPORTS = {
     "json.loads": "import json",
     "deque": "from collections import deque",
     "closing": "from contextlib import ExitStack, closing",
-    "replace": "from dataclasses import replace",
     "Path": "from pathlib import Path",
 }
 _WIDTH = 100
 
 
-def program_files(plan, document, board):
+def program_files(plan, document, board, folder):
     """The files of the program of a Plan, bytes by name: ``train.py`` and ``README.md``.
 
-    ``document`` is the ``plan_document``, which must be beside them as ``plan.json``; ``board`` is
-    that of the kernel, which ``write_kernel`` writes.
+    ``document`` is the ``plan_document``, which must be beside them in ``folder`` as ``plan.json``;
+    ``board`` is that of the kernel, which ``write_kernel`` writes.
     """
     kernel, path = document["kernel"], None
     if kernel is not None:
@@ -50,7 +48,8 @@ def program_files(plan, document, board):
     values = dict(title=_title(document), plan=document, kernel=path, board=board)
     values |= dict(proof=proof_of(document))
     readme = render(__package__, "README.md", **values)
-    return {PROGRAM: program(plan, document, path).encode(), "README.md": readme.encode()}
+    text = program(plan, document, path, folder)
+    return {PROGRAM: text.encode(), "README.md": readme.encode()}
 
 
 def write_kernel(folder, document, board, *, overwrite=False):
@@ -61,7 +60,7 @@ def write_kernel(folder, document, board, *, overwrite=False):
         emit(kernel["name"], board, Path(folder) / _KERNELS, **values)
 
 
-def program(plan, document, kernel):
+def program(plan, document, kernel, folder):
     """The text of the program of a Plan, at most 80 lines. Equal plans give equal bytes.
 
     plan : Plan
@@ -69,6 +68,8 @@ def program(plan, document, kernel):
         The plan's ``plan_document``.
     kernel : str or None
         Path of the kernel's ``kernel.json``, from the program's folder; None without a kernel.
+    folder : path
+        The program's folder. A trainer's file is named relative to it.
     """
     config = plan.config
     values = dict(
@@ -76,7 +77,7 @@ def program(plan, document, kernel):
         version=version("rlfabric"),
         hash=document["hash"],
         config=config,
-        names=Code(_names(config)),
+        names=Code(_names(config, folder)),
         kernel=kernel,
         on_card=config.learner == "card",
         threshold=_threshold(config),
@@ -84,6 +85,9 @@ def program(plan, document, kernel):
         agent=Code(_filled(config.agent)),
         proof=_wrapped(proof_of(document)),
     )
+    several = values["several"] = _in_flight(config) > 1
+    both = ("flying.append(", "flying.popleft()") if several else ("launch = ", "launch")
+    values["flight"], values["landed"] = both
     if config.LEARNS_FROM == "replay":
         values |= _of_replay(config)
     text = _rendered(f"{config.LEARNS_FROM}.py", **values)
@@ -127,29 +131,39 @@ def _title(document):
 
 def _of_replay(config):
     learner = learner_of(config.kernel)
-    fixar, acts = learner is FixarLearner, None
-    infer = "lambda obs: beside.call(replay.act, obs)"
-    if config.act == "card":
-        acts = "InferredPolicy"
-        if fixar and config.agent.noise == "gaussian":
-            acts, infer = "NoisyPolicy", infer.replace("obs", "obs, **noise")
+    others = {"launches_in_flight": 1, "weights_interval": 1, "act": "cpu"}
     return dict(
         memory=None if config.memory == "card" else memory_on_cpu(config.memory).__name__,
+        learner=learner.__name__,
         runtime=learner.BUFFER.__name__,
         sent=learner.SENT.__name__ if config.learner == "card" else None,
-        switches=fixar and config.agent.precision in CAPTURED,
-        acts=acts,
-        infer=infer,
+        launches=Code(
+            "".join(
+                f", {name}={_literal(getattr(config, name))}"
+                for name, usual in others.items()
+                if getattr(config, name) != usual
+            )
+        ),
     )
 
 
-def _names(config):
-    algorithm, env = f"rl.algorithm({_literal(config.algo)})", _literal(config.env)
+def _in_flight(config):
+    """Most launches of the run that are under way."""
+    return getattr(config, "populations", getattr(config, "launches_in_flight", 1))
+
+
+def _names(config, folder):
+    name, env = config.algo, _literal(config.env)
+    file, _, kind = name.rpartition(":")
+    if file.endswith(".py"):  # a trainer, which is found wherever the program is called
+        path = os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
+        lines = [f"TRAINER = {_literal(f'{path}:{kind}')}"]
+        lines += [f"ALGORITHM, ENV = rl.algorithm(TRAINER, program=__file__), {env}"]
+        return "\n".join([*lines, "ALGO = ALGORITHM.name"] if config.actors else lines)
     if config.actors:  # which find the algorithm by its name
-        name = _literal(config.algo)
-        return f"ALGO = {name}\nALGORITHM, ENV = rl.algorithm(ALGO), {env}"
-    one = f"ALGORITHM, ENV = {algorithm}, {env}"
-    return one if len(one) <= _WIDTH else f"ALGORITHM = {algorithm}\nENV = {env}"
+        return f"ALGO = {_literal(name)}\nALGORITHM, ENV = rl.algorithm(ALGO), {env}"
+    one = f"ALGORITHM, ENV = rl.algorithm({_literal(name)}), {env}"
+    return one if len(one) <= _WIDTH else f"ALGORITHM = rl.algorithm({_literal(name)})\nENV = {env}"
 
 
 def _threshold(config):

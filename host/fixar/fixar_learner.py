@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from host.algorithms.config import Clock
-from host.algorithms.policy import InferredPolicy
+from host.algorithms.policy import InferredPolicy, Policy
 from host.fixar.fixar_ddpg import FixarDDPGConfig
 from host.fixar.fixar_replay import FixarReplay, SentFixarReplay
 from host.fixar.precision_schedule import CAPTURED, PrecisionSchedule
 from host.learner.card_learner import CardLearner
+from host.replay.nstep import Collected
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
 
 __all__ = ["FixarLearner", "NoisyPolicy", "PrecisionSwitch"]
@@ -24,35 +25,44 @@ class FixarLearner(CardLearner):
 
     Parameters
     ----------
-    As ``CardLearner``; ``buffer`` is a ``FixarReplay`` or a ``SentFixarReplay``.
+    As ``CardLearner``; ``buffer`` is a ``FixarReplay`` or a ``SentFixarReplay``, and the agent's
+    schedules have lengths (``AgentConfig.in_run``).
     """
 
     BUFFER, SENT = FixarReplay, SentFixarReplay
     TRAINS = CardLearner.TRAINS | {"precision": ("fixed32", *CAPTURED), "lagged_critic": (False,)}
 
-    def __init__(self, config, policy, clock, buffer, *, phases):
-        super().__init__(config, policy, clock, buffer, phases=phases)
+    def __init__(
+        self,
+        policy: Policy,
+        clock: Clock,
+        buffer: FixarReplay | SentFixarReplay,
+        **options: object,
+    ) -> None:
+        super().__init__(policy, clock, buffer, **options)
         self._switch = PrecisionSwitch(buffer, self.agent)
 
-    def on_card(self, policy):
+    def on_card(self, policy: Policy) -> InferredPolicy:
         if self.agent.noise == "gaussian":
             return NoisyPolicy(policy, self.infer)
         return super().on_card(policy)
 
-    def plan(self, fill, learning):
+    def plan(self, fill: int, learning: bool) -> tuple[object, ...] | None:
         planned = super().plan(fill, learning)
         return planned and (*planned, replace(self.clock))
 
-    def launch(self, experience, plan):
+    def launch(
+        self, experience: Collected | None, plan: tuple[object, ...] | None
+    ) -> dict[str, object] | None:
         if plan is not None:
             *plan, clock = plan
             self._switch(clock)
         return super().launch(experience, plan)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         return super().state_dict() | {"precision": self._switch.state_dict()}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         super().load_state_dict(state)
         self._switch.load_state_dict(state["precision"])
 

@@ -4,20 +4,20 @@ The host acts, brings experiences, and sends the values of the schedules for eac
 copy of the weights, which comes back with a launch, or lets the card infer with its own weights.
 """
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from host.algorithms.config import LOSSES, Clock, TemporalDifferenceConfig
-from host.algorithms.policy import InferredPolicy
+from host.algorithms.policy import InferredPolicy, Policy
 from host.learner.hyperparameters import hyperparameter_records
 from host.learner.learning_replay import LearningReplay
 from host.learner.policy_weights import flat, layers_of, online_of, set_weights
 from host.learner.sent_replay import SentReplay
 from host.replay.memory_learner import MemoryLearner
-from host.replay.nstep import stored
-from hw.config import value_of
+from host.replay.nstep import Collected, stored
 from hw.errors import UsageError
 from hw.learner.config import check_hidden
 
@@ -79,15 +79,19 @@ class CardLearner(MemoryLearner):
     host's copy of the card's weights, fetched every ``weights_interval`` launches. Targets and
     moments of the optimizer are on the card alone.
 
-    If ``config.act`` is card, the card infers between the launches, so that every action comes from
+    If ``act`` is card, the card infers between the launches, so that every action comes from
     the newest weights; the copy is then fetched only before a file is written (``fetch``).
 
     Parameters
     ----------
-    buffer : LearningReplay or SentReplay
-        ValueError if its kernel is of another algorithm or network.
-    config, policy, clock, phases
+    policy, clock, options
         As ``MemoryLearner``.
+    buffer : LearningReplay or SentReplay
+        UsageError if the kernel's batch does not suit the agent's.
+    weights_interval : int
+        Launches from one fetch of the weights to the next.
+    act : str
+        What computes the actions: cpu or card.
     """
 
     BUFFER = LearningReplay
@@ -108,14 +112,24 @@ class CardLearner(MemoryLearner):
         "clipped_gradients",
     )
 
-    def __init__(self, config, policy, clock, buffer, *, phases):
-        super().__init__(config, policy, clock, buffer, phases=phases)
-        self._check_kernel(policy.spec)
-        self._begun, self._acts = Clock(), config.act == "card"
+    def __init__(
+        self,
+        policy: Policy,
+        clock: Clock,
+        buffer: LearningReplay | SentReplay,
+        *,
+        weights_interval: int = 1,
+        act: str = "cpu",
+        **options: object,
+    ) -> None:
+        super().__init__(policy, clock, buffer, **options)
+        self._check_batch()
+        self.weights_interval = weights_interval
+        self._begun, self._acts = Clock(), act == "card"
         buffer.initialize(layers_of(policy))
 
     @classmethod
-    def check_agent(cls, agent, design):
+    def check_agent(cls, agent: TemporalDifferenceConfig, design: str) -> None:
         """ValueError if the kernel of ``design``, a design's name, cannot train an agent with the
         config ``agent``."""
         check_hidden(agent.hidden, where=" on the card")
@@ -132,33 +146,30 @@ class CardLearner(MemoryLearner):
                 "(--learner cpu has them)"
             )
 
-    def _check_kernel(self, spec):
+    def _check_batch(self):
         learner, batch = self.buffer.learner, self.agent.batch_size
-        wanted = self.config.decided(spec)
-        for name in ("replay.capacity", "learner.batch"):  # which may be larger in the kernel
-            wanted.pop(name)
-        found = {name: value_of(learner, name.removeprefix("learner.")) for name in wanted}
-        self.config.check_kernel(wanted, found)
         if batch > learner.batch or batch % learner.lanes:
             raise UsageError(
                 f"batch_size must be a multiple of {learner.lanes} up to {learner.batch}, as in "
                 f"the kernel, not {batch!r}"
             )
 
-    def plan(self, fill, learning):
+    def plan(self, fill: int, learning: bool) -> tuple[object, ...] | None:
         """``(HYPERPARAMETERS of the launch, sets of parameters to fetch with it)``; None if the
         launch only stores, because too few experiences were stored before it. ``fill`` and
         ``learning`` are as for ``MemoryLearner.plan``."""
         if not learning or fill < self.agent.batch_size:
             return None
-        count, begun = self.config.updates_per_launch, self._begun
-        due = not self._acts and (begun.updates // count + 1) % self.config.weights_interval == 0
+        count, begun = self.updates, self._begun
+        due = not self._acts and (begun.updates // count + 1) % self.weights_interval == 0
         begun.launched = self.clock.launched
         steps = steps_of(self.agent, begun, count)
         begun.updates += count
         return steps, ("online",) if due else ()
 
-    def launch(self, experience, plan):
+    def launch(
+        self, experience: Collected | None, plan: tuple[object, ...] | None
+    ) -> dict[str, object] | None:
         """Runs the launch. Returns None if ``plan`` is None, else a dict: ``loss`` and ``td``, sums
         over the batch of each gradient step, [steps]; and ``weights``, network -> vector of its
         parameters, or None if they are not fetched."""
@@ -173,7 +184,7 @@ class CardLearner(MemoryLearner):
         weights = parameters and {name: flat(layers) for name, layers in parameters.items()}
         return {"loss": reports["loss"], "td": reports["td"], "weights": weights}
 
-    def learned(self, result):
+    def learned(self, result: dict[str, object] | None) -> dict[str, float | None]:
         if result is None:
             return {}
         self.clock.updates += len(result["loss"])
@@ -188,7 +199,7 @@ class CardLearner(MemoryLearner):
         for name, parameters in weights.items():
             self.policy.networks[name].parameters[...] = parameters
 
-    def infer(self, obs, **options):
+    def infer(self, obs: ArrayLike, **options: float) -> NDArray[np.float32]:
         """Outputs of the network that acts for obs [rows, size], computed on the card with its
         present weights, after the launches under way. ``options`` are those of the buffer's
         ``act``."""
@@ -198,13 +209,13 @@ class CardLearner(MemoryLearner):
         """The card's weights that act and learn, after the launches under way."""
         return self._card.call(self.buffer.store, ("online",))
 
-    def fetch(self):
+    def fetch(self) -> None:
         if self._acts:
             set_weights(self.policy, self._stored())
 
     @contextmanager
-    def actor(self, policy=None):
-        """As ``Learner.actor``. If ``config.act`` is card and another ``policy`` is given, its
+    def actor(self, policy: Policy | None = None) -> Iterator[Policy | InferredPolicy]:
+        """As ``Learner.actor``. If ``act`` is card and another ``policy`` is given, its
         weights replace those of the card within the ``with`` block; the weights that learn are
         loaded again at its end."""
         if not self._acts:
@@ -219,18 +230,18 @@ class CardLearner(MemoryLearner):
             finally:
                 self._card.call(self.buffer.load, own)
 
-    def on_card(self, policy):
+    def on_card(self, policy: Policy) -> InferredPolicy:
         """Returns an object that acts as ``policy``, by outputs that the card infers; the card must
         have the weights of ``policy``."""
         return InferredPolicy(policy, self.infer)
 
-    def progress(self):
+    def progress(self) -> dict[str, float | None]:
         clipped = zip(self.columns[-3:], self.buffer.saturations.tolist(), strict=True)
         return super().progress() | dict(clipped)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         return super().state_dict() | {"begun": self._begun.updates}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         super().load_state_dict(state)
         self._begun.updates = int(state["begun"])

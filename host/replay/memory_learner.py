@@ -1,7 +1,13 @@
 """The base class of learners with a replay memory, on a card or on the CPU."""
 
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+from host.algorithms.config import Clock
 from host.algorithms.learner import Background, Learner
-from host.replay.nstep import stored
+from host.algorithms.policy import Policy
+from host.phases import Phases
+from host.replay.nstep import Collected, stored
 
 __all__ = ["MemoryLearner"]
 
@@ -16,44 +22,58 @@ class MemoryLearner(Learner):
 
     Parameters
     ----------
+    policy, clock
+        As ``Learner``.
     buffer : ReplayMemory or SentReplay
         An object of the class ``BUFFER``, the host's runtime of the kernel, or one of
         ``host.replay.cpu_memories`` with its surface.
-    phases : Phases
+    learning_starts : int
+        Launches learn if so many experiences, their own included, are in the memory.
+    updates_per_launch, launches_in_flight : int
+        Gradient steps of a launch; largest number of launches under way.
+    phases : Phases, optional
         Counts the learner's time.
-    config : OffPolicyConfig
-    policy, clock
-        As ``Learner``.
     """
 
     columns = ("td_error", "exploration", "beta", "learning_rate", "fill")
 
-    def __init__(self, config, policy, clock, buffer, *, phases):
+    def __init__(
+        self,
+        policy: Policy,
+        clock: Clock,
+        buffer: object,
+        *,
+        learning_starts: int,
+        updates_per_launch: int = 1,
+        launches_in_flight: int = 1,
+        phases: Phases | None = None,
+    ) -> None:
         super().__init__(policy, clock)
-        self.config, self.buffer, self.phases = config, buffer, phases
-        self.in_flight = config.launches_in_flight
+        self.buffer, self.phases = buffer, phases or Phases()
+        self.learning_starts, self.updates = learning_starts, updates_per_launch
+        self.in_flight = launches_in_flight
         self._card, self._fill = Background("card"), 0
         if policy.exploration_at(0) is None:  # a column that would stay empty
             self.columns = tuple(name for name in self.columns if name != "exploration")
 
-    def begin(self, experience):
+    def begin(self, experience: Collected | None) -> Future[object]:
         with self.phases("card"):
             # A launch draws from experiences that were stored before it. Those that come with it
             # count for learning_starts.
             before = self._fill
             records, _ = stored(experience)
             if records is not None:
-                self._fill = min(before + len(records), self.config.capacity)
-            plan = self.plan(before, self._fill >= self.config.learning_starts)
+                self._fill = min(before + len(records), self.buffer.capacity)
+            plan = self.plan(before, self._fill >= self.learning_starts)
             return self._card.submit(self.launch, experience, plan)
 
-    def end(self, launch):
+    def end(self, launch: Future[object]) -> dict[str, float | None]:
         with self.phases("card"):
             result = launch.result()
         with self.phases("learning"):
             return self.learned(result)
 
-    def plan(self, fill, learning):
+    def plan(self, fill: int, learning: bool) -> object:
         """Returns the plan for the next ``launch``.
 
         fill : number of experiences that are stored before this launch
@@ -62,16 +82,16 @@ class MemoryLearner(Learner):
         """
         raise NotImplementedError
 
-    def launch(self, experience, plan):
+    def launch(self, experience: Collected | None, plan: object) -> object:
         """Runs a launch, which stores ``experience``, Collected or None, and does as ``plan`` says.
         Returns the argument of ``learned``."""
         raise NotImplementedError
 
-    def learned(self, result):
+    def learned(self, result: object) -> dict[str, float | None]:
         """Learns from what ``launch`` returned; returns what ``end`` returns."""
         raise NotImplementedError
 
-    def progress(self):
+    def progress(self) -> dict[str, float | None]:
         return super().progress() | {
             "exploration": self.policy.exploration_at(self.clock.steps),
             "beta": self.agent.beta_at(self.clock.launched),
@@ -79,18 +99,18 @@ class MemoryLearner(Learner):
         }
 
     @property
-    def device_cycles(self):
+    def device_cycles(self) -> int | None:
         return self.buffer.device_cycles
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         """All state on which the next launch depends. It may be called only while no launch is
         under way."""
         return {"buffer": self.buffer.state_dict(), "fill": self._fill}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         self.buffer.load_state_dict(state["buffer"])
         self._fill = int(state["fill"])
 
-    def close(self):
+    def close(self) -> None:
         self._card.close(self.buffer.abort)
         self.buffer.close()

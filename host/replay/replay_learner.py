@@ -1,14 +1,26 @@
 """The learner on the CPU: a replay memory draws batches, the updater learns from them."""
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from host.algorithms.autodiff import Updater
+from host.algorithms.config import Clock
+from host.algorithms.policy import InferredPolicy, Policy
+from host.replay.experience import Batch
 from host.replay.memory_learner import MemoryLearner
-from host.replay.nstep import stored
+from host.replay.nstep import Collected, stored
 from host.replay.prioritized_buffer import PrioritizedReplayBuffer
+from host.replay.replay_memory import Draw
+from host.replay.row_memory import RowMemory
 
 __all__ = ["ReplayLearner"]
+
+#: ``(indexes, TD errors)`` of earlier batches, and the draws of a launch; None without one.
+Plan: TypeAlias = tuple[tuple[NDArray[np.generic], NDArray[np.generic]] | None, list[Draw] | None]
 
 
 class ReplayLearner(MemoryLearner):
@@ -22,29 +34,36 @@ class ReplayLearner(MemoryLearner):
 
     Parameters
     ----------
+    policy, clock, buffer, options
+        As ``MemoryLearner``.
     updater : Updater
         Does the gradient steps, off the card.
-    config, policy, clock, buffer, phases
-        As ``MemoryLearner``.
     """
 
     BUFFER = PrioritizedReplayBuffer
 
-    def __init__(self, config, policy, clock, buffer, updater, *, phases):
-        super().__init__(config, policy, clock, buffer, phases=phases)
+    def __init__(
+        self,
+        policy: Policy,
+        clock: Clock,
+        buffer: PrioritizedReplayBuffer | RowMemory,
+        updater: Updater,
+        **options: object,
+    ) -> None:
+        super().__init__(policy, clock, buffer, **options)
         self.updater, self._errors = updater, None
 
-    def plan(self, fill, learning):
+    def plan(self, fill: int, learning: bool) -> Plan:
         errors, self._errors = self._errors, None
         agent = self.agent
         draw = agent.batch_size, agent.beta_at(self.clock.launched)
-        return errors, [draw] * self.config.updates_per_launch if learning else None
+        return errors, [draw] * self.updates if learning else None
 
-    def launch(self, experience, plan):
+    def launch(self, experience: Collected | None, plan: Plan) -> list[Batch] | None:
         records, options = stored(experience)
         return self.buffer.step(records, *plan, **options)
 
-    def learned(self, result):
+    def learned(self, result: list[Batch] | None) -> dict[str, float | None]:
         if result is None:
             return {}
         indexes, errors, measured = [], [], []
@@ -58,16 +77,16 @@ class ReplayLearner(MemoryLearner):
         return {name: float(np.mean([each[name] for each in measured])) for name in measured[0]}
 
     @contextmanager
-    def actor(self, policy=None):
+    def actor(self, policy: Policy | None = None) -> Iterator[Policy | InferredPolicy]:
         yield self.updater.inferred(policy or self.policy)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, object]:
         errors = self._errors
         if errors is not None:
             errors = [errors[0].astype(np.uint32), errors[1]]  # as files have had them
         return super().state_dict() | {"errors": errors, "updater": self.updater.state_dict()}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         super().load_state_dict(state)
         self.updater.load_state_dict(state["updater"])
         self._errors = None if state["errors"] is None else tuple(state["errors"])

@@ -15,7 +15,7 @@ from host.replay.replay_learner import ReplayLearner
 from host.rules import FRACTION, Choice, Integer, Number, check_choice
 from host.runs.family import Family
 from host.runs.run_config import RunConfig, spec_of
-from hw.config import check_range
+from hw.config import check_range, value_of
 from hw.errors import UsageError
 from hw.learner.block.layer_config import MAX_WIDTH
 
@@ -249,9 +249,27 @@ class Replay(Family):
             epsilon=config.priority_epsilon,
             seed=parts.seeds.buffer,
         )
-        updater = () if config.learner == "card" else (parts.updater(),)
-        own = config, parts.policy, parts.clock, memory, *updater
-        return collector, learner_of(config.kernel)(*own, phases=phases)
+        options = dict(
+            learning_starts=config.learning_starts,
+            updates_per_launch=config.updates_per_launch,
+            launches_in_flight=config.launches_in_flight,
+            phases=phases,
+        )
+        if config.learner == "card":
+            self.check_kernel(config, parts.spec, memory.learner)
+            options |= dict(weights_interval=config.weights_interval, act=config.act)
+        else:
+            options["updater"] = parts.updater()
+        return collector, learner_of(config.kernel)(parts.policy, parts.clock, memory, **options)
+
+    def check_kernel(self, config, spec, learner):
+        """UsageError if ``learner``, the LearnerConfig of a kernel, is of another algorithm or
+        network than the run."""
+        wanted = config.decided(spec)
+        for name in ("replay.capacity", "learner.batch"):  # which may be larger in the kernel
+            wanted.pop(name)
+        found = {name: value_of(learner, name.removeprefix("learner.")) for name in wanted}
+        config.check_kernel(wanted, found)
 
     def _collector(self, parts):
         config, [envs] = parts.config, parts.envs

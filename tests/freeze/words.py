@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import typer
@@ -79,19 +80,21 @@ def codes():
     }
 
 
-def composition(name, folder):
+def composition(name):
     """``{file: bytes}`` of a composition with profiles in which nothing is trained."""
-    out = folder / "composed"
-    with pytest.MonkeyPatch.context() as patch:
+    build = ROOT / "build"  # as far from the trainer in each checkout
+    build.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(dir=build) as own:
+        out = Path(own)
         patch.chdir(ROOT)
         unmeasured(patch)
         patch.setattr(answer, "write_kernel", lambda *_, **__: None)
         compose(*COMPOSITIONS[name], "--profile", "--generate", "--out", out)
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.name in ("plan.json", "train.py", "README.md")
-    }
+        return {
+            str(path.relative_to(out)): path.read_bytes()
+            for path in sorted(out.rglob("*"))
+            if path.name in ("plan.json", "train.py", "README.md")
+        }
 
 
 def wheel(folder):

@@ -164,7 +164,7 @@ def test_from_python(measured, monkeypatch):
     assert found.plan["config"]["agent"]["batch_size"] == 64
     assert found.updates_per_second == found.plan["predicted"]["gps"] == 6250
     asked = []
-    monkeypatch.setattr("rlfabric.composing.run", lambda config, **options: asked.append(config))
+    monkeypatch.setattr("rlfabric.plan.run", lambda config, **options: asked.append(config))
     with pytest.raises(AttributeError):  # of the result, which is None
         found.train(progress=False)
     assert asked[0].memory == "tree"
@@ -195,7 +195,7 @@ def test_a_run_has_the_board_of_the_plan(measured, monkeypatch, words):
     assert (
         asked[0]["board"] == "u50" and json.loads(compose(*DQN, "--json", *words))["board"] == "u50"
     )
-    monkeypatch.setattr("rlfabric.composing.run", lambda config, **options: asked.append(options))
+    monkeypatch.setattr("rlfabric.plan.run", lambda config, **options: asked.append(options))
     board = dict(board="u50") if "--board" in words else dict(machine="u50_host")
     with pytest.raises(AttributeError):  # of the result, which is None
         rlfabric.compose("dqn", "CartPole-v1", **board).train(progress=False)

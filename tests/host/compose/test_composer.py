@@ -6,7 +6,7 @@ import pytest
 
 import rlfabric
 from hw.errors import UsageError
-from rlfabric.composer import PearlComposer, Placed
+from rlfabric.pearl_composer import PearlComposer, Placed
 from tests.host.machine_files import write_machine
 
 #: PEARL, section III, Listing 1, without its line numbers.
@@ -51,7 +51,8 @@ def test_listing_1(measured, tmp_path):
 
 def test_it_asks_for_what_it_was_told(composer, monkeypatch):
     asked = []
-    monkeypatch.setattr("rlfabric.composer.compose", lambda *w, **o: asked.append((w, o)) or 1 / 0)
+    ask = lambda *w, **o: asked.append((w, o)) or 1 / 0  # noqa: E731
+    monkeypatch.setattr("rlfabric.pearl_composer.compose", ask)
     told = dict(card="sim", launches=7, out="x", ratio=4)
     composer = composer(**told, config={"steps": 9}, kernel={"a": 1})
     composer.set_actors(2, "Acrobot-v1")
@@ -91,6 +92,35 @@ def test_a_program_is_of_the_last_run(composer):
     with pytest.raises(UsageError, match="replay must be a replay memory and learner a learner"):
         composer.RuntimeGen(learner, rm)
     assert composer.RuntimeGen(rm, learner).name == "train.py"
+
+
+def test_nothing_of_an_earlier_composition_stays(measured, tmp_path, monkeypatch):
+    """Neither what ``set_replay`` was told before, nor, after ``RuntimeGen``, a machine, a metric,
+    a memory or an environment."""
+    write_machine(tmp_path)
+    made = PearlComposer(config={"capacity": 9000}, kernel={"lanes": 2})
+    scope = dict(Composer=made, num_actors=4, size=5000, F=8, DQNTrainer="dqn")
+    exec(LISTING, scope)
+    with pytest.raises(UsageError, match="set_actors must be called before run"):
+        made.run()
+
+    def asked():
+        made.set_actors(2, env="CartPole-v1")
+        made.set_train_function("dqn")
+        made.run()
+        return made._found.plan
+
+    plan = asked()
+    assert [each["name"] for each in plan["machine"]["devices"]] == ["cpu0", "card0"]
+    assert plan["config"]["capacity"] == 9000 and plan["config"]["env_count"] == 2
+    made.set_replay(256, "uniform", fanout=32)
+    made.set_replay(512)
+    told = []
+    monkeypatch.setattr("rlfabric.pearl_composer.compose", lambda *w, **o: told.append(o) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        made.run()
+    assert told[0]["config"] == {"capacity": 512, "env_count": 2} and not told[0]["uniform"]
+    assert told[0]["kernel"] == {"lanes": 2}
 
 
 def test_it_is_one_object():

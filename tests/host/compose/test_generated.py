@@ -12,6 +12,7 @@ import host.compose.answer as composed
 import rlfabric
 from host.cli.app import app
 from host.kernels import read_description
+from tests.host.compose.trainer_files import FOLDER
 from tests.host.composed_plans import DQN, compose
 
 PPO = ["ppo", "--env", "CartPole-v1", "--set", "steps_per_launch=16", "--set", "batch_size=16"]
@@ -39,6 +40,21 @@ def test_a_program_its_kernel_and_what_they_are(measured, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("128 steps, 80 updates, mean return "), done.stdout
     assert rlfabric.load_policy(tmp_path / "policy.npz").env == "CartPole-v1"
+
+
+def test_a_program_finds_its_trainer_from_anywhere(measured, tmp_path):
+    """Called in another folder, and after both were moved."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/own.py").write_text((FOLDER / "sequential.py").read_text())
+    small = ["--set", "trainer.width=4", "--set", "steps=64", "--set", "evaluation_episodes=1"]
+    compose("mine/own.py:Trainer", "--env", "CartPole-v1", "--uniform", *small, "--profile",
+            "--generate", "--out", "mine/out", "--set", "learning_starts=64")  # fmt: skip
+    (tmp_path / "mine").rename(tmp_path / "moved")
+    (tmp_path / "other").mkdir()
+    words = [sys.executable, tmp_path / "moved/out/train.py", "--out", "policy.npz"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path / "other")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "other/policy.npz").exists()
 
 
 def test_equal_plans_have_equal_programs(measured, tmp_path):

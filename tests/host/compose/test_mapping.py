@@ -14,7 +14,7 @@ from host.compose.plans import plan_of, plans_of
 from host.compose.task import Task
 from host.runs.preset import preset
 from hw.errors import UsageError
-from rlfabric.composing import Composed
+from rlfabric.plan import Composed
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed, trainer
 
 pytestmark = pytest.mark.usefixtures("forgotten_trainers")
@@ -101,7 +101,7 @@ def test_a_run_of_a_composition_says_it_too(monkeypatch, capsys):
     told = dict(out=None, kernel={}, board="u50", draw=None, show=None)
     answer = Answer(document=document, choice=SimpleNamespace(plan=plan), **told)
     answer.train("model")
-    monkeypatch.setattr("rlfabric.composing.run", lambda config, **_: asked.append(config))
+    monkeypatch.setattr("rlfabric.plan.run", lambda config, **_: asked.append(config))
     with pytest.raises(AttributeError):  # of the result, which is None
         Composed(None, document, answer).train()
     assert asked == ["config"] * 2

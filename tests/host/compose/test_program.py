@@ -11,16 +11,15 @@ from types import SimpleNamespace
 import pytest
 from learner.modelled import equal
 
-import rlfabric
 from host import checkpoint
 from host.actors.placement import ActorOptions
 from host.agents.registry import find_named
-from host.algorithms.autodiff import Updater
 from host.compose.plans import plan_of
 from host.compose.program import LINES, program
 from host.compose.task import Task
 from host.kernels import describe
 from host.proof.kernel_proof import limits
+from host.replay.memory_learner import MemoryLearner
 from host.runs.request import request
 from host.runs.run_config import spec_of
 from host.runs.start_run import run
@@ -95,9 +94,9 @@ def planned(algo, rm, learner, settings, uniform=False):
 PROOF = limits(SimpleNamespace(count=1234, places=300), "dqn")
 
 
-def text_of(plan, document):
+def text_of(plan, document, folder):
     path = None if plan.design == "none" else f"kernels/u200/{plan.design}/kernel.json"
-    return program(plan, document, path)
+    return program(plan, document, path, folder)
 
 
 def test_they_are_short_and_clean(tmp_path):
@@ -112,9 +111,9 @@ def test_they_are_short_and_clean(tmp_path):
     for plan, document in told[:6]:  # as if the card trained in place of a trainer
         told.append((plan, document | {"task": {"proof": PROOF}}))
     for number, each in enumerate(told):
-        text = text_of(*each)
+        text = text_of(*each, tmp_path)
         assert text.count("\n") <= LINES == 80, text
-        assert text == text_of(*each) and not list(not_public("train.py", text))
+        assert text == text_of(*each, tmp_path) and not list(not_public("train.py", text))
         (tmp_path / f"p{number}.py").write_text(text)
     for words in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *words, "--config", "pyproject.toml", tmp_path]
@@ -138,17 +137,14 @@ def test_a_program_is_its_run(case, tmp_path, monkeypatch):
         values = config.kernel_values(spec_of(config))
         describe(plan.design, "u200", tmp_path / "kernels", **values)
     (tmp_path / "plan.json").write_text(json.dumps(document))
-    (tmp_path / "train.py").write_text(text_of(plan, document))
+    (tmp_path / "train.py").write_text(text_of(plan, document, tmp_path))
     kept = watched(monkeypatch)
     own = runpy.run_path(str(tmp_path / "train.py"))
     card = () if plan.design == "none" else ("model",)
     policy = own["train"](*card, config.steps, config.seed, tmp_path / "best.npz", **inline)
     equal(policy.snapshot, state["session"]["policy"]["parameters"])
-    learner = state["session"]["learner"]
-    theirs = learner if config.LEARNS_FROM == "rounds" else {name: learner[name] for name in kept}
-    assert kept
     checkpoint.save(tmp_path / "kept.npz", "kept", {}, kept)  # as a run's, whose keys are texts
-    equal(checkpoint.load(tmp_path / "kept.npz", "kept")[1], theirs)
+    equal(checkpoint.load(tmp_path / "kept.npz", "kept")[1], state["session"]["learner"])
     one, two = (
         checkpoint.load(folder / "best.npz", "policy") for folder in (tmp_path, tmp_path / "run")
     )
@@ -156,39 +152,20 @@ def test_a_program_is_its_run(case, tmp_path, monkeypatch):
 
 
 def watched(monkeypatch):
-    """name -> state of a part of the program's learner, as when its judge is closed."""
-    made, kept = {}, {}
+    """The state of the program's learner, as when it is closed."""
+    kept = {}
 
-    def watch(place, name, part):
-        kind = getattr(place, name)
+    def watch(kind):
+        close = kind.close
 
-        def making(*arguments, **options):
-            made[part] = kind(*arguments, **options)
-            return made[part]
+        def closed(learner):
+            if kind is MemoryLearner:
+                learner._card.call(int)  # after the launches under way
+            kept.update(learner.state_dict())
+            close(learner)
 
-        monkeypatch.setattr(place, name, making, raising=False)
+        monkeypatch.setattr(kind, "close", closed)
 
-    for name in ("LearningReplay", "FixarReplay", "SentReplay", "SentFixarReplay"):
-        watch(training, name, "buffer")
-    for name in ("TreeMemory", "RingMemory", "PrioritizedReplayBuffer"):
-        watch(rlfabric, name, "buffer")
-    watch(rlfabric, "AdvantageEstimator", "estimator")
-    begin, close, end = Updater.__init__, training.Judge.close, training.RoundLearner.close
-
-    def begun(updater, *arguments, **options):
-        begin(updater, *arguments, **options)
-        made["updater"] = updater
-
-    def closed(judge):
-        if not kept:
-            kept.update({name: part.state_dict() for name, part in made.items()})
-        close(judge)
-
-    def ended(learner):
-        kept.update(learner.state_dict())
-        end(learner)
-
-    monkeypatch.setattr(Updater, "__init__", begun)
-    monkeypatch.setattr(training.Judge, "close", closed)
-    monkeypatch.setattr(training.RoundLearner, "close", ended)
+    for kind in (MemoryLearner, training.AdvantageLearner, training.RoundLearner):
+        watch(kind)
     return kept

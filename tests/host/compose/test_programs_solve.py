@@ -22,7 +22,7 @@ def test_cartpole(rm, learner, seed, tmp_path, monkeypatch):
     values = plan.config.kernel_values(spec_of(plan.config))
     describe(plan.design, "u200", tmp_path / "kernels", **values)
     (tmp_path / "plan.json").write_text(json.dumps(document))
-    (tmp_path / "train.py").write_text(text_of(plan, document))
+    (tmp_path / "train.py").write_text(text_of(plan, document, tmp_path))
     train = runpy.run_path(str(tmp_path / "train.py"))["train"]
     train("model", plan.config.steps, seed, tmp_path / "best.npz")
     policy = rlfabric.load_policy(tmp_path / "best.npz")

@@ -11,9 +11,9 @@ from host.algorithms.config import Clock
 from host.environments.spec import Spec
 from host.learner.card_learner import CardLearner, steps_of
 from host.learner.learning_replay import LearningReplay, learner_fields
-from host.phases import Phases
 from host.runs.assembly import build
 from host.runs.preset import preset
+from host.runs.replay_runs import Replay
 from hw.arith.arithmetic import Arithmetic
 
 SPECS = {
@@ -43,7 +43,7 @@ def make_policy(config):
 
 
 def make_learner(config, policy, buffer):
-    return CardLearner(config, policy, Clock(), buffer, phases=Phases())
+    return CardLearner(policy, Clock(), buffer, learning_starts=config.learning_starts)
 
 
 def experiences(config, seed=2):
@@ -84,7 +84,7 @@ def test_the_card_does_what_the_cpu_does(algo, agent):
         learner = make_learner(config, mine, buffer)
         learner.launch(data, None)
         for count in (1, 2, 4):
-            learner.config = configured(algo, agent, updates_per_launch=count)
+            learner.updates = count
             expected = []
             for _ in range(count):
                 expected.append(cpu.update(data | {"weights": np.ones(BATCH)}, clock))
@@ -264,4 +264,5 @@ def test_refuses_another_kernel(agent, changes, message):
         buffer = LearningReplay(kernel, capacity=BATCH)
         config = configured("dqn", agent)
         with pytest.raises(ValueError, match=message):
+            Replay().check_kernel(config, SPECS["dqn"], buffer.learner)
             make_learner(config, make_policy(config), buffer)

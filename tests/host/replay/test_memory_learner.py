@@ -10,7 +10,6 @@ from host.algorithms.dqn import DQNConfig
 from host.algorithms.learner import Background, Learner
 from host.fixar.fixar_learner import PrecisionSwitch
 from host.learner.card_learner import CardLearner
-from host.phases import Phases
 from host.replay.memory_learner import MemoryLearner
 from host.replay.replay_learner import ReplayLearner
 from hw.arith.power import SCALE_FORMAT
@@ -24,9 +23,9 @@ AGENT = DQNConfig(
 
 
 class Buffer:
-    """A replay memory with 4 experiences, whatever it is sent."""
+    """A replay memory of 10 with 4 experiences, whatever it is sent."""
 
-    saturations = np.array([5, 6, 7])
+    capacity, saturations = 10, np.array([5, 6, 7])
     closed = False
 
     def __init__(self):
@@ -58,14 +57,12 @@ class Planned(MemoryLearner):
         return result
 
 
-def make(kind, *more, exploration=True, **config):
-    config = dict(launches_in_flight=3, capacity=10, learning_starts=6) | config
-    agent = config.pop("agent", AGENT)
-    config = SimpleNamespace(updates_per_launch=2, weights_interval=1, act="cpu", **config)
+def make(kind, *more, exploration=True):
+    options = dict(launches_in_flight=3, learning_starts=6, updates_per_launch=2)
     explores = lambda steps: steps / 1000 if exploration else None  # noqa: E731
-    policy = SimpleNamespace(config=agent, exploration_at=explores)
+    policy = SimpleNamespace(config=AGENT, exploration_at=explores)
     clock = Clock(steps=100, launched=40)
-    return kind(config, policy, clock, Buffer(), *more, phases=Phases())
+    return kind(policy, clock, Buffer(), *more, **options)
 
 
 @pytest.fixture
@@ -163,7 +160,7 @@ def on_card():
     learner = make(MemoryLearner)
     learner.__class__ = CardLearner
     learner.columns = CardLearner.columns
-    learner._begun, learner._acts = Clock(), False
+    learner._begun, learner._acts, learner.weights_interval = Clock(), False, 1
     return learner
 
 

@@ -22,8 +22,8 @@ from typing import cast
 from host.agents.registry import known_trainer
 from host.compose.profile import LAUNCHES, NoProfile
 from hw.errors import UsageError
-from rlfabric.composing import Composed, compose
 from rlfabric.kernels import Setting
+from rlfabric.plan import Composed, compose
 
 __all__ = ["Composer", "PearlComposer", "Placed"]
 
@@ -48,7 +48,7 @@ class Placed:
 class PearlComposer:
     """Composes a training as PEARL's ``Composer`` does; it stands there as ``rlfabric.Composer``.
     The methods of the paper set what ``run`` then finds the best devices for; ``compose`` is the
-    same as a function.
+    same as a function. ``RuntimeGen`` clears all settings, so that the next listing begins anew.
 
     ``Composer(...)`` makes another one, with options that the paper does not have: ``card`` and
     ``launches`` of the profile, its folder ``out``, ``ratio``, and ``config`` and ``kernel``, as
@@ -67,11 +67,18 @@ class PearlComposer:
     ) -> None:
         self._card, self._launches, self._out, self._ratio = card, launches, out, ratio
         self._config, self._kernel = dict(config or {}), dict(kernel or {})
+        self._found: Composed | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing is set, as at the beginning."""
         self._files: dict[str, str | PathLike[str]] = {}
         self._metric, self._uniform = "throughput", False
-        self._env: str | None = None
         self._algorithm: str | None = None
-        self._found: Composed | None = None
+        self._env: str | None = None
+        self._actors: dict[str, Setting] = {}
+        self._memory: dict[str, Setting] = {}
+        self._tree: dict[str, Setting] = {}
 
     def __call__(self, **options: object) -> "PearlComposer":
         return PearlComposer(**options)  # type: ignore[arg-type]
@@ -91,7 +98,7 @@ class PearlComposer:
 
     def set_actors(self, num_actors: int, env: str) -> None:
         """``num_actors`` environments ``env``, an id of gymnasium or MODULE:ID."""
-        self._config["env_count"], self._env = num_actors, env
+        self._actors, self._env = {"env_count": num_actors}, env
 
     def set_train_function(self, learner: type | str) -> None:
         """What learns: a trainer's class (docs/composer.md has its contract), or the name of an
@@ -102,10 +109,9 @@ class PearlComposer:
         """A replay memory of ``size`` experiences, which are drawn by priority ("prioritized") or
         with equal probabilities ("uniform"). ``fanout``: children of a node of the kernel's sum
         tree; None: its default."""
-        self._config["capacity"] = size
         self._uniform = _MODES[_one_of("mode", mode, _MODES)]
-        if fanout is not None:
-            self._kernel["fanout"] = fanout
+        self._memory = {"capacity": size}
+        self._tree = {} if fanout is None else {"fanout": fanout}
 
     def run(self) -> tuple[Placed, Placed]:
         """Finds the best devices, and returns ``(replay memory, learner)``. All plans that can run
@@ -138,8 +144,8 @@ class PearlComposer:
             launches=self._launches,
             card=self._card,
             out=self._out,
-            config=self._config,
-            kernel=self._kernel,
+            config=self._config | self._actors | self._memory,
+            kernel=self._kernel | self._tree,
         )
 
     def RuntimeGen(self, replay: Placed, learner: Placed, *, overwrite: bool = False) -> Path:
@@ -154,7 +160,9 @@ class PearlComposer:
             )
         if (replay.part, learner.part) != (_RM, _LEARNER):
             raise UsageError(f"replay must be a {_RM} and learner a {_LEARNER}, not the other way")
-        return found.generate(overwrite=overwrite)
+        path = found.generate(overwrite=overwrite)
+        self._forget()
+        return path
 
 
 def _one_of(name: str, value: str, known: Mapping[str, object]) -> str:
