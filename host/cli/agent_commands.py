@@ -9,12 +9,12 @@ import typer
 from host.terminal.options import BoardName, Imports, Learner, Verbose
 from host.terminal.tables import table
 
-__all__ = ["inspecting"]
+__all__ = ["agent_group"]
 
-inspecting = typer.Typer()
+agent_group = typer.Typer()
 
 
-@inspecting.command()
+@agent_group.command()
 def show(
     name: Annotated[
         str,
@@ -50,7 +50,7 @@ def show(
         table(title, heads.values(), [[row[name] for name in heads] for row in rows])
 
 
-@inspecting.command()
+@agent_group.command()
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a policy's file.")],
     episodes: Annotated[int, typer.Option(min=1, max=4096, help="Greedy episodes.")] = 20,

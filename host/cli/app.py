@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from host.cli.agent_commands import inspecting
-from host.cli.kernel_commands import making
+from host.cli.agent_commands import agent_group
+from host.cli.kernel_commands import kernel_group
 from host.cli.lists import LISTS
-from host.compose.compose_command import composing
-from host.explore.explore_command import exploring
+from host.compose.compose_command import compose_group
+from host.explore.explore_command import explore_group
 from host.settings import fields_of
 from host.terminal.exit_codes import MISSING_TOOL
 from host.terminal.options import (
@@ -42,10 +42,10 @@ app = command_line(
     "5 the board's tools are missing, 6 they are of another release, 7 output cannot be written, "
     "130 interrupted.",
 )
-app.add_typer(making)
-app.add_typer(exploring)
-app.add_typer(composing)
-app.add_typer(inspecting)
+app.add_typer(kernel_group)
+app.add_typer(explore_group)
+app.add_typer(compose_group)
+app.add_typer(agent_group)
 
 
 def _version(asked: bool):

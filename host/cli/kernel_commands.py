@@ -26,9 +26,9 @@ from host.terminal.tables import console
 from system.cache import say
 from system.tools import BUILD_DIRECTORY
 
-__all__ = ["making"]
+__all__ = ["kernel_group"]
 
-making = typer.Typer()
+kernel_group = typer.Typer()
 
 
 def _values(design, board, file, given, for_run, imports, explored):
@@ -54,7 +54,7 @@ def _values(design, board, file, given, for_run, imports, explored):
     return values, stored
 
 
-@making.command()
+@kernel_group.command()
 def verilog(
     design: Design,
     board: BoardName = "u200",
@@ -98,7 +98,7 @@ def verilog(
     print(os.path.relpath(directory))
 
 
-@making.command("bitstream")
+@kernel_group.command("bitstream")
 def bitstream_(
     design: Design,
     board: BoardName = "u200",
@@ -176,7 +176,7 @@ def _open_boards(design):
                     yield board.name
 
 
-@making.command("report")
+@kernel_group.command("report")
 def report_(
     design: Design,
     board: BoardName = "u200",

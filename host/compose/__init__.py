@@ -1,3 +1,4 @@
 """Where replay management, learning and storage run on a machine of several devices: PEARL's
-System Composer. Files of a machine, its times, PEARL's equations, Algorithm 1; the command is
-``compose_command``."""
+System Composer. ``compose_command`` has the options, ``answer`` makes profile and plan,
+``compose_view`` prints and draws them; ``algorithm1`` is ``--times``, PEARL's own exercise.
+"""

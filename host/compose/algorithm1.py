@@ -1,11 +1,16 @@
-"""What ``rlfabric compose --times`` does: PEARL's Algorithm 1 with times that are given."""
+"""``rlfabric compose --times``: PEARL's Algorithm 1 on the times in a CSV file."""
 
-from host.compose.assignment import Sizes, assign, document, text_of
-from host.compose.compose_view import drawn, show
+from dataclasses import asdict
+from importlib.metadata import version
+
+from host.compose.assignment import Sizes, assign
+from host.compose.compose_view import drawn_pairs, figure_of
+from host.compose.plan_file import text_of
 from host.compose.times import Times
+from host.terminal.tables import console, table
 from hw.errors import UsageError
 
-__all__ = ["by_times"]
+__all__ = ["by_times", "document", "drawn", "show"]
 
 
 def by_times(algo, machine, times, *, transfers, metric, **sizes):
@@ -31,3 +36,76 @@ def _check_algorithm(name):
     source = find_named(name).learns_from
     if source != "replay":
         raise UsageError(f"ALGO must learn from replay, not from {source} as {name} does")
+
+
+def document(algo, assignment):
+    """The Assignment for the algorithm called ``algo`` as a dict for JSON.
+
+    Keys: ``version``, ``algo``, ``machine`` with ``devices`` and ``links``, ``times``, ``sizes``,
+    ``transfers``, ``metric``, ``alternatives``, ``refused``, ``choice`` and ``portability``. What
+    is unknown is None.
+    """
+    return {
+        "version": version("rlfabric"),
+        "algo": algo,
+        "machine": asdict(assignment.machine),
+        "times": [asdict(row) for row in assignment.times.rows],
+        "sizes": asdict(assignment.sizes),
+        "transfers": assignment.transfers,
+        "metric": assignment.metric,
+        "alternatives": [asdict(each) for each in assignment.alternatives],
+        "refused": [each._asdict() for each in assignment.refused],
+        "choice": asdict(assignment.choice),
+        "portability": assignment.portability,
+    }
+
+
+def show(algo, found):
+    """Prints an Assignment for the algorithm called ``algo`` as a table, with the choice first, and
+    the sentences that explain it."""
+    heads = ("RM", "learner", "storage", "T us", "EPS", "EPS/W", "bound by", "traffic us")
+    order = sorted(found.alternatives, key=lambda each: each is not found.choice)
+    rows = [
+        [
+            f"{'*' if each is found.choice else ' '} {each.rm}",
+            each.learner,
+            each.storage,
+            f"{each.iteration_us:.4g}",
+            figure_of(each.eps),
+            figure_of(each.eps_per_watt),
+            each.bound_by,
+            f"{each.traffic_us:.4g}",
+        ]
+        for each in order
+    ]
+    sizes = found.sizes
+    table(
+        f"{algo}: equation 7 of PEARL for batches of {sizes.batch}, {sizes.inserts:g} insertions, "
+        f"experiences of {sizes.words} words; transfers {found.transfers}; metric {found.metric}",
+        heads,
+        rows,
+    )
+    for line in _sentences(found):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _sentences(found):
+    choice = found.choice
+    devices = (
+        f"RM and learner on {choice.rm}"
+        if choice.rm == choice.learner
+        else f"RM on {choice.rm}, learner on {choice.learner}"
+    )
+    yield f"choice: {devices}, storage on {choice.storage}"
+    why = " (a pair is refused)" if found.refused else ""
+    yield f"portability Phi(D), equation 8: {figure_of(found.portability)} EPS{why}"
+    for each in found.refused:
+        yield f"not RM on {each.rm} with learner on {each.learner}: {each.reason}"
+    for device in found.machine.devices:
+        yield f"{device.name}: {device.source}"
+
+
+def drawn(algo, found):
+    """A PNG of an Assignment, as ``drawn_pairs`` draws it."""
+    title, names = f"{algo}, batch {found.sizes.batch}, metric {found.metric}", found.machine.names
+    return drawn_pairs(title, names, names, found.alternatives, found.choice)

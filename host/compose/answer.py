@@ -9,12 +9,19 @@ from pathlib import Path
 from host.agents.registry import find_named
 from host.algorithms.autodiff import check_device
 from host.compose import actor_times, power, primitive_times, profile
-from host.compose.assignment import Sizes, text_of
+from host.compose.assignment import Sizes
 from host.compose.card_clocks import TWIN_BOARD, own_settings
 from host.compose.compose_view import drawn_plans, show_plans
 from host.compose.mapping import mapped
-from host.compose.output_files import check_free, write
-from host.compose.plan_file import PLAN, PROFILE, plan_document, proof_of
+from host.compose.plan_file import (
+    PLAN,
+    PROFILE,
+    check_free,
+    plan_document,
+    proof_of,
+    text_of,
+    write,
+)
 from host.compose.plans import plan_of, plans_of
 from host.compose.primitive_matrix import equation7
 from host.compose.program import program_files, write_kernel

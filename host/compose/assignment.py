@@ -4,10 +4,8 @@ Step 1 takes the pair of devices with the most experiences a second, or the most
 2 places the storage where least time goes into its traffic. Source: PEARL, section VI-B.
 """
 
-import json
 from collections import namedtuple
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from dataclasses import dataclass
 from typing import Annotated
 
 from host.compose.equations import WORD_BYTES, iteration_us, portability
@@ -25,9 +23,7 @@ __all__ = [
     "TRANSFERS",
     "assign",
     "best",
-    "document",
     "storage_of",
-    "text_of",
     "watts_of",
 ]
 
@@ -245,31 +241,3 @@ def storage_of(machine, sizes, rm, learner):
 
     tried = [(name, traffic(name)) for name in (learner, cpu, rm)]
     return min(tried, key=lambda each: round(each[1], _DIGITS))
-
-
-def document(algo, assignment):
-    """The Assignment for the algorithm called ``algo`` as a dict for JSON.
-
-    Keys: ``version``, ``algo``, ``machine`` with ``devices`` and ``links``, ``times``, ``sizes``,
-    ``transfers``, ``metric``, ``alternatives``, ``refused``, ``choice`` and ``portability``. What
-    is unknown is None.
-    """
-    return {
-        "version": version("rlfabric"),
-        "algo": algo,
-        "machine": asdict(assignment.machine),
-        "times": [asdict(row) for row in assignment.times.rows],
-        "sizes": asdict(assignment.sizes),
-        "transfers": assignment.transfers,
-        "metric": assignment.metric,
-        "alternatives": [asdict(each) for each in assignment.alternatives],
-        "refused": [each._asdict() for each in assignment.refused],
-        "choice": asdict(assignment.choice),
-        "portability": assignment.portability,
-    }
-
-
-def text_of(document):
-    """The document as JSON with sorted keys; no path and no date is in it, so that equal inputs
-    give equal bytes."""
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"

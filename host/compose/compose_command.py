@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from host.compose.plan_file import PLAN, PROGRAM
+from host.compose.plan_file import GRID, PLAN, PROGRAM, check_free, write
 from host.settings import fields_of
 from host.terminal.options import Imports, RunEnv, RunFile, Settings, Verbose, count
 from host.terminal.unknown_option import FieldsAreSet
@@ -21,16 +21,16 @@ del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
-__all__ = ["composing"]
+__all__ = ["compose_group"]
 
-composing = typer.Typer()
+compose_group = typer.Typer()
 
 
 def _size(text):
     return typer.Option(parser=count, metavar="INTEGER", help=text)
 
 
-@composing.command(cls=FieldsAreSet)
+@compose_group.command(cls=FieldsAreSet)
 def compose(
     algorithm: Annotated[
         str,
@@ -164,7 +164,6 @@ def compose(
     chosen = machine_of(machine, board=board, devices=devices, links=links)
     if times is not None:
         from host.compose.algorithm1 import by_times
-        from host.compose.output_files import check_free, write
 
         sizes = dict(batch=batch, inserts=inserts, words=words)
         told = dict(transfers=transfers or "included", metric=metric)
@@ -218,8 +217,6 @@ def _absent(values, word):
 
 def _answer(out, text, show, as_json):
     """Prints ``text``, or what ``show`` prints and the paths of the files in ``out``, if any."""
-    from host.compose.output_files import GRID
-
     if as_json:
         print(text, end="")
         return

@@ -1,73 +1,13 @@
-"""What ``rlfabric compose`` has found, as tables, sentences and pictures."""
+"""Tables, sentences and pictures of ``rlfabric compose``; a picture is a grid of all pairs of
+devices, as PEARL's Fig. 10."""
 
-from host.compose.grid import figure_of, grid
+import io
+
 from host.compose.search import MEASURED
 from host.terminal.tables import console, table
+from hw.extras import needed
 
-__all__ = ["drawn", "drawn_plans", "show", "show_plans"]
-
-
-def show(algo, found):
-    """Prints an Assignment for the algorithm called ``algo`` as a table, with the choice first, and
-    the sentences that explain it."""
-    heads = ("RM", "learner", "storage", "T us", "EPS", "EPS/W", "bound by", "traffic us")
-    order = sorted(found.alternatives, key=lambda each: each is not found.choice)
-    rows = [
-        [
-            f"{'*' if each is found.choice else ' '} {each.rm}",
-            each.learner,
-            each.storage,
-            f"{each.iteration_us:.4g}",
-            figure_of(each.eps),
-            figure_of(each.eps_per_watt),
-            each.bound_by,
-            f"{each.traffic_us:.4g}",
-        ]
-        for each in order
-    ]
-    sizes = found.sizes
-    table(
-        f"{algo}: equation 7 of PEARL for batches of {sizes.batch}, {sizes.inserts:g} insertions, "
-        f"experiences of {sizes.words} words; transfers {found.transfers}; metric {found.metric}",
-        heads,
-        rows,
-    )
-    for line in _sentences(found):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
-
-
-def _sentences(found):
-    choice = found.choice
-    devices = (
-        f"RM and learner on {choice.rm}"
-        if choice.rm == choice.learner
-        else f"RM on {choice.rm}, learner on {choice.learner}"
-    )
-    yield f"choice: {devices}, storage on {choice.storage}"
-    why = " (a pair is refused)" if found.refused else ""
-    yield f"portability Phi(D), equation 8: {figure_of(found.portability)} EPS{why}"
-    for each in found.refused:
-        yield f"not RM on {each.rm} with learner on {each.learner}: {each.reason}"
-    for device in found.machine.devices:
-        yield f"{device.name}: {device.source}"
-
-
-def drawn(algo, found):
-    """A PNG of an Assignment, as ``host.compose.grid.grid`` draws it: for experiences a second
-    and, if all watts are known, for these a watt."""
-    return _drawn(f"{algo}, batch {found.sizes.batch}, metric {found.metric}", found.machine.names,
-                  found.machine.names, found.alternatives, found.choice)  # fmt: skip
-
-
-def _drawn(title, rms, learners, alternatives, choice):
-    panels = {"experiences a second": "eps"}
-    if all(each.eps_per_watt is not None for each in alternatives if each.eps is not None):
-        panels["experiences a second and watt"] = "eps_per_watt"
-    values = {
-        name: {(each.rm, each.learner): getattr(each, field) for each in reversed(alternatives)}
-        for name, field in panels.items()
-    }
-    return grid(title, rms, learners, values, (choice.rm, choice.learner))
+__all__ = ["drawn_pairs", "drawn_plans", "figure_of", "grid", "show_plans"]
 
 
 def show_plans(task, found, document, seven):
@@ -138,12 +78,80 @@ def _plan_sentences(found, document):
 
 
 def drawn_plans(task, found):
-    """A PNG of a Composition, as ``drawn``; of several kernels for a pair the fastest counts."""
+    """A PNG of a Composition, as ``drawn_pairs``: of the kernels for a pair the fastest counts."""
     known = sorted((each for each in found.candidates if each.gps), key=lambda each: -each.gps)
     rms, learners = (
         tuple(dict.fromkeys(getattr(each, name) or "-" for each in found.candidates))
         for name in ("rm", "learner")
     )
     config = task.config
-    return _drawn(f"{config.algo} on {config.env}, batch {task.batch}", rms, learners, known,
+    return drawn_pairs(f"{config.algo} on {config.env}, batch {task.batch}", rms, learners, known,
                   found.choice)  # fmt: skip
+
+
+def drawn_pairs(title, rms, learners, alternatives, choice):
+    """A PNG, as ``grid`` draws it, of experiences a second and, if all watts are known, a second
+    and watt. ``alternatives`` and ``choice``: Alternatives or Candidates, the first of
+    equal pairs counts."""
+    panels = {"experiences a second": "eps"}
+    if all(each.eps_per_watt is not None for each in alternatives if each.eps is not None):
+        panels["experiences a second and watt"] = "eps_per_watt"
+    values = {
+        name: {(each.rm, each.learner): getattr(each, field) for each in reversed(alternatives)}
+        for name, field in panels.items()
+    }
+    return grid(title, rms, learners, values, (choice.rm, choice.learner))
+
+
+def figure_of(number):
+    """A number as a text, thousands with a k; None if it is None."""
+    if number is None:
+        return None
+    return f"{number / 1000:.4g}k" if number >= 10_000 else f"{number:.4g}"
+
+
+def grid(title, rms, learners, panels, choice):
+    """A PNG: for each panel a grid with the RM's device to the right and the learner's upwards. A
+    frame marks the choice, a dash a pair without a number.
+
+    Parameters
+    ----------
+    title : str
+    rms, learners : sequence of str
+        Names of devices; None, in a pair, is "-".
+    panels : dict
+        Title of a panel -> ``{(rm, learner): number}``.
+    choice : tuple
+        ``(rm, learner)``
+
+    MissingTool without matplotlib.
+    """
+    figures = needed("matplotlib.figure", "plot", "to draw")
+    figure = figures.Figure(figsize=(4.5 * len(panels), 4), layout="constrained")
+    (row,) = figure.subplots(1, len(panels), squeeze=False)
+    for axes, (name, values) in zip(row, panels.items(), strict=True):
+        _panel(axes, rms, learners, _named(values), next(iter(_named({choice: 0}))))
+        axes.set_title(name, fontsize="medium")
+    figure.suptitle(title)
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=120)
+    return file.getvalue()
+
+
+def _named(values):
+    return {(rm or "-", learner): value for (rm, learner), value in values.items()}
+
+
+def _panel(axes, rms, learners, values, choice):
+    shades = [[values.get((rm, learner), float("nan")) for rm in rms] for learner in learners]
+    axes.imshow(shades, origin="lower", cmap="Greens", vmin=0, vmax=1.5 * max(values.values()))
+    for x, rm in enumerate(rms):
+        for y, learner in enumerate(learners):
+            text = figure_of(values.get((rm, learner))) or "-"
+            axes.text(x, y, text, ha="center", va="center", fontsize="small")
+    x, y = rms.index(choice[0]), learners.index(choice[1])
+    axes.plot([x - 0.5, x + 0.5, x + 0.5, x - 0.5, x - 0.5], [y - 0.5, y - 0.5, y + 0.5, y + 0.5,
+              y - 0.5], color="tab:red", lw=2.5, clip_on=False)  # fmt: skip
+    for axis, names, label in ((axes.xaxis, rms, "RM"), (axes.yaxis, learners, "learner")):
+        axis.set_ticks(range(len(names)), names)
+        axis.set_label_text(label)

@@ -1,17 +1,22 @@
-"""``plan.json``: a plan that ``rlfabric train`` runs, with all that was considered."""
+"""``plan.json``, a plan that ``rlfabric train`` runs, with all that was considered; its folder."""
 
 import hashlib
 import json
+import sys
 from dataclasses import asdict
 from importlib.metadata import version
+from pathlib import Path
 
-from hw.errors import UsageError
+from hw.errors import MissingTool, UsageError
 from system.cache import say
 
-__all__ = ["PLAN", "PROFILE", "PROGRAM", "plan_document", "proof_of", "say_proof"]
+__all__ = ["GRID", "PLAN", "PROFILE", "PROGRAM", "check_free", "plan_document", "proof_of"]
+__all__ += ["say_proof", "text_of", "write"]
 
-#: The plan's file, and those beside it: its profile, its program.
-PLAN, PROFILE, PROGRAM = "plan.json", "profile.json", "train.py"
+#: The plan's file, and the others of its folder: its profile, its program, its picture.
+PLAN, PROFILE, PROGRAM, GRID = "plan.json", "profile.json", "train.py", "grid.png"
+#: A file that may have been written for another plan, or changed -> what it is.
+_KEPT = {PLAN: "plan", PROGRAM: "program"}
 _DIGITS = 3
 
 
@@ -150,3 +155,30 @@ def say_proof(file, config):
     proof = proof_of(read_json(file))
     if proof is not None and getattr(config, "learner", None) == "card":
         say(proof)
+
+
+def text_of(document):
+    """The document as JSON with sorted keys; no path and no date is in it, so that equal inputs
+    give equal bytes."""
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def check_free(out, files, replaced=()):
+    """UsageError if a plan or a program is in the folder ``out`` that is none of ``files``, bytes
+    by name, nor named in ``replaced``."""
+    for name, what in _KEPT.items():
+        path, judged = Path(out) / name, name in files and name not in replaced
+        if judged and path.is_file() and path.read_bytes() != files[name]:
+            raise UsageError(f"out must have no other {what}, not {path} (--overwrite replaces it)")
+
+
+def write(out, files, draw):
+    """Writes ``files``, bytes by name, and the picture that ``draw`` gives, to the folder
+    ``out``."""
+    from host.kernels.kernel_folder import write_files
+
+    try:
+        files = {**files, GRID: draw()}
+    except MissingTool as missing:
+        print(f"rlfabric: {GRID} is not drawn: {missing}", file=sys.stderr)
+    write_files(out, files)

@@ -13,12 +13,12 @@ from host.terminal.tables import table
 from hw.errors import UsageError
 from system.tools import BUILD_DIRECTORY
 
-__all__ = ["exploring"]
+__all__ = ["explore_group"]
 
-exploring = typer.Typer()
+explore_group = typer.Typer()
 
 
-@exploring.command()
+@explore_group.command()
 def explore(
     design: Design,
     board: BoardName = "u200",

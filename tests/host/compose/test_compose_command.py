@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import host.compose.algorithm1 as by_times
-import host.compose.grid as grid
+from host.compose import compose_view
 from hw.errors import MissingTool
 from tests.host.composed_plans import compose
 from tests.host.machine_files import DEVICES, TIMES, write_machine
@@ -142,7 +142,7 @@ def test_without_the_plotting_library_numbers_are_written(files, tmp_path, monke
     def missing(*_):
         raise MissingTool("matplotlib must be installed to draw, not missing")
 
-    monkeypatch.setattr(grid, "needed", missing)
+    monkeypatch.setattr(compose_view, "needed", missing)
     compose("dqn", *files, *SIZES, "--out", tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["plan.json"]
 

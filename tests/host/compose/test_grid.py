@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from host.compose import compose_view, grid
+from host.compose import algorithm1, compose_view
 from host.compose.assignment import Sizes, assign
 from tests.host.machine_files import machine, matrix
 
@@ -29,7 +29,7 @@ def test_a_panel(axes):
     """RM to the right, learner upwards; the pair of two devices is the best, and one is refused."""
     values = {("cpu0", "cpu0"): 500e3, ("cpu0", "card0"): 1e6, ("card0", "cpu0"): 400e3}
     names = ("cpu0", "card0")
-    grid._panel(axes, names, names, values, ("cpu0", "card0"))
+    compose_view._panel(axes, names, names, values, ("cpu0", "card0"))
     assert {text.get_position(): text.get_text() for text in axes.texts} == {
         (0, 0): "500k", (0, 1): "1000k", (1, 0): "400k", (1, 1): "-"
     }  # fmt: skip
@@ -44,7 +44,7 @@ def test_a_panel(axes):
 
 def test_without_a_replay_memory_there_is_one_column(monkeypatch, axes):
     monkeypatch.setattr(Figure, "subplots", lambda self, *_, **__: [[axes]])
-    found = grid.grid("a3c", ("-",), ("cpu0", "card0"), {"EPS": {(None, "card0"): 12.0}},
+    found = compose_view.grid("a3c", ("-",), ("cpu0", "card0"), {"EPS": {(None, "card0"): 12.0}},
                       (None, "card0"))  # fmt: skip
     assert found.startswith(b"\x89PNG")
     assert [text.get_text() for text in axes.texts] == ["-", "12"]
@@ -53,7 +53,7 @@ def test_without_a_replay_memory_there_is_one_column(monkeypatch, axes):
 
 @pytest.mark.parametrize("number, text", [(None, None), (9999.4, "9999"), (12345.0, "12.35k")])
 def test_figures(number, text):
-    assert grid.figure_of(number) == text
+    assert compose_view.figure_of(number) == text
 
 
 def test_what_of_an_assignment_is_drawn(monkeypatch):
@@ -63,7 +63,7 @@ def test_what_of_an_assignment_is_drawn(monkeypatch):
         matrix(machine({"cpu0": 100, "card0": None}, LINKS), ROWS),
         Sizes(batch=100, inserts=1, words=4),
     )
-    compose_view.drawn("dqn", found)
+    algorithm1.drawn("dqn", found)
     [(title, rms, learners, panels, choice)] = told
     assert title == "dqn, batch 100, metric throughput" and choice == ("cpu0", "card0")
     assert rms == learners == ("cpu0", "card0") and list(panels) == ["experiences a second"]
