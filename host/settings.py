@@ -173,21 +173,21 @@ def flat(values, prefix=""):
     return found
 
 
-def override(config, values, hint="", called=None, others=""):
+def override(config, values, hint="", shown_names=None, other_prefix=""):
     """Returns a copy of ``config`` with fields replaced, all at once, so that rules across fields
     see all new values.
 
     ``values`` maps a field's name, dotted (``engine.depth``) if several configs have it, to its
     value; a text is read as the type of the value that it replaces. ValueError if a field is
     unknown or its value is wrong. The error's text names the field as ``values`` does; for an
-    unknown field it proposes similar ones, or else gives ``hint``. In the text, ``called`` maps a
-    name of ``values`` to the name that the user wrote, and ``others`` is the prefix that a user
-    writes before fields that ``values`` does not name.
+    unknown field it proposes similar ones, or else gives ``hint``. In the text, ``shown_names``
+    maps a name of ``values`` to the name that the user wrote, and ``other_prefix`` is the prefix
+    that a user writes before fields that ``values`` does not name.
     """
     present = {leaf: (like, path) for leaf, like, path in leaves(config)}
     changes, written = {}, {}
     for name, value in values.items():
-        shown = (called or {}).get(name, name)
+        shown = (shown_names or {}).get(name, name)
         leaf = resolve(config, name, hint, shown.removesuffix(name))
         written[leaf] = shown
         text = isinstance(value, str)
@@ -209,7 +209,7 @@ def override(config, values, hint="", called=None, others=""):
                 raise
             for each in fields(part):  # those that the rule names with values, such as lanes (2)
                 if prefix + each.name not in written:
-                    rule = rule.replace(f" {each.name} (", f" {others}{each.name} (")
+                    rule = rule.replace(f" {each.name} (", f" {other_prefix}{each.name} (")
             raise UsageError(f"{written[prefix + field]} {rule}") from error
 
     return rebuild(config, "")

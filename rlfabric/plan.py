@@ -8,7 +8,7 @@ from typing import cast
 
 from rich.console import Console
 
-from host.compose.answer import Answer, Asked, answered
+from host.compose.answer import Answer, TaskOptions, answer_of
 from host.compose.machine_library import machine_of
 from host.compose.plan_file import PROGRAM, proof_of
 from host.compose.profile import LAUNCHES
@@ -147,8 +147,8 @@ def compose(
     ('cpu0', True)
     """
     settings = dict(config or {}) | {f"kernel.{name}": x for name, x in (kernel or {}).items()}
-    asked = Asked(algorithm, env, ratio, uniform, settings, actors=actors)
+    asked = TaskOptions(algorithm, env, ratio, uniform, settings, actors=actors)
     found = machine_of(machine, board=board, devices=devices, links=links)
     told = dict(metric=metric, card=card, out=out, measure=profile, launches=launches)
-    answer = answered(asked, found, messages_us=messages_us, **told)
+    answer = answer_of(asked, found, messages_us=messages_us, **told)
     return Composed(answer.out, answer.document, answer)

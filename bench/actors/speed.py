@@ -21,11 +21,11 @@ from host.algorithms.policy import Policy
 from host.environments.environment import make_envs
 from host.environments.spec import Spec
 from host.phases import ACTORS, Phases
-from host.runs.family import Parts
+from host.runs.family import RunParts
 from host.runs.preset import preset
 from host.runs.session import Seeds
 
-__all__ = ["CASES", "Acting", "acting", "config_of", "rows"]
+__all__ = ["CASES", "ActingSpeed", "acting", "config_of", "rows"]
 
 _ROUNDS = 5
 #: Least speed of two actors over that of one.
@@ -34,7 +34,7 @@ _SOURCE = f"wall time on quiet cores, median of {_ROUNDS} rounds in turn"
 
 
 @dataclass(frozen=True)
-class Case:
+class ActorCase:
     """Environments and messages. ``steps`` is the number of environment steps of a message,
     ``messages`` how many are measured in a round, ``actors`` the numbers of actors that are
     compared, ``overhead`` the most per cent that Ray may add to the time of a step."""
@@ -47,8 +47,8 @@ class Case:
 
 
 CASES = {
-    "1 ms a step, 64 steps a message": Case(BURNING, 64, 16, (1, 2), 5),
-    "CartPole-v1, 256 steps a message": Case("CartPole-v1", 256, 80, (1,), 20),
+    "1 ms a step, 64 steps a message": ActorCase(BURNING, 64, 16, (1, 2), 5),
+    "CartPole-v1, 256 steps a message": ActorCase("CartPole-v1", 256, 80, (1,), 20),
 }
 
 
@@ -60,7 +60,7 @@ def config_of(env, steps, actors):
 
 
 @dataclass
-class Acting:
+class ActingSpeed:
     """A run that acts, and does nothing else: each launch counts as a gradient step, so that each
     request has new weights."""
 
@@ -79,13 +79,13 @@ class Acting:
 
 @contextmanager
 def acting(config, actors):
-    """A context manager whose value is the Acting of a config, with ``actors`` of
+    """A context manager whose value is the ActingSpeed of a config, with ``actors`` of
     ``host.actors.placement.open_actors``."""
     algorithm, seeds = config.algorithm, Seeds(config.seed)
     with closing(make_envs(config.env, 1, algorithm)) as envs:
         spec = Spec.of(envs)
     weights, exploration, _ = seeds.agent
-    parts = Parts(
+    parts = RunParts(
         config=config,
         spec=spec,
         policy=algorithm.policy(config.agent, spec, weights=weights, exploration=exploration),
@@ -98,7 +98,9 @@ def acting(config, actors):
     )
     made = parts.actor_pool
     with closing(made.experiences()) as collector:
-        yield Acting(collector.pool, collector, parts.policy, parts.clock, made.message_launches)
+        yield ActingSpeed(
+            collector.pool, collector, parts.policy, parts.clock, made.message_launches
+        )
 
 
 def rows(actors):

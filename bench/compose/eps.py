@@ -31,7 +31,17 @@ from host.compose.trial import trial
 from host.runs.blas_threads import single_threaded
 from host.runs.preset import preset
 
-__all__ = ["BATCHES", "COLUMNS", "DDPG", "DQN", "Column", "Measured", "measured", "rows", "task_of"]
+__all__ = [
+    "BATCHES",
+    "COLUMNS",
+    "DDPG",
+    "DQN",
+    "Column",
+    "RateMeasurement",
+    "measured",
+    "rows",
+    "task_of",
+]
 
 BATCHES = (32, 512)
 #: The card whose time is predicted: MHz, assumed, with the launch and the links of ``u200_host``.
@@ -90,11 +100,11 @@ DDPG = Column(
 COLUMNS = (DQN, DDPG)
 
 
-class Measured(NamedTuple):
+class RateMeasurement(NamedTuple):
     """What was measured with one batch.
 
     eps : ``{plan or library: experiences a second}``
-    candidate : the Candidate of plan 4 on a card, of ``host.compose.search``.
+    candidate : the PlanCandidate of plan 4 on a card, of ``host.compose.search``.
     """
 
     eps: dict
@@ -118,9 +128,9 @@ def task_of(column, batch):
 
 
 def measured(column, batch, *, rounds=ROUNDS, run=_RUN, profiled=_PROFILED):
-    """The Measured of ``rounds`` rounds of ``run`` launches each; of plan 4 there are ``profiled``
-    launches more in a round, for its profile. A library that is not installed, or lacks the
-    algorithm, is left out, and a line on stderr says so."""
+    """The RateMeasurement of ``rounds`` rounds of ``run`` launches each; of plan 4 there are
+    ``profiled`` launches more in a round, for its profile. A library that is not installed, or
+    lacks the algorithm, is left out, and a line on stderr says so."""
     task = task_of(column, batch)
     config = task.config
     plans = {
@@ -148,7 +158,7 @@ def measured(column, batch, *, rounds=ROUNDS, run=_RUN, profiled=_PROFILED):
         name: batch * median(1e6 * updates / us for us, updates in found)
         for name, found in taken.items()
     }
-    return Measured(eps, _predicted(task, on_card, profile_of(profile)))
+    return RateMeasurement(eps, _predicted(task, on_card, profile_of(profile)))
 
 
 def _libraries(task, stack):

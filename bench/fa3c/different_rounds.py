@@ -5,7 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from bench.fa3c.rounds import Measured
+from bench.fa3c.rounds import RoundMeasurement
 from host.a3c.card_network import ActorCritic
 from host.cards import open_card
 from host.explore.launch_clocks import LIMIT_S
@@ -17,9 +17,9 @@ __all__ = ["measure_different"]
 
 
 def measure_different(folder, agents, sharing="a3c", group=None):
-    """``Measured`` of a period of rounds once all groups have begun. Rounds whose tasks are alike
-    take the same clocks and move as many bytes, whatever their numbers are; so each different one
-    runs once, and counts as often as the period has it.
+    """``RoundMeasurement`` of a period of rounds once all groups have begun. Rounds whose tasks are
+    alike take the same clocks and move as many bytes, whatever their numbers are; so each different
+    one runs once, and counts as often as the period has it.
 
     ``folder`` is the kernel's, ``agents`` the number of agents, ``sharing`` how they share theta,
     ``group`` the agents of a group, None: as many as take the fewest clocks.
@@ -46,7 +46,7 @@ def measure_different(folder, agents, sharing="a3c", group=None):
     for kind, count in wanted.items():
         total.update({place: size * count for place, size in moved[kind].items()})
     whole = sum(clocks[kind] * count for kind, count in wanted.items())
-    return Measured(schedule.active, whole, dict(total), [])
+    return RoundMeasurement(schedule.active, whole, dict(total), [])
 
 
 def _kind(plan):

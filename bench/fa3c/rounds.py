@@ -19,7 +19,7 @@ __all__ = [
     "CLOCK",
     "PAIRS",
     "PAPER",
-    "Measured",
+    "RoundMeasurement",
     "expected",
     "ips_of",
     "kernel",
@@ -49,7 +49,7 @@ CASES = {
 _SOURCE = "clocks of a period of rounds, Verilog on the simulated card, at 180 MHz"
 
 
-class Measured(NamedTuple):
+class RoundMeasurement(NamedTuple):
     """The measurements of one period of rounds.
 
     ``agents`` have worked in it, some others may have rested. ``clocks`` is the sum over its
@@ -85,8 +85,8 @@ def kernel(**settings):
 
 
 def measure(folder, agents, memory=None):
-    """``Measured`` of one period of rounds on the simulated card, after a period in which all
-    groups begin.
+    """``RoundMeasurement`` of one period of rounds on the simulated card, after a period in which
+    all groups begin.
 
     ``folder`` is the kernel's, ``agents`` the number of agents, ``memory`` a ``MemoryConfig`` or
     None for the default.
@@ -100,7 +100,7 @@ def measure(folder, agents, memory=None):
         statuses = next(turns)
         clocks, after = network.device_cycles - clocks, card.device.traffic()
     moved = {place: size - before.get(place, 0) for place, size in after.items()}
-    return Measured(schedule.active, clocks, moved, statuses)
+    return RoundMeasurement(schedule.active, clocks, moved, statuses)
 
 
 def expected(config, agents):

@@ -24,7 +24,7 @@ from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig
 from system.tools import BUILD_DIRECTORY
 
-__all__ = ["PRECISIONS", "Measured", "kernel", "measure", "precision_of"]
+__all__ = ["PRECISIONS", "CardMeasurement", "kernel", "measure", "precision_of"]
 
 #: name -> whether activations, and errors, have 16 bits. ``mixed`` is the paper, read literally:
 #: gradients keep 32 bits.
@@ -71,7 +71,7 @@ def kernel(learner):
 
 
 @dataclass(frozen=True)
-class Measured:
+class CardMeasurement:
     """Measurements of a kernel on the simulated card.
 
     iterations : ``{(precision, batch): clocks}`` of the second of two iterations
@@ -143,7 +143,7 @@ def _acting(buffer, learner, rng, count):
 
 @cache
 def measure(learner, cases, whole=False):
-    """``Measured`` of the kernel with ``learner``, on the simulated card.
+    """``CardMeasurement`` of the kernel with ``learner``, on the simulated card.
 
     ``cases`` is a tuple of pairs (a key of ``PRECISIONS``, batch), whose iterations are measured.
     ACT and the timestep are measured only if ``whole``; if not, ``acts`` is empty, and the numbers
@@ -165,4 +165,4 @@ def measure(learner, cases, whole=False):
             acts = {count: _acting(buffer, learner, rng, count) for count in _OBSERVATIONS}
             one = {name: array[:1] for name, array in experiences.items()}
             timestep = _timestep(buffer, learner, rng, one)
-    return Measured(iterations, acts, *timestep, speed)
+    return CardMeasurement(iterations, acts, *timestep, speed)

@@ -13,7 +13,7 @@ __all__ = [
     "ONE_SLR",
     "TWO_NETWORKS",
     "TWO_NETWORKS_FLOAT",
-    "Case",
+    "LearnerCase",
     "cases",
     "name_of",
     "net_of",
@@ -53,7 +53,7 @@ _HIDDEN, _SHORT = dict.fromkeys(BATCHES, 1.05), {64: 1.35, 512: 1.32}
 
 
 @dataclass(frozen=True)
-class Case:
+class LearnerCase:
     """A learner, and what is measured of it.
 
     bars : {batch: clocks of a gradient step, at most}, of those batches that have a bar.
@@ -96,7 +96,7 @@ def name_of(learner, batch):
 
 def _case(sizes, kind, lanes, batches=BATCHES, **options):
     learner = LearnerConfig(**sizes, lanes=lanes, arithmetic=Arithmetic(kind=kind))
-    return Case(learner, batches, **options)
+    return LearnerCase(learner, batches, **options)
 
 
 def cases():

@@ -34,7 +34,7 @@ OBSERVATIONS = (1, 16, 64)
 
 
 @dataclass(frozen=True)
-class Measured:
+class CycleMeasurement:
     """Clocks of an iteration: means over all iterations of a launch but the first.
 
     ``step``: from the first experience to the last weight of a gradient step. ``iteration``: of a
@@ -105,9 +105,9 @@ def measure_acting(learner, counts=OBSERVATIONS):
 
 @cache
 def measure(learner, batches, iterations):
-    """``{batch size: Measured}`` of the kernel with ``learner``, for each of ``batches``, on the
-    simulated card. A launch has ``iterations`` iterations. The first does not count, since no other
-    iteration hides its draw."""
+    """``{batch size: CycleMeasurement}`` of the kernel with ``learner``, for each of ``batches``,
+    on the simulated card. A launch has ``iterations`` iterations. The first does not count, since
+    no other iteration hides its draw."""
     rng, result = np.random.default_rng(0), {}
     with open_card("sim") as card:
         buffer = buffer_of(card, learner, rng)
@@ -118,7 +118,7 @@ def measure(learner, batches, iterations):
             sent = buffer.sample(batch)
             sent = {name: np.repeat(sent[name], iterations, 0) for name in buffer.dtype.names}
             sent = buffer.train(steps, sent, batch_size=batch).reports["cycles"][1:].mean(axis=0)
-            result[batch] = Measured(float(drawn[2]), float(drawn[3]), float(sent[3]))
+            result[batch] = CycleMeasurement(float(drawn[2]), float(drawn[3]), float(sent[3]))
     return result
 
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 from hw.errors import UsageError
 
-__all__ = ["PEERS", "Plan"]
+__all__ = ["PEERS", "PeerPlan"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class PeerPlan:
     """A training by stable-baselines3.
 
     Parameters
@@ -103,15 +103,15 @@ _ZOO = {
 
 
 def zoo(config):
-    """The ``Plan`` with rl-baselines3-zoo's hyperparameters for the algorithm and the environment
-    of the run's ``config``; ValueError if it has none for them."""
+    """The ``PeerPlan`` with rl-baselines3-zoo's hyperparameters for the algorithm and the
+    environment of the run's ``config``; ValueError if it has none for them."""
     known = _ZOO.get((config.algo, config.env))
     if known is None:
         raise UsageError(
             f"peer must be zoo for {', '.join(f'{algo} on {env}' for algo, env in _ZOO)}, not for "
             f"{config.algo} on {config.env}"
         )
-    return Plan(algorithm=config.algo.upper(), **known)
+    return PeerPlan(algorithm=config.algo.upper(), **known)
 
 
 def _rate(agent, steps):
@@ -121,10 +121,11 @@ def _rate(agent, steps):
 
 
 def ppo(config):
-    """The ``Plan`` of stable-baselines3's PPO with the hyperparameters of the run's ``config``."""
+    """The ``PeerPlan`` of stable-baselines3's PPO with the hyperparameters of the run's
+    ``config``."""
     config = config.in_run()
     agent = config.agent
-    return Plan(
+    return PeerPlan(
         algorithm="PPO",
         steps=config.steps,
         env_count=config.env_count,
@@ -183,7 +184,7 @@ def _replay_arguments(config):
 
 
 def dqn(config):
-    """The ``Plan`` of stable-baselines3's DQN with the hyperparameters of the run's ``config``.
+    """The ``PeerPlan`` of stable-baselines3's DQN with the hyperparameters of the run's ``config``.
 
     That DQN draws uniformly and is not double, so ``alpha``, ``beta`` and ``double`` are left out.
     ValueError for another value that it cannot have, such as another loss.
@@ -191,7 +192,7 @@ def dqn(config):
     config = config.in_run()
     agent, updates = config.agent, config.steps_per_launch * config.env_count
     _check_fixed(config, _DQN)
-    return Plan(
+    return PeerPlan(
         algorithm="DQN",
         steps=config.steps,
         env_count=config.env_count,
@@ -222,7 +223,8 @@ _DDPG = dict(
 
 
 def ddpg(config):
-    """The ``Plan`` of stable-baselines3's DDPG with the hyperparameters of the run's ``config``.
+    """The ``PeerPlan`` of stable-baselines3's DDPG with the hyperparameters of the run's
+    ``config``.
 
     That DDPG draws uniformly, and its actor ascends the critic as it is after the critic's step, so
     ``alpha``, ``beta`` and ``lagged_critic`` are left out. UsageError for another value that it
@@ -233,7 +235,7 @@ def ddpg(config):
     _check_fixed(config, _DDPG)
     both = dict(actor_learning_rate=agent.learning_rate, noise_end=agent.noise_start)
     _check_fixed(config, dict(algo="ddpg") | both)
-    return Plan(
+    return PeerPlan(
         algorithm="DDPG",
         steps=config.steps,
         env_count=config.env_count,
@@ -245,5 +247,5 @@ def ddpg(config):
     )
 
 
-#: name -> function that makes a Plan from the config of the run with which it is compared
+#: name -> function that makes a PeerPlan from the config of the run with which it is compared
 PEERS = {"dqn": dqn, "ppo": ppo, "zoo": zoo}

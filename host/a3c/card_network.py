@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from host.a3c.parameter_image import from_image, parameter_shapes, to_image
-from host.a3c.round_tasks import Infer, Round, Sync, Train
+from host.a3c.round_tasks import Infer, RoundLaunch, Sync, Train
 from host.cards.buffer import OnCard
 from host.cards.kernel import Kernel
 from host.programs.launcher import CommandError, Launcher
@@ -26,7 +26,7 @@ __all__ = [
     "Broken",
     "Infer",
     "NotFinite",
-    "Round",
+    "RoundLaunch",
     "Sync",
     "Train",
     "parameter_shapes",
@@ -212,22 +212,22 @@ class ActorCritic(OnCard):
 
     # -- rounds
 
-    def prepare(self, tasks: Sequence[Task]) -> Round:
-        """Returns the ``Round`` of these tasks, which ``run`` takes; ValueError as for ``Round``.
-        It has all the bytes that the card will read, so that one round can be prepared while
-        another one runs in another thread."""
-        return Round(self.config, tasks)
+    def prepare(self, tasks: Sequence[Task]) -> RoundLaunch:
+        """Returns the ``RoundLaunch`` of these tasks, which ``run`` takes; ValueError as for
+        ``RoundLaunch``. It has all the bytes that the card will read, so that one round can be
+        prepared while another one runs in another thread."""
+        return RoundLaunch(self.config, tasks)
 
-    def run(self, tasks: Sequence[Task] | Round) -> list[NDArray[np.float32] | None]:
-        """Executes ``tasks``, a list or a ``Round``, in one launch; the result is as if the tasks
-        ran one after the other. Returns a list with an item for each task: the outputs of an Infer,
-        float32 [agents, outputs], and None for a Train or a Sync.
+    def run(self, tasks: Sequence[Task] | RoundLaunch) -> list[NDArray[np.float32] | None]:
+        """Executes ``tasks``, a list or a ``RoundLaunch``, in one launch; the result is as if the
+        tasks ran one after the other. Returns a list with an item for each task: the outputs of an
+        Infer, float32 [agents, outputs], and None for a Train or a Sync.
 
         ValueError if a task is wrong by itself or in this order, or if nothing is loaded; no task
         was executed then. ``Broken`` if memory failed so that theta is lost. NotFinite if a Train
         of this or an earlier call has left a number of theta or g that is not finite.
         """
-        work = tasks if isinstance(tasks, Round) else self.prepare(tasks)
+        work = tasks if isinstance(tasks, RoundLaunch) else self.prepare(tasks)
         if work.config != self.config:
             raise UsageError("tasks must be a round of this kernel's config, not of another's")
         self._check_loaded()

@@ -15,7 +15,7 @@ from host.phases import Phases
 from hw.fa3c.group_rounds import RoundPlan
 from hw.fa3c.sharing import RoundSchedule
 
-__all__ = ["Chooses", "GroupRollout", "Request", "RoundCollector"]
+__all__ = ["Chooses", "GroupRollout", "RoundRequest", "RoundCollector"]
 
 
 class Chooses(Protocol):
@@ -47,7 +47,7 @@ class GroupRollout:
 
 
 @dataclass
-class Request:
+class RoundRequest:
     """The round that the environments of a population ask a learner for.
 
     population : number of the population
@@ -75,8 +75,8 @@ class Request:
 
 class RoundCollector(Collector):
     """Collects for agents that act in rounds. The populations of agents take turns: in its turn, a
-    population is stepped by the answers to its last Request, and makes the next one. Rollouts under
-    way are not in ``state_dict``, since their environments cannot be saved.
+    population is stepped by the answers to its last RoundRequest, and makes the next one. Rollouts
+    under way are not in ``state_dict``, since their environments cannot be saved.
 
     Parameters
     ----------
@@ -115,11 +115,11 @@ class RoundCollector(Collector):
                 seed += envs.num_envs
             self._populations.append(_Population(number, self.schedule, actors, self.phases))
 
-    def collect(self, policy: Chooses, clock: Counts) -> tuple[Request, Episodes]:
+    def collect(self, policy: Chooses, clock: Counts) -> tuple[RoundRequest, Episodes]:
         """Takes the population whose turn it is, and steps every environment for whose agent its
         last round had an inference of a step; in its first turn none is stepped. Returns the
-        population's ``Request`` for its next round, and a list with the ``(return, length)`` of
-        each episode that ended."""
+        population's ``RoundRequest`` for its next round, and a list with the ``(return, length)``
+        of each episode that ended."""
         population = self._populations[self._turn]
         self._turn = (self._turn + 1) % len(self._populations)
         episodes = population.step(policy, clock)
@@ -176,7 +176,7 @@ class _Population:
         return episodes
 
     def request(self):
-        """The Request of the next round."""
+        """The RoundRequest of the next round."""
         plan = self._schedule.plan(self._round)
         self._round += 1
         observations = [self._groups[i.group].observations(i) for i in plan.inferences]
@@ -185,7 +185,7 @@ class _Population:
             for number, group in enumerate(self._groups)
             if (seen := group.truncated()) is not None
         ]
-        self._request = Request(self._number, plan, observations, guests, self._finished)
+        self._request = RoundRequest(self._number, plan, observations, guests, self._finished)
         return self._request
 
 

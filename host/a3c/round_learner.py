@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from host.a3c.card_network import ActorCritic
-from host.a3c.round_collector import GroupRollout, Request
+from host.a3c.round_collector import GroupRollout, RoundRequest
 from host.a3c.round_tasks import Infer, Sync, Train
 from host.algorithms.autodiff import Updater
 from host.algorithms.config import AgentConfig, Clock
@@ -28,7 +28,7 @@ __all__ = ["CardRounds", "RoundLearner"]
 Errors: TypeAlias = Callable[
     [AgentConfig, GroupRollout], tuple[NDArray[np.float32], dict[str, float]]
 ]
-Launch: TypeAlias = tuple[Request, Future[object], dict[str, float | None]]
+Launch: TypeAlias = tuple[RoundRequest, Future[object], dict[str, float | None]]
 
 
 class RoundLearner(Learner):
@@ -78,8 +78,8 @@ class RoundLearner(Learner):
         self._guest = populations * schedule.agents
         self._spare = populations * schedule.snapshots
 
-    def begin(self, experience: Request) -> Launch:
-        """As ``Learner.begin``; ``experience`` is the Request of a population. If a reward, an
+    def begin(self, experience: RoundRequest) -> Launch:
+        """As ``Learner.begin``; ``experience`` is the RoundRequest of a population. If a reward, an
         output or an error of a finished rollout is not finite: ValueError, and no launch begins."""
         measured = defaultdict(list)
         with self.phases("learning"):

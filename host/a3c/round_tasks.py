@@ -10,7 +10,7 @@ from hw.errors import UsageError
 from hw.fa3c.records import AGENTS, CONSTANTS, TASK, Task
 from hw.fa3c.rows import ROW, ROW_BYTES
 
-__all__ = ["Infer", "Round", "Sync", "Train"]
+__all__ = ["Infer", "RoundLaunch", "Sync", "Train"]
 
 #: Numbers of a TRAIN: name -> what its word is within ``CONSTANTS``.
 _RULES = {
@@ -70,7 +70,7 @@ class Sync:
     snapshot: int
 
 
-class Round:
+class RoundLaunch:
     """Tasks that a kernel of ``config`` executes in one launch; at most ``config.tasks`` of them.
 
     Attributes

@@ -7,7 +7,7 @@ one, and nothing else is queued.
 
 from collections import Counter, deque
 
-from host.actors.messages import Launch, Message, Request
+from host.actors.messages import ActorRequest, Launch, Message
 from host.advantages.rollout import Rollout
 from host.environments.collector import Collector
 
@@ -51,7 +51,7 @@ class _Actors(Collector):
         version, policy = clock.updates, getattr(policy, "policy", policy)
         if self._shared != version or not policy.STEADY:
             self._weights, self._shared = self.pool.share(policy.snapshot), version
-        request = Request(clock.updates, clock.steps, launches)
+        request = ActorRequest(clock.updates, clock.steps, launches)
         self.pool.call(index, "collect", request, self._weights)
 
     def _took(self, clock, version):

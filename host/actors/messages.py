@@ -6,7 +6,7 @@ import numpy as np
 
 from hw.errors import UsageError
 
-__all__ = ["KINDS", "Launch", "Loss", "Lost", "Message", "Request", "WorkerPlan"]
+__all__ = ["KINDS", "Launch", "ActorLoss", "Lost", "Message", "ActorRequest", "WorkerPlan"]
 __all__ += ["check_shared", "message_bytes", "message_launches", "sealed"]
 
 #: Steps of a message by default, and most bytes of its experiences.
@@ -49,7 +49,7 @@ class WorkerPlan:
 
 
 @dataclass(frozen=True)
-class Request:
+class ActorRequest:
     """Asks an actor for the experience of ``launches`` launches by the weights that are sent with
     it. ``version`` is the number of gradient steps that these weights have had; ``steps`` is the
     run's environment steps, on which exploration depends."""
@@ -70,7 +70,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Loss:
+class ActorLoss:
     """Why an actor is lost: its ``kind`` (KINDS), one line of ``text``, and where it was raised, or
     an empty text."""
 
@@ -80,7 +80,7 @@ class Loss:
 
 
 class Lost(Exception):
-    """An actor is lost; ``loss`` is the Loss."""
+    """An actor is lost; ``loss`` is the ActorLoss."""
 
     def __init__(self, loss):
         super().__init__(loss.text)
@@ -89,14 +89,14 @@ class Lost(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """An actor's answer to a Request.
+    """An actor's answer to an ActorRequest.
 
-    version : that of the Request.
+    version : that of the ActorRequest.
     launches : list of Launch, as many as were asked for; fewer with a ``loss``.
     busy_s, idle_s : seconds that the answer took, and seconds without a request before it.
     statistics : arrays of ``Normalizer.arrays``, of the observations of these launches alone; None
         if the policy does not normalize.
-    loss : the Loss if the environments raised; the actor is of no use then.
+    loss : the ActorLoss if the environments raised; the actor is of no use then.
     """
 
     version: int
@@ -104,7 +104,7 @@ class Message:
     busy_s: float = 0.0
     idle_s: float = 0.0
     statistics: dict | None = None
-    loss: Loss | None = None
+    loss: ActorLoss | None = None
 
     @property
     def bytes(self):

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from host.actors.messages import KINDS, Loss, Lost
+from host.actors.messages import KINDS, ActorLoss, Lost
 from hw.errors import Failure, UsageError
 
 __all__ = ["ActorsFailed", "Pool", "Raised"]
@@ -74,8 +74,8 @@ class Pool:
     losses : int
         Losses of one actor that do not end the run; all actors together may have three for each.
     report : callable
-        ``report(index, who, Loss, text)`` is called for each loss; ``who`` is the actor's machine
-        and process, ``text`` the line for the user.
+        ``report(index, who, ActorLoss, text)`` is called for each loss; ``who`` is the actor's
+        machine and process, ``text`` the line for the user.
     clock : callable
         The present time in seconds.
 
@@ -151,7 +151,7 @@ class Pool:
                     "not be silent"
                 )
             for place, answer in self._answers(min(left, _LOOK_S)):
-                if isinstance(answer, Loss):
+                if isinstance(answer, ActorLoss):
                     raise self._refused(place, answer)
 
     def _open(self, place):
@@ -191,7 +191,7 @@ class Pool:
         began, found = self._clock(), []
         while not found and self.waits:
             for place, answer in self._answers(self._patience()):
-                if isinstance(answer, Loss):
+                if isinstance(answer, ActorLoss):
                     self._lose(place, answer)
                     found.append((place.index, None))
                 elif answer is not None:
@@ -202,7 +202,7 @@ class Pool:
 
     def _answers(self, timeout):
         """``(place, answer)`` of the answers that are there; None is that of an actor that was
-        opened, and a Loss that of a lost one."""
+        opened, and an ActorLoss that of a lost one."""
         waiting = [place for place in self._places if place.alive and place.tickets]
         ready = self._transport.ready([place.tickets[0] for place in waiting], timeout)
         now, found = self._clock(), []
@@ -211,7 +211,7 @@ class Pool:
                 answer = self._transport.answer(place.tickets.popleft())
             except Lost as lost:
                 answer = lost.loss
-            loss = answer if isinstance(answer, Loss) else getattr(answer, "loss", None)
+            loss = answer if isinstance(answer, ActorLoss) else getattr(answer, "loss", None)
             if loss is None and place.opened:
                 self._took.append(now - place.since)
             place.since = now
@@ -240,7 +240,7 @@ class Pool:
         late = [place for place in asked if now >= self._deadline(place)]
         for place in late:
             if place.opened:
-                self._lose(place, Loss("hung", f"no answer within {self.limit:.0f} s"))
+                self._lose(place, ActorLoss("hung", f"no answer within {self.limit:.0f} s"))
             else:
                 self._give_up(place)
         return late
@@ -285,7 +285,7 @@ class Pool:
         self._transport.kill(place.worker)
         place.alive = False
         place.tickets.clear()
-        loss = Loss("node", f"no machine had space for it within {_REPLACED_S:.0f} s")
+        loss = ActorLoss("node", f"no machine had space for it within {_REPLACED_S:.0f} s")
         text = f"actor {place.index} could not be replaced: {loss.text}; "
         text += f"{len(self.alive)} of {len(self._places)} are left"
         self._report(place.index, "", loss, text)

@@ -7,7 +7,7 @@ that a call may or may not have run.
 
 import importlib
 
-from host.actors.messages import Loss, Lost
+from host.actors.messages import ActorLoss, Lost
 
 __all__ = ["RayTransport"]
 
@@ -46,13 +46,13 @@ class RayTransport:
             return self._ray.get(ticket, timeout=_FETCH_S)
         except errors.RayTaskError as error:  # before RayActorError: it is what a call has raised
             where = str(error)
-            raise Lost(Loss("raised", where.strip().splitlines()[-1], where)) from None
+            raise Lost(ActorLoss("raised", where.strip().splitlines()[-1], where)) from None
         except errors.GetTimeoutError:
-            raise Lost(Loss("hung", f"its answer took over {_FETCH_S:.0f} s")) from None
+            raise Lost(ActorLoss("hung", f"its answer took over {_FETCH_S:.0f} s")) from None
         except errors.RayActorError as error:
             raise Lost(_loss(str(error))) from None
         except errors.RayError as error:  # the object was on a machine that died
-            raise Lost(Loss("node", type(error).__name__)) from None
+            raise Lost(ActorLoss("node", type(error).__name__)) from None
 
     def share(self, parameters):
         if sum(array.nbytes for array in parameters.values()) > _INLINE:
@@ -64,8 +64,8 @@ class RayTransport:
 
 
 def _loss(text):
-    """The Loss by the text of Ray's error about a dead actor."""
+    """The ActorLoss by the text of Ray's error about a dead actor."""
     if "node has died" in text or "node died" in text:
-        return Loss("node")
+        return ActorLoss("node")
     code = text.partition("exits with an exit code ")[2].split(".")[0].strip()
-    return Loss("left", f"exit code {code}") if code else Loss("killed")
+    return ActorLoss("left", f"exit code {code}") if code else ActorLoss("killed")

@@ -7,7 +7,7 @@ import time
 import traceback
 from contextlib import ExitStack, closing, suppress
 
-from host.actors.messages import Launch, Loss, Message
+from host.actors.messages import ActorLoss, Launch, Message
 from host.advantages.rollout import RolloutCollector
 from host.agents.registry import find_named
 from host.algorithms.normalizer import Normalizer
@@ -33,7 +33,7 @@ class _Worker:
         self._made, self._envs = ExitStack(), []
 
     def open(self):
-        """Makes the environments. Returns a text for the user, where the worker is; a Loss if
+        """Makes the environments. Returns a text for the user, where the worker is; an ActorLoss if
         algorithm or environment cannot be made here."""
         plan = self._plan
         try:
@@ -57,14 +57,14 @@ class _Worker:
         self._made.close()
 
     def _lost(self, error, kind="raised"):
-        """The Loss by an exception of the environments, which are closed."""
+        """The ActorLoss by an exception of the environments, which are closed."""
         text = str(error)
         if not isinstance(error, RlfabricError):
             text = traceback.format_exception_only(error)[-1].strip()
         where = "".join(traceback.format_exception(error))
         with suppress(Exception):  # environments that have failed may fail once more
             self.close()
-        return Loss(kind, text, where)
+        return ActorLoss(kind, text, where)
 
 
 class CollectingWorker(_Worker):
@@ -98,7 +98,8 @@ class CollectingWorker(_Worker):
         self._ended = time.perf_counter()
 
     def collect(self, request, parameters):
-        """The Message for a Request, with ``parameters`` of the policy (``Policy.snapshot``)."""
+        """The Message for an ActorRequest, with ``parameters`` of the policy
+        (``Policy.snapshot``)."""
         began = time.perf_counter()
         idle, launches, loss = began - self._ended, [], None
         self._policy.load_snapshot(parameters)
@@ -134,14 +135,14 @@ class SteppingWorker(_Worker):
 
     def reset(self, seeds):
         """``{group: (observations, info)}`` of groups that begin new episodes with ``seeds``,
-        ``{group: seed}``; or the Loss."""
+        ``{group: seed}``; or the ActorLoss."""
         try:
             return {group: self._envs[group].reset(seed=seed) for group, seed in seeds.items()}
         except Exception as error:
             return self._lost(error)
 
     def step(self, actions):
-        """``{group: what step returns}`` for ``{group: actions}``; or the Loss."""
+        """``{group: what step returns}`` for ``{group: actions}``; or the ActorLoss."""
         try:
             beside = [group for group in actions if hasattr(self._envs[group], "step_async")]
             for group in beside:

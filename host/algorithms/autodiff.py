@@ -10,7 +10,7 @@ from host.algorithms.config import LOSSES
 from hw.errors import UsageError
 from hw.extras import needed
 
-__all__ = ["Trained", "Updater", "check_device", "torch"]
+__all__ = ["TrainingNetwork", "Updater", "check_device", "torch"]
 
 
 class _Torch:
@@ -50,7 +50,7 @@ def _optimizer(config, parameter):
     return torch.optim.SGD([parameter], momentum=config.momentum)
 
 
-class Trained:
+class TrainingNetwork:
     """A policy's network in training: its parameters as tensors, its target network, its optimizer.
 
     On the CPU, in binary32, the tensors are the memory of the policy's network itself; from another
@@ -189,7 +189,7 @@ class Updater:
 
     Attributes
     ----------
-    networks : dict of str to Trained
+    networks : dict of str to TrainingNetwork
         Name of each of the policy's networks -> the network in training.
     """
 
@@ -200,8 +200,8 @@ class Updater:
         self.networks = {name: self.trained(network) for name, network in policy.networks.items()}
 
     def trained(self, network):
-        """The Trained for a network of the policy."""
-        return Trained(network, self.config, self.device)
+        """The TrainingNetwork for a network of the policy."""
+        return TrainingNetwork(network, self.config, self.device)
 
     def inferred(self, policy):
         """Returns an object that acts as ``policy``, a policy of this agent, in the arithmetic in

@@ -68,18 +68,18 @@ class Buffer(OnCard):
         if data.size:
             self.bo.sync(self._to_device, data.size, offset)
 
-    def put(self, data: bytes, offset: int = 0) -> None:
+    def write_bytes(self, data: bytes, offset: int = 0) -> None:
         """``write`` of bytes."""
-        self.lay(data, offset)
+        self.stage_bytes(data, offset)
         if data:
             self.bo.sync(self._to_device, len(data), offset)
 
-    def lay(self, data: bytes, offset: int = 0) -> None:
-        """``put`` into the host's copy alone."""
+    def stage_bytes(self, data: bytes, offset: int = 0) -> None:
+        """``write_bytes`` into the host's copy alone."""
         self._check(len(data), offset)
         self._bytes[offset : offset + len(data)] = data
 
-    def take(self, size: int, offset: int = 0) -> bytearray:
+    def read_bytes(self, size: int, offset: int = 0) -> bytearray:
         """``read`` of bytes: a bytearray."""
         self._check(size, offset)
         if size:

@@ -25,7 +25,7 @@ from host.runs.blas_threads import single_threaded
 from host.runs.run_kinds import family_of
 from host.runs.session import Seeds
 
-__all__ = ["Acting", "measured"]
+__all__ = ["ActorTimes", "measured"]
 
 #: ``Algorithm.learns_from`` -> parts of an iteration (``host.compose.trial.PARTS``) that actors do.
 _MOVED = {
@@ -36,7 +36,7 @@ _MOVED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Acting:
+class ActorTimes:
     """Microseconds of actors.
 
     actors : actors of the run.
@@ -72,15 +72,15 @@ class Acting:
         moved = dict.fromkeys(_MOVED[family], 0.0)
         return parts | moved | {"environments": self.launch_us(steps)}
 
-    def given(self, message_us):
+    def with_message_us(self, message_us):
         """The same with another ``message_us``."""
         source = f"{self.source}; message_us given"
         return replace(self, message_us=message_us, source=source)
 
 
 def measured(config, messages, rounds):
-    """The Acting of the run with ``config``: about ``messages`` messages of one actor on Ray, on
-    this machine, with as many environments as each has in the run, in ``rounds`` rounds. Actors
+    """The ActorTimes of the run with ``config``: about ``messages`` messages of one actor on Ray,
+    on this machine, with as many environments as each has in the run, in ``rounds`` rounds. Actors
     that collect count their own time; that of stepping alone is taken in this process. MissingTool
     without Ray."""
     with ExitStack() as stack:
@@ -93,7 +93,7 @@ def measured(config, messages, rounds):
         found = [told.measure(each) for _ in range(rounds)]
     busy, whole, driver = np.median(found, axis=0) * 1e6
     count = config.actors
-    return Acting(
+    return ActorTimes(
         actors=count,
         beside=max(1, count // getattr(config, "populations", 1)),
         steps=told.steps,

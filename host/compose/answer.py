@@ -25,7 +25,7 @@ from host.compose.plan_file import (
 from host.compose.plans import plan_of, plans_of
 from host.compose.primitive_matrix import equation7
 from host.compose.program import program_files, write_kernel
-from host.compose.search import Candidate, compose
+from host.compose.search import PlanCandidate, compose
 from host.compose.task import Task, with_ratio
 from host.rules import NOT_NEGATIVE
 from host.runs.request import request
@@ -35,14 +35,14 @@ from hw.config import check_range
 from hw.errors import MissingTool, UsageError
 from system.cache import say
 
-__all__ = ["Answer", "Asked", "answered", "task_of"]
+__all__ = ["Answer", "TaskOptions", "answer_of", "task_of"]
 
 #: Fields of a run that a composition decides.
 _DECIDED = ("learner", "memory", "design", "device")
 
 
 @dataclass(frozen=True)
-class Asked:
+class TaskOptions:
     """What is to be composed.
 
     algo, env : an algorithm, and an environment or None, as for ``request``.
@@ -68,7 +68,7 @@ class Answer:
 
     out : Path of its folder.
     document, text : the plan, as a dict and as the text of its file.
-    choice : Candidate
+    choice : PlanCandidate
     kernel : fields of the kernel that is generated for the chosen run.
     board : that of the machine's card; for the twin, and without a card, u200.
     draw, show : functions without arguments that give its picture (bytes) and print it.
@@ -76,7 +76,7 @@ class Answer:
 
     out: Path
     document: dict
-    choice: Candidate
+    choice: PlanCandidate
     kernel: dict
     board: str
     draw: Callable
@@ -111,9 +111,9 @@ class Answer:
         return start(config, card=card, board=self.board, kernel=self.kernel)
 
 
-def answered(asked, machine, *, metric="throughput", card="model", out=None, measure=False,
+def answer_of(asked, machine, *, metric="throughput", card="model", out=None, measure=False,
              launches=profile.LAUNCHES, messages_us=None):  # fmt: skip
-    """The Answer for Asked on a Machine.
+    """The Answer for TaskOptions on a Machine.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def answered(asked, machine, *, metric="throughput", card="model", out=None, mea
     machine = _powered(machine, read["watts"])
     updates = next(iter(read["plans"].values())).updates
     sizes = Sizes(batch=task.batch, inserts=task.steps_of_update(updates), words=task.words)
-    acts = actor_times.Acting(**read["actors"]) if config.actors else None
+    acts = actor_times.ActorTimes(**read["actors"]) if config.actors else None
     if messages_us is not None:
-        acts = acts.given(messages_us)
+        acts = acts.with_message_us(messages_us)
     found = compose(task, plans, machine, read["plans"], sizes, metric=metric, acting=acts)
     seven = {}
     if task.family == "replay":
@@ -172,9 +172,9 @@ def answered(asked, machine, *, metric="throughput", card="model", out=None, mea
 
 
 def task_of(asked):
-    """``(task, plans)``: the Task of Asked, and its plans, those that cannot run among them. An
-    algorithm that several designs train has a plan for each of them. A user's trainer is read and
-    proved for the plans whose learner is the card."""
+    """``(task, plans)``: the Task of TaskOptions, and its plans, those that cannot run among them.
+    An algorithm that several designs train has a plan for each of them. A user's trainer is read
+    and proved for the plans whose learner is the card."""
     for name in _DECIDED:
         if name in asked.settings:
             raise UsageError(f"{name} must be left to compose, not be set")

@@ -174,16 +174,16 @@ def compose(
             write(out, files, draw)
         _answer(out, text, show, as_json)
         return
-    from host.compose.answer import Asked, answered
+    from host.compose.answer import TaskOptions, answer_of
 
-    asked = Asked(
+    asked = TaskOptions(
         algorithm, env, ratio, uniform, fields_of(settings, batch_size=batch), file, imports or (),
         actors,
     )  # fmt: skip
     told = dict(metric=metric, card=card, out=out, measure=profile, messages_us=messages_us)
     if launches is not None:
         told["launches"] = launches
-    found = answered(asked, chosen, **told)
+    found = answer_of(asked, chosen, **told)
     replaced = () if out is not None else (PLAN,)
     found.write(program=generate, overwrite=overwrite, replaced=replaced)
     _answer(found.out, found.text, found.show, as_json)

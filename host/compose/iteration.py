@@ -10,13 +10,13 @@ begins launches and learns, one after the other, and only a card of silicon work
 
 from dataclasses import asdict, dataclass
 
-__all__ = ["Iteration", "borrowed", "iteration"]
+__all__ = ["IterationTime", "borrowed", "iteration"]
 
 _ACTING = ("environments", "policy", "packing", "other")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Iteration:
+class IterationTime:
     """Microseconds of a launch.
 
     acting : stepping environments, choosing actions, converting experiences.
@@ -62,7 +62,7 @@ class Iteration:
 
 
 def iteration(parts, *, run=None, card_us=None, launch_us=0.0, beside=False):
-    """The Iteration of a plan.
+    """The IterationTime of a plan.
 
     parts, run : those of a Profile; ``run`` is None if it is not known.
     card_us : microseconds of the plan's launch on a card that is not the one of the profile, to
@@ -76,8 +76,8 @@ def iteration(parts, *, run=None, card_us=None, launch_us=0.0, beside=False):
     )
     if card_us is None:
         threads = 0.0 if run is None else run - sum(parts.values())
-        return Iteration(**known, card=parts["device"], threads=threads)
-    return Iteration(**known, card=card_us, launch=launch_us, beside=beside)
+        return IterationTime(**known, card=parts["device"], threads=threads)
+    return IterationTime(**known, card=card_us, launch=launch_us, beside=beside)
 
 
 def borrowed(plan, plans, profiles):

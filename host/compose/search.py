@@ -5,26 +5,26 @@ from dataclasses import dataclass
 from host.compose.assignment import METRICS, Refusal, best, storage_of, watts_of
 from host.compose.card_clocks import kernel_config, plan_clocks
 from host.compose.equations import WORD_BYTES
-from host.compose.iteration import Iteration, borrowed, iteration
+from host.compose.iteration import IterationTime, borrowed, iteration
 from host.compose.plans import Plan
 from host.rules import check_choice
 from hw.errors import UsageError
 from hw.learner.parameters.parameter_image import set_bytes
 
-__all__ = ["MEASURED", "Candidate", "Composition", "compose"]
+__all__ = ["MEASURED", "PlanCandidate", "Composition", "compose"]
 
 #: The source of a plan whose own profile is known.
 MEASURED = "profile"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class PlanCandidate:
     """A plan on devices of a machine.
 
     rm, learner : names of devices; ``rm`` is None without a replay memory.
     devices : names of all devices of the plan, besides the cpu.
     plan : Plan
-    iteration : Iteration, or None if it is not known.
+    iteration : IterationTime, or None if it is not known.
     batch, updates : experiences of a gradient step, and gradient steps of a launch.
     kernel : config of its kernel, or None.
     clocks : clocks of a launch on the card, None where the card is that of the profile.
@@ -38,7 +38,7 @@ class Candidate:
     learner: str
     devices: tuple
     plan: Plan
-    iteration: Iteration | None
+    iteration: IterationTime | None
     batch: int
     updates: float
     kernel: object
@@ -74,14 +74,14 @@ class Candidate:
 class Composition:
     """The plans of a task on a machine.
 
-    candidates : tuple of Candidate, in the order of the machine's devices.
+    candidates : tuple of PlanCandidate, in the order of the machine's devices.
     refused : tuple of Refusal, of pairs that cannot run.
-    choice : Candidate
+    choice : PlanCandidate
     """
 
     candidates: tuple
     refused: tuple
-    choice: Candidate
+    choice: PlanCandidate
 
 
 def compose(task, plans, machine, profiles, sizes, *, metric="throughput", acting=None):
@@ -101,7 +101,7 @@ def compose(task, plans, machine, profiles, sizes, *, metric="throughput", actin
         What a gradient step moves.
     metric : str
         "throughput" or "efficiency".
-    acting : Acting, optional
+    acting : ActorTimes, optional
         What actors take, of a run with actors; profiles are without actors.
 
     UsageError if no plan's time is known, or if the metric is efficiency and watts are unknown.
@@ -167,7 +167,7 @@ def _candidate(task, plan, plans, machine, profiles, sizes, rm, learner, acting)
         found = iteration(parts, run=run)
     devices = tuple(each.name for each in (rm, learner, card) if each is not None)
     storage = (None, None) if rm is None else storage_of(machine, sizes, rm.name, learner.name)
-    return Candidate(
+    return PlanCandidate(
         rm=rm and rm.name,
         learner=learner.name,
         devices=devices,

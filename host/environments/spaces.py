@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hw.errors import UsageError
 
-__all__ = ["Choices", "Described", "Flattened", "Misshapen", "Numbers", "Parts"]
+__all__ = ["Choices", "Described", "Flattened", "Misshapen", "Numbers", "SpaceParts"]
 __all__ += ["describe", "flattened", "is_flattened", "is_image", "read_space"]
 
 _RULE = "a Box, Discrete, MultiBinary or MultiDiscrete, or a Dict or Tuple of these"
@@ -163,14 +163,14 @@ class Choices(_Leaf):
 
 
 @dataclass(frozen=True)
-class Parts:
+class SpaceParts:
     """A space of several: a Dict or Tuple.
 
     Parameters
     ----------
     kind : str
         Name of gymnasium's class.
-    parts : tuple of Numbers, Choices or Parts
+    parts : tuple of Numbers, Choices or SpaceParts
     keys : tuple of str or int, optional
         The key of each part of a Dict; None for a Tuple.
     """
@@ -233,7 +233,7 @@ class Parts:
 
 
 #: The description of a space.
-Described: TypeAlias = Numbers | Choices | Parts
+Described: TypeAlias = Numbers | Choices | SpaceParts
 
 
 def describe(space: Space[object], name: str = "observations") -> Described:
@@ -254,17 +254,17 @@ def describe(space: Space[object], name: str = "observations") -> Described:
         return Choices("MultiDiscrete", space.nvec.shape, str(space.dtype), *each)
     if isinstance(space, Dict):
         parts = tuple(describe(part, f"{name}[{key!r}]") for key, part in space.spaces.items())
-        return Parts("Dict", parts, tuple(space.spaces))
+        return SpaceParts("Dict", parts, tuple(space.spaces))
     if isinstance(space, Tuple):
         numbered = enumerate(space.spaces)
-        return Parts("Tuple", tuple(describe(part, f"{name}[{i}]") for i, part in numbered))
+        return SpaceParts("Tuple", tuple(describe(part, f"{name}[{i}]") for i, part in numbered))
     raise UsageError(f"{name} must be of {_RULE}, not of {type(space).__name__}")
 
 
 _CLASSES = {
     **dict.fromkeys(("Box", "MultiBinary"), Numbers),
     **dict.fromkeys(("Discrete", "MultiDiscrete"), Choices),
-    **dict.fromkeys(("Dict", "Tuple"), Parts),
+    **dict.fromkeys(("Dict", "Tuple"), SpaceParts),
 }
 
 
@@ -298,7 +298,7 @@ class Flattened(FlattenObservation):
 
 
 def _check_shapes(space, observation, name):
-    if isinstance(space, Parts):
+    if isinstance(space, SpaceParts):
         keys = range(len(space.parts)) if space.keys is None else space.keys
         for key, part in zip(keys, space.parts, strict=True):
             _check_shapes(part, observation[key], f"{name}[{key!r}]")

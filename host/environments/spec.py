@@ -45,7 +45,7 @@ class Spec:
     action_dtype : str
         Type of the numbers of an action in the environment; ``float32`` for discrete actions stands
         for int64.
-    space : Numbers, Choices, Parts or None
+    space : Numbers, Choices, SpaceParts or None
         The environment's own observations, if they are flattened (``host.environments.spaces``);
         None if they are as the environment gives them. Two Specs are equal whatever their spaces
         are.

@@ -21,7 +21,7 @@ This file imports torch, so it is itself imported only where it is used.
 import numpy as np
 import torch
 
-from host.algorithms.autodiff import Trained
+from host.algorithms.autodiff import TrainingNetwork
 from host.fixar.precision_plan import ACTIVATION, ERROR, GRADIENT, OPERAND, WEIGHT
 from hw.fixar.config import CODE_WIDTH
 from hw.fixar.precision import code_limits
@@ -206,10 +206,10 @@ class _Pass(torch.autograd.Function):
         return errors, None, None, *([each / rows for each in gradients] if weights else nothing)
 
 
-class FakeQuantized(Trained):
+class FakeQuantized(TrainingNetwork):
     """A policy's network in training, with passes in FIXAR's fixed point. The parameters are
     numbers of the weights' format, kept in float64; the policy's network has copies of them in
-    binary32. Other parameters are as for Trained.
+    binary32. Other parameters are as for TrainingNetwork.
 
     Parameters
     ----------

@@ -74,8 +74,8 @@ def _largest_capacity(design, board, config):
 def configure(design, board, values, *, library=False, **names):
     """The config of ``design`` for ``board``, a Design and a Board: the design's default for the
     board, with the fields in ``values`` replaced. With ``library`` the default is the design's
-    default for Python programs, if it has one. ``names`` are ``called`` and ``others`` of
-    ``override``.
+    default for Python programs, if it has one. ``names`` are ``shown_names`` and
+    ``other_prefix`` of ``override``.
 
     Raises ``boards.DoesNotFit``, with changes that would fit, if the board lacks the memory or, as
     far as the design can estimate them, the resources. ValueError as in ``override``.
@@ -220,14 +220,14 @@ def _place(out, board, name):
     return directory
 
 
-def keep(name, board, out, *, verilog, called=None, others="", **values):
+def keep(name, board, out, *, verilog, shown_names=None, other_prefix="", **values):
     """Makes a kernel for a run: as ``generate``, but in a folder that no other kernel uses.
 
     The folder is ``out/<board>/<name>/`` and a name made of the user, the config's hash, and
     everything that the files depend on (``host.kernels.made_of``), or else their contents. It is
     written once, as a whole; if it exists already, nothing is made. If ``verilog`` is False, it has
-    ``kernel.json`` alone, which is all that card ``model`` loads. ``called`` and ``others`` are as
-    in ``override``.
+    ``kernel.json`` alone, which is all that card ``model`` loads. ``shown_names``
+    and ``other_prefix`` are as in ``override``.
 
     Returns
     -------
@@ -237,7 +237,9 @@ def keep(name, board, out, *, verilog, called=None, others="", **values):
         The description of this config; the one that is loaded from the folder must equal it.
     """
     design, found = find_design(name), boards.get(board)
-    config = configure(design, found, values, library=True, called=called, others=others)
+    config = configure(
+        design, found, values, library=True, shown_names=shown_names, other_prefix=other_prefix
+    )
     description = design.describe(config)
     place = Path(out) / found.name / name
     if not verilog:

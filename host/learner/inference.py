@@ -11,10 +11,10 @@ from hw.learner.commands import LearnOpcode
 from hw.learner.records import action_granules, observation_granules
 from hw.replay.records import GRANULE_BYTES
 
-__all__ = ["Acting"]
+__all__ = ["CardInference"]
 
 
-class Acting:
+class CardInference:
     """A base class of ``host.learner.learning_replay.LearningReplay``: the method ``act``, which
     infers with the online parameters on the card."""
 

@@ -25,7 +25,7 @@ from host.learner.hyperparameters import (
     checked_hyperparameters,
     hyperparameter_records,
 )
-from host.learner.inference import Acting
+from host.learner.inference import CardInference
 from host.learner.launch_results import Learned, Sets, Trained
 from host.learner.parameters import from_image, set_bits, to_image, zero_moments
 from host.learner.train_batches import received_errors, sent_batches
@@ -46,7 +46,7 @@ from hw.replay.records import ITEM
 __all__ = ["Diverged", "LearningReplay", "learner_fields", "hyperparameter_records"]
 
 
-class LearningReplay(Acting, PrioritizedReplayBuffer):
+class LearningReplay(CardInference, PrioritizedReplayBuffer):
     """A prioritized replay buffer whose kernel also trains networks on its batches.
 
     Parameters
@@ -116,9 +116,9 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
         records = np.zeros(0, self.dtype) if experiences is None else self.records_of(experiences)
         rest, inserts = self.division(len(records), count, inserts, batch_size)
         program, operands = [], [(0, steps.view(np.uint8))]
-        given = self.entering(len(records), priorities, td_errors)
+        first_priorities = self.first_priorities(len(records), priorities, td_errors)
         kept = max(0, rest - self.capacity)
-        leading = given and given.part(kept, rest)
+        leading = first_priorities and first_priorities.part(kept, rest)
         put_records(program, operands, steps.nbytes, records[kept:rest], leading)
         offset = aligned(max(begin + array.nbytes for begin, array in operands))
         if inserts:
@@ -132,9 +132,9 @@ class LearningReplay(Acting, PrioritizedReplayBuffer):
             "inserts": inserts,
             "experiences": offset if inserts else 0,
         }
-        if inserts and given:
+        if inserts and first_priorities:
             offset = aligned(offset + blocks.nbytes)
-            learn |= given.part(rest, len(records)).put(operands, offset, runs=count)
+            learn |= first_priorities.part(rest, len(records)).put(operands, offset, runs=count)
         program.append((LearnOpcode.LEARN, learn))
         size = count * REPORT.size
         _, reports, parameters = self._launch(program, operands, size, count, store)

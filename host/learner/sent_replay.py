@@ -83,10 +83,12 @@ class SentReplay:
         if experiences is not None:
             records = trainer.records_of(experiences)
         rest, inserts = memory.division(len(records), count, inserts, batch_size)
-        given = memory.entering(len(records), priorities, td_errors)
+        first_priorities = memory.first_priorities(len(records), priorities, td_errors)
 
         def insert(begin, end):
-            memory.insert(records[begin:end], given and given.part(begin, end))
+            memory.insert(
+                records[begin:end], first_priorities and first_priorities.part(begin, end)
+            )
 
         insert(0, rest)
         reports = []

@@ -150,9 +150,9 @@ class Launcher(OnCard):
         status = self._buffer("status", self._status_bytes)
         program_buffer = self._buffer("program", len(raw))
         if raw:
-            program_buffer.put(raw)
+            program_buffer.write_bytes(raw)
         for offset, array in operands:
-            operand_buffer.lay(array.tobytes(), offset)
+            operand_buffer.stage_bytes(array.tobytes(), offset)
         if size:
             operand_buffer.to_device(size)
         try:
@@ -170,7 +170,7 @@ class Launcher(OnCard):
             error.__notes__ = [*getattr(error, "__notes__", ()), note]
             raise
         self.launches += 1
-        self._block, self._status = status.take(self._status_bytes), None
+        self._block, self._status = status.read_bytes(self._status_bytes), None
         _, _, _, error, position, detail, _, cycles = STATUS.numbers(self._block)
         # A card that cannot count says so by 0 (the model) and is not added up.
         self.cycles = None if self.cycles is None or not cycles else self.cycles + cycles
@@ -182,4 +182,4 @@ class Launcher(OnCard):
             raise CommandError(error, self.design.errors, position, detail, name, doc)
         if not results_bytes:
             return _NOTHING
-        return np.frombuffer(results.take(results_bytes), np.uint8)
+        return np.frombuffer(results.read_bytes(results_bytes), np.uint8)

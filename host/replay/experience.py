@@ -30,12 +30,11 @@ from hw.replay.records import GRANULE_BYTES, ITEM
 
 __all__ = [
     "Batch",
-    "Entering",
+    "FirstPriorities",
     "Experiences",
     "Fields",
     "checked_inserts",
     "checked_items",
-    "entering",
     "in_runs",
     "put_items",
     "put_records",
@@ -279,10 +278,10 @@ def in_runs(records, runs):
     return blocks
 
 
-def put_records(program, operands, offset, records, entering=None):
+def put_records(program, operands, offset, records, first_priorities=None):
     """Appends to the list ``program`` the INSERT commands for ``records``, and to ``operands`` the
     records, from ``offset`` on. Each command takes as many records as it may; its records are
-    followed by their part of ``entering``, an ``Entering``, if it is given."""
+    followed by their part of ``first_priorities``, if it is given."""
     limit = min(MAX_COUNT, MAX_TRANSFER // (records.dtype.itemsize // GRANULE_BYTES))
     for begin in range(0, len(records), limit):
         part = records[begin : begin + limit]
@@ -290,8 +289,8 @@ def put_records(program, operands, offset, records, entering=None):
         program.append((Opcode.INSERT, command))
         operands.append((offset, part.view(np.uint8)))
         offset = aligned(offset + part.nbytes)
-        if entering is not None:
-            command |= entering.part(begin, begin + limit).put(operands, offset)
+        if first_priorities is not None:
+            command |= first_priorities.part(begin, begin + limit).put(operands, offset)
             offset += operands[-1][1].nbytes
 
 
@@ -311,7 +310,7 @@ def raw_priorities(replay, values):
     return np.minimum(raw, replay.priority_limit).astype(np.uint32)
 
 
-class Entering(NamedTuple):
+class FirstPriorities(NamedTuple):
     """The priorities with which n experiences enter the memory.
 
     ``values`` is uint32 [n], raw priorities or the bits of TD errors in binary32. ``fields`` has
@@ -333,27 +332,27 @@ class Entering(NamedTuple):
         operands.append((offset, in_runs(items, runs)))
         return {**self.fields, "priorities": offset}
 
+    @classmethod
+    def of(cls, count, replay, *, priorities, td_errors, **power):
+        """The priorities of ``count`` experiences, from ``priorities`` or from ``td_errors``, one
+        of which is None.
 
-def entering(count, replay, *, priorities, td_errors, **power):
-    """The ``Entering`` of ``count`` experiences, from ``priorities`` or from ``td_errors``, one of
-    which is None.
-
-    ``replay`` is the ReplayConfig, ``power`` alpha and epsilon as the card counts them. ValueError
-    if both lists are given, if a list has not ``count`` numbers, and for a number that is not
-    finite, or a priority that the card's format does not hold.
-    """
-    if priorities is not None and td_errors is not None:
-        raise UsageError("priorities must not be given together with td_errors")
-    name, given = ("td_errors", td_errors) if priorities is None else ("priorities", priorities)
-    given = array_of(name, given)
-    if count == 1 and given.shape == ():  # of one experience, which has no axis either
-        given = given[None]
-    if given.shape != (count,):
-        raise UsageError(f"{name} must have shape ({count},), not {given.shape}")
-    if priorities is None:
-        bits = np.ascontiguousarray(held(name, given, np.float32)).view(np.uint32)
-        return Entering(bits, {"given": Given.TD_ERRORS.value, **power})
-    return Entering(raw_priorities(replay, given), {"given": Given.PRIORITIES.value})
+        ``replay`` is the ReplayConfig, ``power`` alpha and epsilon as the card counts them.
+        ValueError if both lists are given, if a list has not ``count`` numbers, and for a number
+        that is not finite, or a priority that the card's format does not hold.
+        """
+        if priorities is not None and td_errors is not None:
+            raise UsageError("priorities must not be given together with td_errors")
+        name, given = ("td_errors", td_errors) if priorities is None else ("priorities", priorities)
+        given = array_of(name, given)
+        if count == 1 and given.shape == ():  # of one experience, which has no axis either
+            given = given[None]
+        if given.shape != (count,):
+            raise UsageError(f"{name} must have shape ({count},), not {given.shape}")
+        if priorities is None:
+            bits = np.ascontiguousarray(held(name, given, np.float32)).view(np.uint32)
+            return cls(bits, {"given": Given.TD_ERRORS.value, **power})
+        return cls(raw_priorities(replay, given), {"given": Given.PRIORITIES.value})
 
 
 def checked_inserts(inserts, given, count, *, capacity, granules):

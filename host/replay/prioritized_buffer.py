@@ -136,7 +136,7 @@ class PrioritizedReplayBuffer(Stored):
 
     # -- arrays to programs
 
-    def _step(self, update, records, given, draws):
+    def _step(self, update, records, first_priorities, draws):
         program, operands, offset = [], [], 0
         if update is not None:
             indexes, errors = update
@@ -144,7 +144,7 @@ class PrioritizedReplayBuffer(Stored):
             lists = program, operands, offset
             offset = put_items(*lists, Opcode.UPDATE, indexes, values, **self._power)
         if records is not None:
-            put_records(program, operands, offset, records, given)
+            put_records(program, operands, offset, records, first_priorities)
         places = self._put_draws(program, draws)
         if not program:
             return []

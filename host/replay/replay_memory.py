@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from host.replay.experience import (
     Batch,
-    Entering,
     Experiences,
     Fields,
+    FirstPriorities,
     checked_inserts,
     checked_items,
-    entering,
     raw_priorities,
     record_dtype,
     to_records,
@@ -151,14 +150,17 @@ class ReplayMemory:
         if update is not None:
             indexes, errors = checked_items(len(self), "td_errors", *update)
             update = indexes, np.ascontiguousarray(held("td_errors", errors, np.float32))
-        count, records, given = 0, None, None
+        count, records, first_priorities = 0, None, None
         if experiences is not None:
             records = self.records_of(experiences)
             count = len(records)
-            given = self.entering(count, priorities, td_errors)
+            first_priorities = self.first_priorities(count, priorities, td_errors)
             if count > self.capacity:
                 begin = count - self.capacity
-                records, given = records[begin:], given and given.part(begin, count)
+                records, first_priorities = (
+                    records[begin:],
+                    first_priorities and first_priorities.part(begin, count),
+                )
         elif priorities is not None or td_errors is not None:
             raise UsageError("experiences must be given with priorities or td_errors, not missing")
         several = isinstance(sample, list)
@@ -166,7 +168,7 @@ class ReplayMemory:
         if draws:
             fill = min(len(self) + count, self.capacity)
             draws = [self._checked_draw(fill, *draw) for draw in draws]
-        batches = self._step(update, records, given, draws)
+        batches = self._step(update, records, first_priorities, draws)
         return batches if several else batches[0] if batches else None
 
     def add(
@@ -218,13 +220,13 @@ class ReplayMemory:
         experiences of this memory."""
         return to_records(experiences, self.dtype)
 
-    def entering(
+    def first_priorities(
         self, count: int, priorities: ArrayLike | None, td_errors: ArrayLike | None
-    ) -> Entering | None:
-        """As ``host.replay.experience.entering``, in this memory's format; None if both are."""
+    ) -> FirstPriorities | None:
+        """As ``FirstPriorities.of``, in this memory's format; None if both are."""
         if priorities is None and td_errors is None:
             return None
-        return entering(
+        return FirstPriorities.of(
             count, self._replay, priorities=priorities, td_errors=td_errors, **self._power
         )
 

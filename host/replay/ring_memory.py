@@ -55,7 +55,7 @@ class RingMemory(RowMemory):
         )
         self._random = np.array(np.random.SFC64(seed).state["state"]["state"], np.uint64)
 
-    def update(self, indexes: NDArray[np.integer], errors: NDArray[np.float32]) -> None:
+    def update(self, indexes: NDArray[np.integer], td_errors: NDArray[np.float32]) -> None:
         """Does nothing."""
 
     def draw(self, count: int, beta: int) -> Drawn:
@@ -67,7 +67,7 @@ class RingMemory(RowMemory):
         """1.0 for each experience, as a raw number of the card's format: uint32 [fill]."""
         return np.full(len(self), self._replay.one, np.uint32)
 
-    def _enter(self, begin, count, given):
+    def _enter(self, begin, count, first_priorities):
         """Nothing: all experiences are drawn equally often."""
 
     def _set(self, indexes, raw):

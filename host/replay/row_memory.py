@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from host.replay.experience import Entering, Fields
+from host.replay.experience import Fields, FirstPriorities
 from host.replay.replay_memory import ReplayMemory
 from hw.replay.config import ReplayConfig
 
@@ -70,17 +70,20 @@ class RowMemory(ReplayMemory):
 
     # -- the parts of a step, for arguments that were checked
 
-    def update(self, indexes: NDArray[np.integer], errors: NDArray[np.float32]) -> None:
+    def update(self, indexes: NDArray[np.integer], td_errors: NDArray[np.float32]) -> None:
         """Gives the experiences at ``indexes``, integers [n], the priorities that follow from
-        ``errors``, float32 [n]; of equal indexes the last holds."""
+        ``td_errors``, float32 [n]; of equal indexes the last holds."""
         raise NotImplementedError
 
-    def insert(self, records: NDArray[np.void], given: Entering | None = None) -> None:
-        """Stores ``records`` [n] over the oldest ones. ``given``, an ``Entering``, has their
-        priorities; None: the largest so far. Of more than ``capacity`` the last are stored."""
+    def insert(
+        self, records: NDArray[np.void], first_priorities: FirstPriorities | None = None
+    ) -> None:
+        """Stores ``records`` [n] over the oldest ones. Without
+        ``first_priorities`` they get the largest priority so far. Of more than ``capacity`` the
+        last are stored."""
         if len(records) > self.capacity:
             begin = len(records) - self.capacity
-            given = given and given.part(begin, len(records))
+            first_priorities = first_priorities and first_priorities.part(begin, len(records))
             records = records[begin:]
         raw = np.frombuffer(np.ascontiguousarray(records), np.uint8)
         rows = raw.reshape(-1, self.dtype.itemsize)
@@ -88,7 +91,7 @@ class RowMemory(ReplayMemory):
         self._rows[self.position : self.position + first] = rows[:first]
         if first < len(rows):
             self._rows[: len(rows) - first] = rows[first:]
-        self._enter(self.position, len(rows), given)
+        self._enter(self.position, len(rows), first_priorities)
         self.position = (self.position + len(rows)) % self.capacity
         self._fill = min(self._fill + len(rows), self.capacity)
 
@@ -97,11 +100,11 @@ class RowMemory(ReplayMemory):
         the card counts it: in units of 2**-15."""
         raise NotImplementedError
 
-    def _step(self, update, records, given, draws):
+    def _step(self, update, records, first_priorities, draws):
         if update is not None:
             self.update(*update)
         if records is not None:
-            self.insert(records, given)
+            self.insert(records, first_priorities)
         return [self._batch(*self.draw(*each)) for each in draws]
 
     def _taken(self, indexes):
@@ -113,7 +116,7 @@ class RowMemory(ReplayMemory):
 
     # -- what a subclass keeps
 
-    def _enter(self, begin, count, given):
+    def _enter(self, begin, count, first_priorities):
         """``count`` experiences were stored from index ``begin`` on, as ``insert`` says."""
         raise NotImplementedError
 

@@ -87,9 +87,9 @@ class TreeMemory(RowMemory):
 
     # -- the parts of a step
 
-    def update(self, indexes: NDArray[np.integer], errors: NDArray[np.float32]) -> None:
+    def update(self, indexes: NDArray[np.integer], td_errors: NDArray[np.float32]) -> None:
         items = _items(indexes)
-        _, clipped = self._manager.update_items(items, len(self), *self._found(errors))
+        _, clipped = self._manager.update_items(items, len(self), *self._found(td_errors))
         self.saturations += clipped
 
     def draw(self, count: int, beta: int) -> Drawn:
@@ -101,21 +101,21 @@ class TreeMemory(RowMemory):
         weights = self._weights_of(priorities, manager.total, len(self), beta)
         return Drawn(self._taken(indexes), indexes, weights.view(np.float32))
 
-    def _enter(self, begin, count, given):
+    def _enter(self, begin, count, first_priorities):
         manager = self._manager
-        if given is None:
+        if first_priorities is None:
             manager.fill(begin, count, self.capacity, self._largest or self._initial)
-        elif given.fields["given"] == Given.PRIORITIES:
-            items = _items(np.zeros(count, np.uint32), given.values)
+        elif first_priorities.fields["given"] == Given.PRIORITIES:
+            items = _items(np.zeros(count, np.uint32), first_priorities.values)
             manager.enter_items(begin, self.capacity, items, count)
         else:
-            found = self._found(given.values)
+            found = self._found(first_priorities.values)
             _, clipped = manager.enter_updates(begin, self.capacity, *found)
             self.saturations += clipped
 
-    def _found(self, errors):
+    def _found(self, td_errors):
         """``(priorities, saturated, invalid)`` of TD errors, float32 or their bits."""
-        return self._priorities_of(errors.view(np.uint32).astype(np.int64), **self._power)
+        return self._priorities_of(td_errors.view(np.uint32).astype(np.int64), **self._power)
 
     @property
     def _largest(self):

@@ -7,7 +7,7 @@ from host.algorithms.config import Clock
 from host.environments.environment import make_envs
 from host.environments.spec import Spec
 from host.phases import ACTORS, Phases
-from host.runs.family import Parts
+from host.runs.family import RunParts
 from host.runs.run_kinds import family_of
 from host.runs.session import Seeds, Session
 from hw.errors import UsageError
@@ -58,7 +58,7 @@ def _joined(config, clock, family, factory, envs, copies, phases, actors):
     spec = Spec.of(envs[0])
     weights, exploration, steps = seeds.agent
     policy = algorithm.policy(config.agent, spec, weights=weights, exploration=exploration)
-    parts = Parts(
+    parts = RunParts(
         config=config,
         spec=spec,
         policy=policy,

@@ -13,11 +13,11 @@ from host.runs.actor_pool import ActorPool
 from host.runs.run_config import RunConfig
 from host.runs.session import Seeds
 
-__all__ = ["Family", "Parts"]
+__all__ = ["Family", "RunParts"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class RunParts:
     """The parts of a run that are made alike in all families; ``Family.join`` makes the collector
     and the learner of them.
 

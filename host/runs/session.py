@@ -9,11 +9,11 @@ import numpy as np
 from host.agents.evaluation import evaluate
 from host.agents.policy_file import check_policy
 
-__all__ = ["Iteration", "Seeds", "Session"]
+__all__ = ["IterationResult", "Seeds", "Session"]
 
 
 @dataclass(frozen=True)
-class Iteration:
+class IterationResult:
     """The results of ``Session.iterate``.
 
     ``episodes`` is a list with the (return, length) of each episode that actors finished.
@@ -107,12 +107,12 @@ class Session:
         return tuple(dict.fromkeys(name for part in parts for name in part.columns))
 
     def iterate(self):
-        """Begins one launch, makes one collection, and returns the Iteration.
+        """Begins one launch, makes one collection, and returns the IterationResult.
 
         The launch has the experience of the collection before, and runs beside this collection.
         With ``Learner.at_once`` it has the experience of this collection, and begins after it. When
         ``Learner.in_flight`` launches are under way, the oldest one is ended, and its numbers are
-        in the Iteration. ValueError if the learner or the environments raise it.
+        in the IterationResult. ValueError if the learner or the environments raise it.
         """
         learner = self.learner
         self.clock.launched = self.clock.steps
@@ -127,7 +127,7 @@ class Session:
         while len(self._flying) >= learner.in_flight:
             measured = learner.end(self._flying.popleft())
         self.launches += 1
-        return Iteration(episodes, measured)
+        return IterationResult(episodes, measured)
 
     def evaluate(self, attempt=0, policy=None, stop=()):
         """Returns of greedy episodes, [evaluation_episodes], of ``policy``, or, if it is None, of

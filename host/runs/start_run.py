@@ -166,8 +166,8 @@ def _kernel(config, spec, card, board, settings):
             board,
             BUILD_DIRECTORY / "train",
             verilog=card == "sim",
-            called=config.run_names | {name: f"kernel.{name}" for name in settings},
-            others="kernel.",
+            shown_names=config.run_names | {name: f"kernel.{name}" for name in settings},
+            other_prefix="kernel.",
             **config.kernel_values(spec) | settings,
         )
         return folder / "kernel.json", description

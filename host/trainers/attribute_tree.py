@@ -62,7 +62,7 @@ _RULE = (
 )
 
 
-class Parts(NamedTuple):
+class TreeParts(NamedTuple):
     """A module as it was: ``kinds``, name of each layer -> class; ``known`` and ``left``, name of
     each number that its state_dict has, and has not -> (shape, dtype); ``options``, name of each
     layer of torch -> its plain attributes; ``needs``, name of each parameter and buffer ->
@@ -266,7 +266,7 @@ class Walk:
         left = {name: value for name, value in x.named_buffers() if name not in known}
         needs = {name: value.requires_grad for name, value in numbered(x).items()}
         kinds = {name: type(part) for name, part in x.named_modules()}
-        self._check_parts(x, path, Parts(kinds, _shapes(known), _shapes(left), options, needs))
+        self._check_parts(x, path, TreeParts(kinds, _shapes(known), _shapes(left), options, needs))
         saved = {
             "training": flags,
             "buffers": {name: array_of(value) for name, value in left.items() if self._numbers},
@@ -278,7 +278,7 @@ class Walk:
         return self._fix("module", x, path, saved)
 
     def _first_parts(self, path):
-        """The Parts that the module at ``path`` had in the first Walk, or None."""
+        """The TreeParts that the module at ``path`` had in the first Walk, or None."""
         return self._first.parts.get(path) if self._first else None
 
     def _changed(self, path, name, options):

@@ -8,7 +8,7 @@ import pytest
 from bench.area import row_of
 from bench.driver import Overhead
 from bench.fixar import area, card, cycles, intra_layer, platform, software
-from bench.fixar.card import Measured
+from bench.fixar.card import CardMeasurement
 from bench.results import Results
 from hw.fixar.config import FixarConfig
 from hw.fixar.pass_clocks import iteration_cycles
@@ -42,7 +42,7 @@ def test_products_of_a_sample():
 
 def test_use_and_rows_of_an_iteration():
     clocks = 2 * iteration_cycles(CHEETAH, 64, card.precision_of(CHEETAH, "half"))
-    measured = Measured({("half", 64): clocks}, {}, 0, 0, 0.0)
+    measured = CardMeasurement({("half", 64): clocks}, {}, 0, 0, 0.0)
     rows = cycles._iteration_rows(CHEETAH, "half", 64, measured)
     assert {row["case"] for row in rows} == {"17-400-300-6, 512 PEs, half, B=64"}
     values = {row["metric"]: row for row in rows}

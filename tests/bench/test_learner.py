@@ -63,9 +63,11 @@ def test_use_of_multipliers_counts_every_pass():
 
 
 def test_a_gradient_step_stands_beside_both_formulas_and_its_bar(monkeypatch):
-    monkeypatch.setattr(cycles, "measure", lambda *arguments: {64: cycles.Measured(432, 540, 434)})
+    monkeypatch.setattr(
+        cycles, "measure", lambda *arguments: {64: cycles.CycleMeasurement(432, 540, 434)}
+    )
     wider = learner(words=(4, 16, 2), multipliers=64, lanes=1)
-    case = cases.Case(wider, (64,), bars={64: 490}, shares={64: 1.35})
+    case = cases.LearnerCase(wider, (64,), bars={64: 490}, shares={64: 1.35})
     found = values(cycles.rows_of(case))
     name = "4-64-2, words 4-16-2, DP=1, fixed, B=64"
     assert {case for case, *_ in found} == {name}
@@ -79,8 +81,10 @@ def test_a_gradient_step_stands_beside_both_formulas_and_its_bar(monkeypatch):
 
 
 def test_no_bar_no_row(monkeypatch):
-    monkeypatch.setattr(cycles, "measure", lambda *arguments: {64: cycles.Measured(432, 540, 434)})
-    rows = cycles.rows_of(cases.Case(learner(cases.TWO_NETWORKS), (64,)))
+    monkeypatch.setattr(
+        cycles, "measure", lambda *arguments: {64: cycles.CycleMeasurement(432, 540, 434)}
+    )
+    rows = cycles.rows_of(cases.LearnerCase(learner(cases.TWO_NETWORKS), (64,)))
     found = values(rows)
     name = "ddpg 8-64-2, words 2-16-1 and 2-16-2, DP=2, fixed, B=64"
     assert len(found) == len(rows) == 6

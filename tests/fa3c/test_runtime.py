@@ -8,7 +8,7 @@ from fa3c.modelled import opened
 from fa3c.networks import NETWORKS, network
 from fa3c.rounds import CONFIG, infer, parameters_of, screens_of, train
 
-from host.a3c.card_network import ActorCritic, Infer, Round, Sync
+from host.a3c.card_network import ActorCritic, Infer, RoundLaunch, Sync
 from host.a3c.parameter_image import from_image, observation_rows, to_image
 from hw.fa3c.config import Fa3cConfig
 from hw.fa3c.rows import ROW
@@ -194,5 +194,5 @@ def test_the_paper_s_round():
         Infer(unit=k % 2 * 2, snapshot=k, agents=a, observations=screens, step=0)
         for k, a in enumerate(agents)
     ]
-    work = Round(config, tasks)
+    work = RoundLaunch(config, tasks)
     assert work.results_bytes == 16 * 128 and len(work.operands) == 4 * 64 + 16 * 84 * 384

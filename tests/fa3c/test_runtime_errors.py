@@ -6,7 +6,7 @@ from fa3c.modelled import opened
 from fa3c.networks import network
 from fa3c.rounds import CONFIG, infer, parameters_of, screens_of, train
 
-from host.a3c.card_network import ActorCritic, Broken, Round, Sync
+from host.a3c.card_network import ActorCritic, Broken, RoundLaunch, Sync
 from host.a3c.parameter_image import to_image
 from host.programs.launcher import CommandError
 from hw.fa3c.commands import Opcode
@@ -194,11 +194,11 @@ def test_one_kernel_has_one_user(card):
 
 
 def test_a_round_of_as_many_tasks_as_the_kernel_takes():
-    assert len(Round(network(tasks=2), [Sync(snapshot=0), Sync(snapshot=1)]).tasks) == 2
+    assert len(RoundLaunch(network(tasks=2), [Sync(snapshot=0), Sync(snapshot=1)]).tasks) == 2
 
 
 def test_a_round_of_another_config(card):
     other = network(agents=4)
     with pytest.raises(ValueError, match="tasks must be a round of this kernel's config"):
-        card.run(Round(other, [Sync(snapshot=0)]))
+        card.run(RoundLaunch(other, [Sync(snapshot=0)]))
     card.run([Sync(snapshot=0)])

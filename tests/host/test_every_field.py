@@ -70,5 +70,5 @@ def test_the_kernel_of_a_run(name):
     assert config.kernel == name
     default = find_design(name).default(boards.get("u200").numbers)
     assert override(
-        default, kernel, called={name: f"kernel.{name}" for name in kernel}
+        default, kernel, shown_names={name: f"kernel.{name}" for name in kernel}
     ) == legal_config(name, 2)

@@ -175,12 +175,12 @@ def test_what_is_like_nothing():
 )
 def test_a_field_is_called_what_it_was_called(config, name, text, rule):
     with pytest.raises(ValueError, match=rf"^kernel\.{re.escape(name)} {rule}"):
-        override(config, {name: text}, called={name: f"kernel.{name}"})
+        override(config, {name: text}, shown_names={name: f"kernel.{name}"})
 
 
 def test_a_rule_of_another_field_has_that_fields_name():
     with pytest.raises(ValueError, match="^capacity must be an integer in 4096"):
-        override(StubConfig(), {"fanout": "4096"}, called={"fanout": "kernel.fanout"})
+        override(StubConfig(), {"fanout": "4096"}, shown_names={"fanout": "kernel.fanout"})
 
 
 def test_nested_values():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.learning.job import jobs_of
-from bench.learning.peers import PEERS, Plan
+from bench.learning.peers import PEERS, PeerPlan
 from bench.learning.run import perform
 from host.interrupt import INTERRUPTED
 from tests.bench.learning.tiny import *
@@ -17,7 +17,7 @@ from tests.bench.learning.tiny import *
 pytestmark = pytest.mark.long
 
 WATCH = dict(evaluation_interval_steps=400, evaluation_episodes=2)
-DDPG = Plan(
+DDPG = PeerPlan(
     algorithm="DDPG",
     steps=900,
     arguments=dict(learning_starts=100, policy_kwargs=dict(net_arch=[8])),

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from host.a3c.card_network import Infer, Round, Sync, Train
+from host.a3c.card_network import Infer, RoundLaunch, Sync, Train
 from host.a3c.round_collector import RoundCollector
 from host.a3c.round_learner import RoundLearner
 from host.agents.evaluation import Copies
@@ -52,7 +52,7 @@ class Executor:
         self.kernel, self.rounds = kernel, []
 
     def prepare(self, tasks):
-        Round(self.kernel, tasks)
+        RoundLaunch(self.kernel, tasks)
         return tasks
 
     def run(self, tasks):

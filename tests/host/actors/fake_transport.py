@@ -2,14 +2,14 @@
 
 import math
 
-from host.actors.messages import Loss, Lost
+from host.actors.messages import ActorLoss, Lost
 
 __all__ = ["FakeTransport", "Worker"]
 
 
 class Worker:
     """Answers each call with ``(method, arguments)``; ``strikes`` has what it does instead, by the
-    number of the call: a Loss, or "silent"."""
+    number of the call: an ActorLoss, or "silent"."""
 
     def __init__(self, name, strikes=()):
         self.name, self.strikes, self.calls, self.killed = name, dict(strikes), [], False
@@ -48,7 +48,7 @@ class FakeTransport:
 
     def answer(self, ticket):
         answer, _ = ticket
-        if isinstance(answer, Loss):
+        if isinstance(answer, ActorLoss):
             raise Lost(answer)
         return answer
 

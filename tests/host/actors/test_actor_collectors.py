@@ -9,7 +9,7 @@ import pytest
 
 from host.actors.actor_collectors import _Actors
 from host.actors.local_transport import InlineTransport
-from host.actors.messages import Launch, Loss, Message, Request, WorkerPlan, sealed
+from host.actors.messages import ActorLoss, ActorRequest, Launch, Message, WorkerPlan, sealed
 from host.actors.placement import Actors
 from host.actors.worker import CollectingWorker, SteppingWorker, worker_of
 from host.advantages.rollout import Rollout, RolloutCollector
@@ -20,7 +20,7 @@ from host.environments.environment import make_envs
 from host.environments.spec import Spec
 from host.phases import ACTORS, Phases
 from host.replay.nstep import NStep, NStepCollector
-from host.runs.family import Parts
+from host.runs.family import RunParts
 from host.runs.session import Seeds
 from tests.host.actors.acted import INLINE, config_of
 
@@ -34,7 +34,7 @@ def collector_of(config, actors=INLINE):
     policy = algorithm.policy(config.agent, spec)
     phases = Phases(more=ACTORS)
     told = dict(config=config, spec=spec, policy=policy, clock=Clock(), phases=phases)
-    pool = Parts(**told, seeds=seeds, envs=[envs], updater=None, actors=actors).actor_pool
+    pool = RunParts(**told, seeds=seeds, envs=[envs], updater=None, actors=actors).actor_pool
     replay = algorithm.learns_from == "replay"
     return pool.experiences() if replay else pool.rollouts(), policy
 
@@ -182,13 +182,13 @@ def test_what_is_saved_of_an_actor():
     worker.open()
     other.open()
     parameters = dict(worker._policy.parameters)
-    [launch] = worker.collect(Request(0, 0, 1), parameters).launches
+    [launch] = worker.collect(ActorRequest(0, 0, 1), parameters).launches
     state = worker.state()
     assert "parameters" not in state["policy"]
     windows = worker._collector._windows.flush()
     assert len(windows) > 0 and other.load_state(state)
     assert other._policy.state_dict()["rng"] == state["policy"]["rng"]
-    [after] = other.collect(Request(0, 0, 1), parameters).launches
+    [after] = other.collect(ActorRequest(0, 0, 1), parameters).launches
     assert after.experience[: len(windows)].tobytes() == windows.tobytes()
 
 
@@ -246,13 +246,13 @@ def test_worker():
     parameters = transport.share(own)
     own["q"][:] += 1
     assert not np.array_equal(parameters["q"], own["q"]), "as they were"
-    message = transport.call(worker, "collect", Request(7, 0, 2), parameters)
+    message = transport.call(worker, "collect", ActorRequest(7, 0, 2), parameters)
     assert message.version == 7 and message.loss is None and message.busy_s > 0
     assert [launch.steps for launch in message.launches] == [12, 12]
     assert message.bytes == sum(launch.experience.nbytes for launch in message.launches)
     assert not message.launches[0].experience.flags.writeable
     worker._envs[0].step = lambda _: 1 / 0
-    message = transport.call(worker, "collect", Request(7, 0, 2), parameters)
+    message = transport.call(worker, "collect", ActorRequest(7, 0, 2), parameters)
     assert message.loss.kind == "raised" and "ZeroDivisionError" in message.loss.text
     assert "1 / 0" in message.loss.traceback
 
@@ -281,7 +281,7 @@ def test_stepping_worker():
     taken = worker.step({1: np.array([1]), 0: np.array([0, 1])})
     assert taken[0][1].shape == (2,) and taken[1][0].shape == (1, 4)
     worker._envs[1].step = lambda _: 1 / 0
-    assert isinstance(worker.step({1: np.array([1])}), Loss)
+    assert isinstance(worker.step({1: np.array([1])}), ActorLoss)
     worker.close()
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from host.actors.messages import Loss
+from host.actors.messages import ActorLoss
 from host.actors.pool import ActorsFailed, Pool, Raised
 from hw.errors import Failure, UsageError
 from tests.host.actors.fake_transport import FakeTransport, Worker
 
-KILLED, SILENT = Loss("killed"), "silent"
+KILLED, SILENT = ActorLoss("killed"), "silent"
 
 
 def made(count=2, strikes=None, *, fixed=False, limit=5.0, losses=3):
@@ -82,7 +82,7 @@ def test_hung():
     transport.now = 104.0
     assert pool.receive() == [(0, ("step", 1))]
     assert pool.receive() == [(0, None)] and 109.0 <= transport.now < 110.5
-    assert lines[0][2] == Loss("hung", "no answer within 5 s")
+    assert lines[0][2] == ActorLoss("hung", "no answer within 5 s")
     assert pool.waited_s == pytest.approx(transport.now - 104.0)
 
 
@@ -167,7 +167,7 @@ def test_the_same_error_again():
 
     def raised(place):
         text = f"environment {place} raised ValueError: no (step {place} of its episode)"
-        return Loss("raised", text, "Traceback\nValueError: no")
+        return ActorLoss("raised", text, "Traceback\nValueError: no")
 
     places = [(i, generation) for generation in range(9) for i in range(2)]
     strikes = {place: {1: raised(number)} for number, place in enumerate(places)}
@@ -185,7 +185,7 @@ def test_the_same_error_again():
 
 def test_different_errors_do_not_add_up():
     def raised(text):
-        return Loss("raised", text, f"Traceback\n{text}")
+        return ActorLoss("raised", text, f"Traceback\n{text}")
 
     strikes = {(0, generation): {1: raised(f"error {generation}")} for generation in range(3)}
     pool, _, _ = made(strikes=strikes)
@@ -202,7 +202,7 @@ def test_fixed_order_replaces_none():
     with pytest.raises(ActorsFailed, match="with actor_order fixed none is replaced"):
         pool.receive()
     assert len(transport.made) == 2 and "the run ends" in lines[0][3]
-    raised = Loss("raised", "ValueError: no", "Traceback")
+    raised = ActorLoss("raised", "ValueError: no", "Traceback")
     pool, _, _ = made(strikes={(0, 0): {1: raised}}, fixed=True)
     pool.start()
     pool.call(0, "step")
@@ -231,8 +231,16 @@ def test_no_place_for_a_new_one():
 
 def test_refused_at_the_start():
     cases = [
-        (Loss("env", "ModuleNotFoundError: my"), UsageError, "env must be an environment that"),
-        (Loss("algo", "no such"), UsageError, r"algo must be importable by name .* \(no such\)"),
+        (
+            ActorLoss("env", "ModuleNotFoundError: my"),
+            UsageError,
+            "env must be an environment that",
+        ),
+        (
+            ActorLoss("algo", "no such"),
+            UsageError,
+            r"algo must be importable by name .* \(no such\)",
+        ),
         (KILLED, Failure, "actor 1 was lost at the start: its process was killed"),
     ]
     for loss, kind, text in cases:

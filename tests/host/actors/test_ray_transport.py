@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from host.actors.messages import Loss, Lost
+from host.actors.messages import ActorLoss, Lost
 from host.actors.ray_transport import _INLINE, RayTransport, _loss
 
 _DIED = "The actor died unexpectedly before finishing this task.\n\tclass_name: A\n"
@@ -32,7 +32,7 @@ class Echo:
     ],
 )
 def test_deaths(text, loss):
-    assert _loss(text) == Loss(loss, "exit code 3" if loss == "left" else "")
+    assert _loss(text) == ActorLoss(loss, "exit code 3" if loss == "left" else "")
 
 
 def test_weights(ray):
@@ -59,7 +59,7 @@ def test_weights(ray):
     assert transport.ready([dead], 60) == [0]
     with pytest.raises(Lost) as lost:
         transport.answer(dead)
-    assert lost.value.loss == Loss("killed")
+    assert lost.value.loss == ActorLoss("killed")
 
 
 def test_those_that_are_there(ray):

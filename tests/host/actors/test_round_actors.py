@@ -6,14 +6,14 @@ from gymnasium.vector import SyncVectorEnv
 
 from host.a3c.remote_environments import ActorEnvs, RoundHosts
 from host.a3c.round_collector import _Group
-from host.actors.messages import Loss
+from host.actors.messages import ActorLoss
 from host.actors.pool import Pool
 from host.environments.environment import Actor
 from hw.errors import Failure
 from tests.host.actors.fake_transport import FakeTransport, Worker
 from tests.host.round_parts import Numbered
 
-KILLED = Loss("killed")
+KILLED = ActorLoss("killed")
 
 
 class Stepper(Worker):
@@ -21,7 +21,7 @@ class Stepper(Worker):
 
     def reply(self, method, arguments):
         strike = super().reply(method, arguments)
-        if method == "open" or isinstance(strike, (Loss, str)):
+        if method == "open" or isinstance(strike, (ActorLoss, str)):
             return strike
         [groups], found = arguments, {}
         for own, value in groups.items():

@@ -6,7 +6,7 @@ import torch
 
 from host.advantages.ppo import PPOConfig
 from host.algorithms.actor_critic import ActorCritic, log_probability_and_entropy
-from host.algorithms.autodiff import Trained
+from host.algorithms.autodiff import TrainingNetwork
 from host.environments.spec import Spec
 from tests.host.agent_parts import Peer
 
@@ -124,7 +124,7 @@ def test_drawn_and_learned_densities_agree(discrete):
     """PPO's first ratio is 1: NumPy's log probability of a draw is torch's of the same."""
     network, x = make(discrete), observations(64)
     action, logarithm = network.draw(x, np.random.default_rng(6))
-    output, value, log_deviation = Trained(network, PPOConfig())(torch.from_numpy(x))
+    output, value, log_deviation = TrainingNetwork(network, PPOConfig())(torch.from_numpy(x))
     found, _ = log_probability_and_entropy(output, log_deviation, torch.from_numpy(action))
     np.testing.assert_allclose(logarithm, found.detach(), atol=1e-5)
     np.testing.assert_allclose(value.detach(), network.critic.forward(x)[:, 0], atol=1e-6)

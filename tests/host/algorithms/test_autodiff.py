@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from host.algorithms.autodiff import Trained, Updater
+from host.algorithms.autodiff import TrainingNetwork, Updater
 from host.algorithms.config import Clock, TemporalDifferenceConfig
 from host.algorithms.network import MLP
 from tests.host.agent_parts import CONTINUOUS, DISCRETE, make, make_batch
@@ -14,7 +14,7 @@ from tests.host.agent_parts import CONTINUOUS, DISCRETE, make, make_batch
 
 def trained(dueling=False, **config):
     network = MLP(3, 2, (8, 6), dueling=dueling, rng=np.random.default_rng(1))
-    return Trained(network, TemporalDifferenceConfig(**config))
+    return TrainingNetwork(network, TemporalDifferenceConfig(**config))
 
 
 def obs(seed=1, rows=16):
@@ -53,7 +53,10 @@ def test_the_target_is_its_own():
 
 
 def test_the_gradient_is_of_this_network_alone():
-    one, two = trained(), Trained(MLP(2, 1, (4,), rng=np.random.default_rng(2)), trained().config)
+    one, two = (
+        trained(),
+        TrainingNetwork(MLP(2, 1, (4,), rng=np.random.default_rng(2)), trained().config),
+    )
     one.backward(two(one(obs())).sum())
     assert one.parameters.grad.any() and not two.parameters.grad.any()
     two.backward(two(one(obs())).sum())

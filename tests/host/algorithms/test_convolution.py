@@ -11,7 +11,7 @@ from torch import nn
 
 import boards
 from host.a3c.parameter_image import observation_rows, parameter_shapes, to_image
-from host.algorithms.autodiff import Trained
+from host.algorithms.autodiff import TrainingNetwork
 from host.algorithms.convolution import CONVOLUTIONS, ConvNet, default_convolutions
 from host.algorithms.dqn import DQNConfig
 from host.algorithms.network import MLP
@@ -95,7 +95,7 @@ def test_forward_is_torchs(spec, convolutions, hidden):
 def test_gradients_are_torchs(spec, convolutions, hidden):
     """Of bytes as they are, flat; of the target too, whose weights are others."""
     network = make(spec, convolutions, hidden)
-    trained, other = Trained(network, DQNConfig()), peer(spec, network, convolutions)
+    trained, other = TrainingNetwork(network, DQNConfig()), peer(spec, network, convolutions)
     x = observations(spec, 6)
     wanted = torch.from_numpy(np.random.default_rng(8).standard_normal((6, 5), np.float32))
     outputs, expected = trained(torch.from_numpy(x.reshape(6, -1))), other(inputs(spec, x))

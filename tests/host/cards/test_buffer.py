@@ -32,9 +32,9 @@ def buffer():
 def test_the_part_that_was_meant_is_moved(buffer):
     """Size, then offset; all behind the offset where no size is given."""
     buffer.write(np.uint32([1, 2]), 8)
-    buffer.put(b"abc", 20)
+    buffer.write_bytes(b"abc", 20)
     assert buffer.read(np.uint16, 3, 40).tolist() == [40 + 41 * 256, 42 + 43 * 256, 44 + 45 * 256]
-    assert bytes(buffer.take(3, 20)) == b"abc"
+    assert bytes(buffer.read_bytes(3, 20)) == b"abc"
     buffer.to_device(offset=30)
     buffer.from_device(5, 6)
     buffer.to_device()
@@ -47,7 +47,7 @@ def test_the_part_that_was_meant_is_moved(buffer):
 
 def test_what_was_read_stays(buffer):
     """Whatever the next launch writes there."""
-    read, taken = buffer.read(np.uint8, 4, 8), buffer.take(4, 8)
+    read, taken = buffer.read(np.uint8, 4, 8), buffer.read_bytes(4, 8)
     buffer.view[:] = 0
     assert read.tolist() == list(taken) == [8, 9, 10, 11]
 

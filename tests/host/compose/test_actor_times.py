@@ -4,7 +4,7 @@ import pytest
 
 import host.compose.actor_times as acting
 from host.actors.placement import ActorOptions, open_actors
-from host.compose.actor_times import Acting, measured
+from host.compose.actor_times import ActorTimes, measured
 from host.runs.request import request
 from hw.errors import UsageError
 
@@ -12,7 +12,7 @@ TIMES = dict(actors=4, beside=4, steps=64, actor_us=30.0, driver_us=400.0, messa
 
 
 def acting_of(**changes):
-    return Acting(**TIMES | {"source": "a test"} | changes)
+    return ActorTimes(**TIMES | {"source": "a test"} | changes)
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_parts_that_actors_do(family, left):
 
 
 def test_a_message_that_is_given():
-    found = acting_of().given(5.0)
+    found = acting_of().with_message_us(5.0)
     assert found == acting_of(message_us=5.0, source="a test; message_us given")
     with pytest.raises(UsageError, match="message_us must be at least 0 and finite, not -1"):
-        acting_of().given(-1.0)
+        acting_of().with_message_us(-1.0)
 
 
 @pytest.fixture

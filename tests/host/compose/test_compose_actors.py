@@ -7,7 +7,7 @@ import pytest
 
 import host.compose.answer as composed
 import rlfabric
-from host.compose.actor_times import Acting
+from host.compose.actor_times import ActorTimes
 from host.runs.request import request
 from hw.errors import MissingTool, UsageError
 from tests.host.composed_plans import DQN, compose, fast
@@ -24,7 +24,7 @@ def acts(measured, monkeypatch):
     def told(config, messages, rounds):
         asked.append((config.actors, messages, rounds))
         times = dict(actor_us=2.0, driver_us=20.0, message_us=200.0)
-        return Acting(actors=2, beside=2, steps=64, source="measured: a test", **times)
+        return ActorTimes(actors=2, beside=2, steps=64, source="measured: a test", **times)
 
     monkeypatch.setattr(composed.actor_times, "measured", told)
     return asked

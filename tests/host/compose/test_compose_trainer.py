@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from host.compose.answer import Asked, task_of
+from host.compose.answer import TaskOptions, task_of
 from host.compose.card_clocks import kernel_config
 from tests.host.compose.trainer_files import FOLDER
 from tests.host.composed_plans import compose
@@ -53,7 +53,7 @@ def test_what_is_the_trainers_is_not_set(measured, tmp_path):
 def test_the_card_has_binary32_unless_the_user_sets_another(name, measured, tmp_path):
     algo, *_ = copied(tmp_path, "sequential")
     for settings, kind in (({}, "float32"), ({name: "fixed"}, "fixed")):
-        task, plans = task_of(Asked(algo, "CartPole-v1", settings=settings))
+        task, plans = task_of(TaskOptions(algo, "CartPole-v1", settings=settings))
         [plan] = [each for each in plans if each.name == "rm card, learner card, kernel dqn"]
         assert kernel_config(task, plan, None).learner.arithmetic.kind == kind
 

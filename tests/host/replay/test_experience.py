@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from host.replay.experience import (
+    FirstPriorities,
     checked_items,
-    entering,
     put_items,
     put_records,
     raw_priorities,
@@ -38,7 +38,7 @@ def test_priorities_outside_of_the_format(value):
 def test_priorities_have_one_axis(name):
     given = dict(priorities=None, td_errors=None)
     with pytest.raises(ValueError, match=rf"^{name} must have shape \(4,\), not \(2, 2\)$"):
-        entering(4, NARROW, **given | {name: np.ones((2, 2))})
+        FirstPriorities.of(4, NARROW, **given | {name: np.ones((2, 2))})
 
 
 @pytest.mark.parametrize("side", [0, True, np.True_, 1.0])
@@ -92,7 +92,7 @@ def test_each_part_of_many_records_has_its_own_priorities():
     """Behind it, and before the next."""
     records = np.zeros(MAX_COUNT + 2, record_dtype({"x": (np.uint8, 16)}))
     values = np.arange(len(records)) % 7
-    given = entering(len(records), NARROW, priorities=values, td_errors=None)
+    given = FirstPriorities.of(len(records), NARROW, priorities=values, td_errors=None)
     program, operands = [], []
     put_records(program, operands, 0, records, given)
     assert [fields["count"] for _, fields in program] == [MAX_COUNT, 2]

@@ -55,7 +55,7 @@ def spec_of(kernel):
 def kernel_of(design, run, spec=POLE):
     """The config of its kernel, with errors as ``train`` has them."""
     values = run.kernel_values(spec)
-    return override(DESIGNS[design].config_type(), values, called=run.run_names)
+    return override(DESIGNS[design].config_type(), values, shown_names=run.run_names)
 
 
 def table(design):

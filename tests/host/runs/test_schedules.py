@@ -13,7 +13,7 @@ from rich.console import Console
 
 from host.a3c.agent import A3CUpdater
 from host.agents.registry import ALGORITHMS
-from host.algorithms.autodiff import Trained
+from host.algorithms.autodiff import TrainingNetwork
 from host.learner.learning_replay import LearningReplay
 from host.runs import loop
 from host.runs import start_run as module
@@ -55,7 +55,7 @@ def stepped(monkeypatch):
 
         monkeypatch.setattr(kind, name, call)
 
-    watch(Trained, "descend", float, lambda trained: trained)
+    watch(TrainingNetwork, "descend", float, lambda trained: trained)
     watch(A3CUpdater, "_train", lambda task: task.rate, lambda updater: updater._trained)
     return found
 
