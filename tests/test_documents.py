@@ -1,5 +1,7 @@
-"""README stays short, no fact stands in two documents, and CITATION.cff can be read."""
+"""README stays short, no fact stands in two documents, CITATION.cff can be read, and the walk
+through a step of dqn names what exists."""
 
+import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -99,3 +101,39 @@ def test_citation():
         assert {"type", "title", "authors", "year"} <= set(paper)
         assert all({"family-names", "given-names"} <= set(author) for author in paper["authors"])
     assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def stops(text):
+    """``(files, names)`` of each row of the tables of docs/reading_dqn.md."""
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) > 4 and cells[1].isdigit():
+            yield cells[2], [re.findall(r"`([^`]+)`", cell) for cell in cells[2:4]]
+
+
+def defined(tree):
+    """``NAME`` and ``CLASS.NAME`` of all that a module assigns or defines."""
+    for node in tree.body:
+        targets = getattr(node, "targets", [node])
+        names = [getattr(each, "name", getattr(each, "id", None)) for each in targets]
+        yield from filter(None, names)
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{name}" for name in defined(node))
+
+
+def test_every_stop_of_the_walk_is_there():
+    """Each file of docs/reading_dqn.md, and each name in one of the files of its row, or of the row
+    that the cell refers to."""
+    text, seen = (ROOT / "docs/reading_dqn.md").read_text(), {}
+    rows = list(stops(text))
+    assert len(rows) >= 25
+    for number, (_, (files, names)) in enumerate(rows, 1):
+        found = [name for file in files for name in defined(ast.parse((ROOT / file).read_text()))]
+        seen[number] = found
+        for name in names:
+            assert name in found or name in seen[1], f"stop {number}: {name}"
+    rest = text.partition("## Back")[2]
+    for name in re.findall(r"`([A-Z]\w+\.\w+)`", rest):
+        assert any(name in found for found in seen.values()), name
+    for file in re.findall(r"`(\w+/[\w/]+\.py)`", text):
+        assert (ROOT / file).is_file(), file

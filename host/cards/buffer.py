@@ -75,7 +75,7 @@ class Buffer(OnCard):
             self.bo.sync(self._to_device, len(data), offset)
 
     def stage_bytes(self, data: bytes, offset: int = 0) -> None:
-        """``write_bytes`` into the host's copy alone."""
+        """``write_bytes`` into the host's copy only."""
         self._check(len(data), offset)
         self._bytes[offset : offset + len(data)] = data
 

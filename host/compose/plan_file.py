@@ -38,7 +38,8 @@ def plan_document(task, machine, found, sizes, *, metric, equation7, profile, ac
     Keys: ``version``; ``hash`` of all other keys; ``config``, the RunConfig of the choice, and
     ``kernel``, its name and config or None, as in a run's summary.json; ``board`` of the machine's
     card, None without one and for the twin; ``machine``; ``profile``; ``mapping`` with devices of
-    the parts; ``actors``, the ActorTimes or None; ``metric``; ``predicted`` for the choice; ``sizes``;
+    the parts; ``actors``, the ActorTimes or None; ``metric``; ``predicted`` for the choice;
+    ``sizes``;
     ``alternatives`` with all plans whose devices exist, and ``refused`` with those that cannot run.
     ``task`` has ``proof``, the statement that was proved of a trainer, with its limits, if a card
     may train in its place. All times but those of ``actors`` are microseconds of a
