@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from host.cards.buffer import Buffer, OnCard
-from host.cards.claims import Claims
 from host.cards.xrt import ADVICE
 from hw.errors import Failure, UsageError
 from hw.shell.description import KernelDescription
@@ -18,8 +17,17 @@ from hw.shell.status_block import MAGIC, STATUS
 if TYPE_CHECKING:
     from host.cards import Card
 
-__all__ = ["CapacityError", "CardError", "CardTimeout", "Flight", "GivenUp"]
-__all__ += ["HashMismatch", "Kernel"]
+__all__ = [
+    "CapacityError",
+    "CardError",
+    "CardTimeout",
+    "Claim",
+    "Claims",
+    "Flight",
+    "GivenUp",
+    "HashMismatch",
+    "Kernel",
+]
 
 # Transfers are whole beats of at most this many bytes; buffers end on one.
 _BEAT = 64
@@ -92,7 +100,7 @@ class Kernel(OnCard):
         The card that loaded it.
     description : hw.shell.description.KernelDescription
         The description of the kernel that was loaded.
-    claims : host.cards.claims.Claims
+    claims : host.cards.kernel.Claims
         The claims to the state that the kernel keeps between launches.
     replaced : bool
         Whether the card has loaded another kernel since, so that this one cannot be launched.
@@ -259,3 +267,48 @@ class Kernel(OnCard):
             limit = f" within {timeout_s:g} s" if left <= 0 else ""  # it is known to stand still
             raise CardTimeout(f"launch must end{limit}, not stand still: {report}")
         raise CardError(f"launch must complete, not end in state {int(state)}: {report}")
+
+
+class Claim:
+    """The right of an object to a kernel's state; ``name`` is the object's name in errors."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+class Claims:
+    """The claims to one kernel's state. At most one claim holds at a time; a claim ends by
+    ``release``, by a takeover, or when nobody refers to it any more."""
+
+    def __init__(self):
+        self._last = lambda: None
+
+    def make(self, name, *, takeover=False):
+        """Returns a new ``Claim`` for the object called ``name``, which holds from now on. If
+        another claim holds: ValueError, or with ``takeover`` the other claim ends."""
+        holder = self._last()
+        if holder is not None and not takeover:
+            raise UsageError(
+                f"kernel must be free for {name}, not hold the state of {holder.name}: one kernel, "
+                "one buffer. close() that one, or open another card and load the kernel there, or "
+                "pass takeover=True, after which that one can no longer be used"
+            )
+        claim = Claim(name)
+        self._last = weakref.ref(claim)
+        return claim
+
+    def confirm(self, claim):
+        """RuntimeError unless ``claim`` still holds."""
+        holder = self._last()
+        if holder is not claim:
+            now = f"is that of {holder.name} by now" if holder else "was given up by close()"
+            raise Failure(
+                f"{claim.name} must have the kernel's state, which {now}: one kernel, one buffer; "
+                "open another card and load the kernel there"
+            )
+
+    def release(self, claim):
+        """Ends ``claim``, so that another one may be made. Does nothing if ``claim`` no longer
+        holds."""
+        if self._last() is claim:
+            self._last = lambda: None

@@ -12,7 +12,6 @@ from host.compose import actor_times, power, primitive_times, profile
 from host.compose.assignment import Sizes
 from host.compose.card_clocks import TWIN_BOARD, own_settings
 from host.compose.compose_view import drawn_plans, show_plans
-from host.compose.mapping import mapped
 from host.compose.plan_file import (
     PLAN,
     PROFILE,
@@ -23,10 +22,10 @@ from host.compose.plan_file import (
     write,
 )
 from host.compose.plans import plan_of, plans_of
-from host.compose.primitive_matrix import equation7
+from host.compose.primitive_times import equation7
 from host.compose.program import program_files, write_kernel
 from host.compose.search import PlanCandidate, compose
-from host.compose.task import Task, with_ratio
+from host.compose.task import Task, mapped, with_ratio
 from host.rules import NOT_NEGATIVE
 from host.runs.request import request
 from host.runs.run_folder import plain_name

@@ -1,3 +1,3 @@
 """The fastest kernel for a board: ``explore_command`` searches, ``verification`` measures the
-clocks of the Verilog and maps the area of the best points (``measurement``, ``resource_report``).
+clocks of the Verilog and maps the area of the best points (``resource_report``).
 """

@@ -15,6 +15,7 @@ from host.learner.experience_checks import (
     check_actions,
     check_batch,
     check_drawn,
+    check_experiences,
     checked_fields,
     learner_fields,
     warn_of_clipped,
@@ -28,7 +29,6 @@ from host.learner.hyperparameters import (
 from host.learner.inference import CardInference
 from host.learner.launch_results import Learned, Sets, Trained
 from host.learner.parameters import from_image, set_bits, to_image, zero_moments
-from host.learner.train_batches import received_errors, sent_batches
 from host.programs.launcher import CommandError, aligned
 from host.replay.experience import Experiences, Fields, in_runs, put_records
 from host.replay.prioritized_buffer import PrioritizedReplayBuffer
@@ -41,9 +41,16 @@ from hw.learner.records import REPORT, LearnError
 from hw.nn.optimizer import Optimizer
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import MAX_COUNT
-from hw.replay.records import ITEM
+from hw.replay.records import HEADER, ITEM
 
-__all__ = ["Diverged", "LearningReplay", "learner_fields", "hyperparameter_records"]
+__all__ = [
+    "Diverged",
+    "LearningReplay",
+    "hyperparameter_records",
+    "learner_fields",
+    "received_errors",
+    "sent_batches",
+]
 
 
 class LearningReplay(CardInference, PrioritizedReplayBuffer):
@@ -294,3 +301,43 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         if (clipped > 0).any() and not self._warned:
             self._warned = True
             warn_of_clipped(*clipped.tolist())
+
+
+def sent_batches(learner, records, weights, count, batch_size):
+    """The bytes of ``count`` batches, a HEADER and an experience for each record: uint8 [count,
+    bytes], each batch padded to whole beats.
+
+    records : records [count * batch_size], batch by batch
+    weights : importance weights [count * batch_size], or None for ones
+
+    The index in a header is the experience's position in ``records``. ValueError for another number
+    of records or weights, for a weight that is negative or not finite, for a batch whose weights
+    are all 0, and for an experience that the kernel refuses.
+    """
+    total = count * batch_size
+    if len(records) != total:
+        raise UsageError(
+            f"experiences must be {total} ({count} batches of {batch_size}), not {len(records)}"
+        )
+    weights = held("weights", np.ones(total) if weights is None else weights, np.float32)
+    if weights.shape != (total,):
+        raise UsageError(f"weights must have shape ({total},), not {weights.shape}")
+    if np.signbit(weights).any():  # of -0, too
+        bad = int(np.argmax(np.signbit(weights)))
+        raise UsageError(f"weights must not be negative, as {weights[bad]} at position {bad} is")
+    # What is smaller than any normal number is 0 to the card.
+    empty = (weights.reshape(count, batch_size) < np.finfo(np.float32).tiny).all(axis=1)
+    if empty.any():
+        raise UsageError(f"weights must not all be 0 in a batch, as in batch {np.argmax(empty)}")
+    check_experiences(learner, records)
+    whole = np.zeros(total, [("header", HEADER.dtype), ("experience", records.dtype)])
+    whole["header"]["index"], whole["header"]["weight"] = np.arange(total), weights
+    whole["experience"] = records
+    return in_runs(whole, count)
+
+
+def received_errors(results, count, batch_size):
+    """The TD errors in ``results``, the bytes of ``count`` lists of items, each list padded to
+    whole beats: float32 [count, batch_size]."""
+    lists = results.reshape(count, aligned(batch_size * ITEM.size))[:, : batch_size * ITEM.size]
+    return np.ascontiguousarray(lists).view(ITEM.dtype)["value"].view(np.float32).copy()

@@ -67,7 +67,7 @@ class Launcher(OnCard):
         None: the design that has the kernel's name.
     timeout_s : float
         Seconds after which a launch that has not ended raises CardTimeout.
-    claim : host.cards.claims.Claim or None
+    claim : host.cards.kernel.Claim or None
         If it is given, a launch raises RuntimeError unless this claim to the kernel still holds.
 
     Attributes

@@ -355,19 +355,19 @@ class FirstPriorities(NamedTuple):
         return cls(raw_priorities(replay, given), {"given": Given.PRIORITIES.value})
 
 
-def checked_inserts(inserts, given, count, *, capacity, granules):
+def checked_inserts(inserts, total, count, *, capacity, granules):
     """How many experiences each of ``count`` iterations stores: ``inserts``, or, if it is None,
-    ``given // count``.
+    ``total // count``.
 
-    ``given`` is the number of experiences that there are, ``granules`` the size of one. ValueError
+    ``total`` is the number of experiences that there are, ``granules`` the size of one. ValueError
     if the iterations would store more than there are, or if one would store more than a memory of
     ``capacity`` records, or a command, takes at once.
     """
     if inserts is None:
-        inserts = given // count
-    if not isinstance(inserts, (int, np.integer)) or not 0 <= inserts * count <= given:
+        inserts = total // count
+    if not isinstance(inserts, (int, np.integer)) or not 0 <= inserts * count <= total:
         raise UsageError(
-            f"inserts must be an integer in 0..{given // count} (of {given} experiences for "
+            f"inserts must be an integer in 0..{total // count} (of {total} experiences for "
             f"{count} iterations), not {inserts!r}"
         )
     limit = min(capacity, MAX_COUNT, MAX_TRANSFER // granules)

@@ -231,17 +231,17 @@ class ReplayMemory:
         )
 
     def division(
-        self, given: int, iterations: int, inserts: int | None, batch_size: int
+        self, total: int, iterations: int, inserts: int | None, batch_size: int
     ) -> tuple[int, int]:
-        """``(rest, inserts)``: of ``given`` experiences, ``rest`` are stored before the first of
+        """``(rest, inserts)``: of ``total`` experiences, ``rest`` are stored before the first of
         the ``iterations``, and ``inserts`` in each of them after its draw of ``batch_size``.
 
         ``inserts`` None: as many as divide evenly. ValueError if there are not as many experiences,
         and if fewer than ``batch_size`` are stored at the first draw.
         """
         room = dict(capacity=self.capacity, granules=self._granules)
-        inserts = checked_inserts(inserts, given, iterations, **room)
-        rest = given - inserts * iterations
+        inserts = checked_inserts(inserts, total, iterations, **room)
+        rest = total - inserts * iterations
         fill = min(len(self) + rest, self.capacity)
         if batch_size > fill:
             raise UsageError(f"batch_size must be at most the fill ({fill}), not {batch_size}")

@@ -13,13 +13,13 @@ from rich.console import Console
 from host import checkpoint
 from host.actors.pool import ActorsFailed
 from host.interrupt import INTERRUPTED, stop_requests
-from host.runs.actor_log import ActorLog
 from host.runs.assembly import build
 from host.runs.blas_threads import single_threaded
 from host.runs.progress_bar import progress_bar
 from host.runs.progress_rows import Rows
 from host.runs.records import Records
 from host.runs.run_folder import CHECKPOINT, clear
+from host.runs.run_log import ActorLog
 from host.runs.scores import Scores, mean_of
 from host.runs.summary import summary_of
 

@@ -256,13 +256,13 @@ class Replay(Family):
             phases=phases,
         )
         if config.learner == "card":
-            self.check_kernel(config, parts.spec, memory.learner)
+            self._check_kernel(config, parts.spec, memory.learner)
             options |= dict(weights_interval=config.weights_interval, act=config.act)
         else:
             options["updater"] = parts.updater()
         return collector, learner_of(config.kernel)(parts.policy, parts.clock, memory, **options)
 
-    def check_kernel(self, config, spec, learner):
+    def _check_kernel(self, config, spec, learner):
         """UsageError if ``learner``, the LearnerConfig of a kernel, is of another algorithm or
         network than the run."""
         wanted = config.decided(spec)

@@ -1,4 +1,4 @@
-"""host.compose.mapping: the card's run of a trainer, and its plans."""
+"""host.compose.task: the card's run of a trainer, and its plans."""
 
 import json
 import re
@@ -8,10 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from host.compose.answer import Answer
-from host.compose.mapping import mapped
 from host.compose.plan_file import proof_of, say_proof
 from host.compose.plans import plan_of, plans_of
-from host.compose.task import Task
+from host.compose.task import Task, mapped
 from host.runs.preset import preset
 from hw.errors import UsageError
 from rlfabric.plan import Composed

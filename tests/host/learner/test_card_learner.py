@@ -13,7 +13,6 @@ from host.learner.card_learner import CardLearner, steps_of
 from host.learner.learning_replay import LearningReplay, learner_fields
 from host.runs.assembly import build
 from host.runs.preset import preset
-from host.runs.replay_runs import Replay
 from hw.arith.arithmetic import Arithmetic
 
 SPECS = {
@@ -260,9 +259,7 @@ def test_resumed_session_learns_the_same(algo, env, act):
     ],
 )
 def test_refuses_another_kernel(agent, changes, message):
-    with opened(kernel_of(configured("dqn"), **changes)) as kernel:
-        buffer = LearningReplay(kernel, capacity=BATCH)
-        config = configured("dqn", agent)
+    config = configured("dqn", agent)
+    with opened(kernel_of(configured("dqn"), SPECS[config.env], **changes)) as kernel:
         with pytest.raises(ValueError, match=message):
-            Replay().check_kernel(config, SPECS["dqn"], buffer.learner)
-            make_learner(config, make_policy(config), buffer)
+            session_of(kernel, config)

@@ -1,4 +1,4 @@
-"""host.runs.tensorboard: on the disk when they come; a disk's error is the caller's, and loses
+"""host.runs.run_log: on the disk when they come; a disk's error is the caller's, and loses
 none."""
 
 import resource
@@ -7,7 +7,7 @@ import time
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from host.runs.tensorboard import EventFile
+from host.runs.run_log import EventFile
 
 
 def events(folder):

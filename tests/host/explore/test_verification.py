@@ -1,4 +1,4 @@
-"""host.explore.measurement: the clocks of the Verilog are those that the formulas of each space
+"""host.explore.verification: the clocks of the Verilog are those that the formulas of each space
 give."""
 
 from functools import partial
@@ -10,11 +10,11 @@ from fa3c.test_kernel import WIDE as WIDE_A3C
 from kernels.whole_programs import EACH, PROGRAMS
 from replay.kernels import NARROW, opened
 
-import host.explore.measurement
+import host.explore.verification
 from host.cards import CardTimeout, open_card
 from host.explore.launch_clocks import memory_for
 from host.explore.learner_clocks import report_clocks
-from host.explore.measurement import measure, measured_clocks
+from host.explore.verification import measure, measured_clocks
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.learner.records import REPORT
@@ -53,11 +53,11 @@ def test_a_kernel_is_made_as_the_config_says(monkeypatch):
     as the operation takes."""
     asked = []
     monkeypatch.setattr(
-        host.explore.measurement,
+        host.explore.verification,
         "open_card",
         lambda *words, **more: asked.append((words, more)) or model(),
     )
-    monkeypatch.setattr(host.explore.measurement, "measured_clocks", lambda *words: words)
+    monkeypatch.setattr(host.explore.verification, "measured_clocks", lambda *words: words)
     model, out = partial(open_card, "model"), BUILD_DIRECTORY / "tests" / "measure"
     kernel, *rest = measure("replay", "u200", out, NARROW, 20)
     assert kernel.description.config == NARROW.to_dict() and rest == [NARROW, 20]
@@ -100,7 +100,7 @@ def test_only_the_steady_state_counts():
 
 
 def test_an_operation_that_nobody_measures(monkeypatch):
-    monkeypatch.setattr(host.explore.measurement, "_OPERATIONS", {})
+    monkeypatch.setattr(host.explore.verification, "_OPERATIONS", {})
     with pytest.raises(UsageError, match="^design must be one whose operation can be measured, "
                        "not 'replay'$"):  # fmt: skip
         measure("replay", "u200", BUILD_DIRECTORY, NARROW, 20)
