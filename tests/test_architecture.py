@@ -51,7 +51,7 @@ HOST_ARROWS = {
     "terminal": {"cards", "kernels", "agents", "runs"},
     "explore": {
         "cards", "kernels", "replay", "advantages", "a3c", "learner", "fixar", "terminal"},
-    "compose": {"cards", "kernels", "algorithms", "environments", "replay", "fixar", "trainers",
+    "compose": {"cards", "kernels", "algorithms", "environments", "replay", "trainers",
         "proof", "agents", "actors", "runs", "terminal"},
     "cli": {"kernels", "environments", "replay", "agents", "actors", "runs", "terminal", "explore",
         "compose"},

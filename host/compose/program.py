@@ -103,12 +103,11 @@ def _wrapped(text):
 
 def _rendered(template, **values):
     """The text of a template, with the imports of what it uses."""
-    body = render(__package__, template, imports=(), numpy=False, rlfabric=False, **values)
+    body = render(__package__, template, imports=(), rlfabric=False, **values)
     return render(
         __package__,
         template,
         imports=[line for name, line in _IMPORTS.items() if re.search(rf"\b{name}\(", body)],
-        numpy="np." in body,
         rlfabric="rlfabric." in body,
         **values,
     )

@@ -160,7 +160,7 @@ class CardLearner(MemoryLearner):
         ``learning`` are as for ``MemoryLearner.plan``."""
         if not learning or fill < self.agent.batch_size:
             return None
-        count, begun = self.updates, self._begun
+        count, begun = self.updates_per_launch, self._begun
         due = not self._acts and (begun.updates // count + 1) % self.weights_interval == 0
         begun.launched = self.clock.launched
         steps = steps_of(self.agent, begun, count)

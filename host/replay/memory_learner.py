@@ -50,7 +50,7 @@ class MemoryLearner(Learner):
     ) -> None:
         super().__init__(policy, clock)
         self.buffer, self.phases = buffer, phases or Phases()
-        self.learning_starts, self.updates = learning_starts, updates_per_launch
+        self.learning_starts, self.updates_per_launch = learning_starts, updates_per_launch
         self.in_flight = launches_in_flight
         self._card, self._fill = Background("card"), 0
         if policy.exploration_at(0) is None:  # a column that would stay empty

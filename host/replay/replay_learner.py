@@ -57,7 +57,7 @@ class ReplayLearner(MemoryLearner):
         errors, self._errors = self._errors, None
         agent = self.agent
         draw = agent.batch_size, agent.beta_at(self.clock.launched)
-        return errors, [draw] * self.updates if learning else None
+        return errors, [draw] * self.updates_per_launch if learning else None
 
     def launch(self, experience: Collected | None, plan: Plan) -> list[Batch] | None:
         records, options = stored(experience)

@@ -83,7 +83,7 @@ def test_the_card_does_what_the_cpu_does(algo, agent):
         learner = make_learner(config, mine, buffer)
         learner.launch(data, None)
         for count in (1, 2, 4):
-            learner.updates = count
+            learner.updates_per_launch = count
             expected = []
             for _ in range(count):
                 expected.append(cpu.update(data | {"weights": np.ones(BATCH)}, clock))
