@@ -170,7 +170,7 @@ mapping = dict(rm="card0", learner="card0", act="cpu0", setting=2)
 for algo, rm in (("dqn", "card"), ("a3c", None)):
     plan = plan_of(Task(preset(algo, "card", env="CartPole-v1"), False, {}), rm, "card")
     config = dict(algo=algo, env="CartPole-v1")
-    print(program(plan, dict(hash="0", config=config, mapping=mapping), "kernel.json"))
+    print(program(plan, dict(hash="0", config=config, mapping=mapping), "kernel.json", "."))
 """
     theirs = run(installed, "-c", program)
     words = [sys.executable, "-c", program]

@@ -27,7 +27,8 @@ MODULES = """
 amaranth hw.config hw.designs hw.shared hw.shell.axi hw.shell.buffers hw.shell.command hw.shell.core
 hw.shell.errors hw.shell.design hw.shell.dispatcher hw.shell.interconnect hw.shell.layout
 hw.shell.stripes hw.shell.width_conversion sim.card.memory sim.model.kernels sim.model.program
-host.programs.launcher bench.gae design.adder.design design.adder.fetch design.adder.sums
+host.programs.launcher host.runs.replay_runs bench.gae design.adder.design design.adder.fetch
+design.adder.sums
 design.test_adder programs limits faults replay.kernels tests.boards.vendor
 tests.boards.test_verilog
 """.split()
