@@ -34,7 +34,7 @@ def rams(text):
 @pytest.mark.parametrize(
     "config",
     [
-        pytest.param(SMALL, id="small"),
+        pytest.param(SMALL, id="small", marks=pytest.mark.long),
         pytest.param(NARROW, id="narrow", marks=pytest.mark.long),
         pytest.param(
             replace(NARROW, agents=65, tasks=65), id="many_agents", marks=pytest.mark.long

@@ -110,6 +110,7 @@ def mapped(config):
     return synthesize(text, "pe", work=BUILD_DIRECTORY / "area", family="xcup_dsp")
 
 
+@pytest.mark.long
 def test_one_dsp_block_each():
     """Loaders, delta, the step ahead and the loop are five blends: five DSP48E2, adders and all."""
     config = GaeConfig(lookahead=2)

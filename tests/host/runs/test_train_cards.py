@@ -35,10 +35,8 @@ def progress(card, out, first):
     ]
 
 
-LONG = pytest.param("td_error", marks=pytest.mark.long)
-
-
-@pytest.mark.parametrize("first", ["largest", LONG])
+@pytest.mark.long  # a kernel of its own
+@pytest.mark.parametrize("first", ["largest", "td_error"])
 def test_same_training_on_both_cards(tmp_path, first):
     model, sim = (progress(card, tmp_path / card, first) for card in ("model", "sim"))
     assert len(model) > 10 and model[-1]["fill"] == CONFIG.capacity  # the ring has wrapped
