@@ -165,7 +165,7 @@ def test_images_and_what_is_missing():
             np.testing.assert_array_equal(found.reshape(-1, ROW), images[image])
 
 
-@pytest.mark.parametrize("changes, count", [(dict(), 400), (dict(units=("any",), steps=1), 100)])
+@pytest.mark.parametrize("changes, count", [(dict(), 200), (dict(units=("any",), steps=1), 100)])
 def test_which_lists_are_refused(changes, count):
     """By the first rule that the first bad task breaks; nothing has happened then."""
     config, rng, seen = small_config(**changes), random.Random(3), set()

@@ -19,6 +19,7 @@ PPO = ["ppo", "--env", "CartPole-v1", "--set", "steps_per_launch=16", "--set", "
 PPO += ["--set", "env_count=2", "--set", "steps=256", "--set", "evaluation_episodes=1"]
 
 
+@pytest.mark.long  # a kernel is made; tests/host/compose/test_program.py has the programs
 def test_a_program_its_kernel_and_what_they_are(measured, tmp_path):
     printed = compose(*PPO, "--profile", "--board", "u50", "--generate", "--out", "here")
     out = tmp_path / "here"
