@@ -20,9 +20,9 @@ def run(monkeypatch, capsys):
     return in_process(monkeypatch, capsys)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def forgotten_trainers():
-    """Afterwards no algorithm has the name of a file any more."""
+    """After each test no algorithm has the name of a file any more."""
     yield
     for name in [name for name in ALGORITHMS if ".py:" in name]:
         del ALGORITHMS[name]

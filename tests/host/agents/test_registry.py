@@ -20,7 +20,7 @@ EVERY = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGOR
 def test_find():
     assert find("sac") is ALGORITHMS["sac"]
     with pytest.raises(
-        ValueError, match="^algo must be one of dqn, ddpg, td3, sac, ppo, a3c(, .*)?, not 'a2c'$"
+        ValueError, match="^algo must be one of dqn, ddpg, td3, sac, ppo, a3c, not 'a2c'$"
     ):
         find("a2c")
     with pytest.raises(ValueError, match="^algo must be one of dqn, .*, not None$"):

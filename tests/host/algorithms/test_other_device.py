@@ -12,8 +12,6 @@ from tests.host.compose.trainer_files import CONTINUOUS as CONTINUOUS_TRAINER
 from tests.host.compose.trainer_files import DISCRETE, changed, trainer
 from tests.host.other_device import OTHER, assert_as_on_the_cpu
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
 AGENTS = {
     "dqn": dict(algo="dqn"),
     "td3": dict(algo="td3"),

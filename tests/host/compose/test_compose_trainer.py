@@ -9,8 +9,6 @@ from host.compose.card_clocks import kernel_config
 from tests.host.compose.trainer_files import FOLDER
 from tests.host.composed_plans import compose
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
 
 def copied(folder, name, *change):
     (folder / f"{name}.py").write_text((FOLDER / f"{name}.py").read_text().replace(*change or "  "))

@@ -16,8 +16,6 @@ from hw.errors import UsageError
 from rlfabric.plan import Composed
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed, trainer
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
 
 def task_of(algorithm, spec):
     env = "CartPole-v1" if spec.discrete else "Pendulum-v1"

@@ -24,7 +24,7 @@ FILES = shown("composer.md")
 
 
 @pytest.fixture
-def command(tmp_path, monkeypatch, capsys, forgotten_trainers):
+def command(tmp_path, monkeypatch, capsys):
     """``command(line)`` gives what a line of the page prints, in a folder with the page's files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

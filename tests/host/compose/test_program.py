@@ -74,9 +74,6 @@ WITH_ACTORS = {
 }  # fmt: skip
 
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
-
 def planned(algo, rm, learner, settings, uniform=False):
     """``(Plan, its document)``, what a program needs of it."""
     design = {"design": settings["design"]} if "design" in settings else {}

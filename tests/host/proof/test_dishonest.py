@@ -12,8 +12,6 @@ from hw.errors import UsageError
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed
 from tests.host.proof.test_kernel_proof import proved
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
 #: Where something may be put into update_policy of a trainer: at its beginning.
 HEAD = "        with torch.no_grad():\n            following"
 LATE = "        {}\n        if {}:\n            {}\n" + HEAD

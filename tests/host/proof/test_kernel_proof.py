@@ -11,8 +11,6 @@ from host.runs.blas_threads import single_threaded
 from hw.errors import UsageError
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed, trainer
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
 BATCH = dict(batch_size=24)
 
 

@@ -7,8 +7,6 @@ from host.proof.trainer_reading import Network, read
 from hw.errors import UsageError
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, changed, trainer
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
 
 def reading(algorithm, spec):
     return read(algorithm.config().made(spec), spec)

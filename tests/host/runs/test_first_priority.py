@@ -264,7 +264,6 @@ def test_what_is_refused(values, message):
     assert OffPolicyConfig.from_dict(without).first_priority == "largest"
 
 
-@pytest.mark.usefixtures("forgotten_trainers")
 def test_a_trainer_is_refused(tmp_path):
     """Its networks are its own, and what they say is not known."""
     file = tmp_path / "mine.py"

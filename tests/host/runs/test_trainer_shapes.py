@@ -20,7 +20,6 @@ from host.trainers.value_kinds import same
 from tests.host.short_training import sigint
 from tests.host.trainers.trainer_shapes import REFUSED, REFUSED_LATER, SHAPES, written
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
 ENV, EPISODE, ENVS = "rlfabric-tests/Bend-v0", 6, 4
 #: environment steps of a launch
 LAUNCH = ENVS * EPISODE

@@ -7,8 +7,6 @@ import pytest
 
 from host.agents.registry import find_named
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
 CLASS = "class Trainer:\n    def __init__(self, observation, action{more}): pass\n"
 METHODS = "    def get_action(self, obs): pass\n    def update_policy(self, {taken}): pass\n"
 

@@ -15,8 +15,6 @@ from hw.errors import MissingTool, UsageError
 from tests.host.agent_parts import make_batch
 from tests.host.compose.trainer_files import CONTINUOUS, DISCRETE, FOLDER, changed, trainer
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
-
 NAMES = {"sequential": DISCRETE, "weighted": DISCRETE, "polyak": DISCRETE, "usual": CONTINUOUS}
 
 

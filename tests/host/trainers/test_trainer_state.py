@@ -18,7 +18,6 @@ from tests.host.agent_parts import make_batch
 from tests.host.compose.trainer_files import DISCRETE
 from tests.host.trainers.trainer_shapes import REFUSED, REFUSED_LATER, SHAPES, written
 
-pytestmark = pytest.mark.usefixtures("forgotten_trainers")
 BATCHES = [make_batch(DISCRETE, seed=k) for k in range(8)]
 OBS = BATCHES[0]["obs"]
 
