@@ -28,9 +28,10 @@ from host.values import array_of, check_finite
 from hw.errors import Failure, UsageError
 from hw.gae.commands import Opcode
 from hw.gae.records import MOMENTS
-from sim.model.gae.rollout import Line, Rollout, Rollouts, mean_deviation
 
 __all__ = ["AdvantageEstimator", "Estimates", "TrajectoryEstimates"]
+
+_PEAK_MARGIN = 1.5  # over the largest result so far, for results that are codes
 
 
 class Estimates(NamedTuple):
@@ -55,9 +56,6 @@ class TrajectoryEstimates(NamedTuple):
     statistics: dict[str, float | None]
 
 
-_PEAK_MARGIN = 1.5  # over the largest result so far, for results that are codes
-
-
 class AdvantageEstimator(OnCard):
     """Estimates advantages on a card. Several estimators may use a kernel, as it keeps no state.
 
@@ -71,7 +69,7 @@ class AdvantageEstimator(OnCard):
         Seconds after which a launch that has not ended raises CardTimeout.
     by_programs : bool
         Whether card ``model`` runs programs, as the other cards do; else it computes ``estimate``
-        from the arrays, with the same results, in a fiftieth of the time.
+        from the arrays, with the same results, in a small part of the time.
 
     Attributes
     ----------
@@ -97,16 +95,16 @@ class AdvantageEstimator(OnCard):
         self.standardization = standardization or Standardization()
         self.standardization.check(self.config.gae.code_width)
         self.running, self.peak = Running(), None
-        self._rollouts = Rollouts(self.config.gae)
 
     @property
     def device_cycles(self) -> int | None:
-        return None if self._on_twin else self.launcher.cycles
+        return self.launcher.cycles if self._rollouts is None else None
 
     @property
-    def _on_twin(self):
-        """Whether ``estimate`` computes without programs."""
-        return not self.by_programs and self.launcher.kernel.twin is not None
+    def _rollouts(self):
+        """The part of the kernel's twin that estimates without programs; None if programs run."""
+        twin = None if self.by_programs else self.launcher.kernel.twin
+        return twin and twin.core.rollouts
 
     def estimate(
         self,
@@ -141,12 +139,14 @@ class AdvantageEstimator(OnCard):
             )
         named = dict(rewards=rewards, values=values, bootstraps=bootstraps)
         ends = dict(terminated=terminated, truncated=truncated)
-        rollout = Rollout(
+        rollout = _Rollout(
             *(floats(name, x, rewards.shape) for name, x in named.items()),
             *(flags(name, x, rewards.shape) for name, x in ends.items()),
         )
         _check_discounts(gamma, gae_lambda)
-        found = self._in_process(rollout, gamma, gae_lambda) if self._on_twin else None
+        rollouts, found = self._rollouts, None
+        if rollouts is not None:
+            found = self._in_process(rollouts, rollout, gamma, gae_lambda)
         if found is None:
             for (name, given), array in zip(named.items(), rollout[:3], strict=True):
                 check_finite(name, array, array_of(name, given))
@@ -260,12 +260,11 @@ class AdvantageEstimator(OnCard):
 
     # -- rollouts on the twin
 
-    def _in_process(self, rollout, gamma, gae_lambda):
+    def _in_process(self, rollouts, rollout, gamma, gae_lambda):
         """The Estimates; None if a number is not finite, and where only programs tell what is
         wrong, or in how many slots: a rollout that does not fit, and results that are clipped."""
-        bits = self.standardization.code_bits or 0
         with self.launcher.kernel.flight:
-            found = self._rollouts.survey(rollout)
+            found = rollouts.survey(rollout)
             if not (found.finite and found.fits):
                 return None
 
@@ -273,17 +272,16 @@ class AdvantageEstimator(OnCard):
                 prior = running.count, running.sum, running.squares
                 used = rollout.bootstraps[follows(rollout.terminated, rollout.truncated)]
                 values = np.concatenate((rollout.values.ravel(), used))
-                numbers, priors = (rollout.rewards.ravel(), values), (prior, (0, 0, 0))
-                return [
-                    _Moments(*sums, *moments)
-                    for sums, *moments in map(mean_deviation, numbers, exponents, priors)
-                ]
+                numbers, priors = (rollout.rewards, values), (prior, (0, 0, 0))
+                moments = map(rollouts.mean_deviation, numbers, exponents, priors)
+                return [_Moments(*sums, *own) for sums, *own in moments]
 
             largest = found.reward, found.value
             plan = self._plan(largest, found.slots, statistics, gamma, gae_lambda)
-            limit, fields = self.config.gae.limit_of(bits), plan.fields
+            limit = self.config.gae.limit_of(self.standardization.code_bits or 0)
+            fields = plan.fields
             lines = [
-                Line(*codes.fields(), limit, fields.get(scale, -1), fields.get(mean, 0))
+                (*codes.fields(), limit, fields.get(scale, -1), fields.get(mean, 0))
                 for codes, scale, mean in (
                     (plan.rewards, "reward_scale", "reward_mean"),
                     (plan.values, "value_scale", "value_mean"),
@@ -291,7 +289,7 @@ class AdvantageEstimator(OnCard):
             ]
             coefficients = fields["gamma"], fields["decay"], fields["decay_power"]
             mean, line = fields.get("result_mean", 0), (plan.scale, plan.offset)
-            results = self._rollouts.estimate(rollout, *lines, coefficients, mean, line)
+            results = rollouts.estimate(rollout, *lines, coefficients, mean, line)
         if results is None:
             return None
         advantages, returns, largest, clipped = results
@@ -387,6 +385,16 @@ class AdvantageEstimator(OnCard):
             results[:, begin : begin + rows * kind.itemsize].copy().view(kind)[placement.steps]
             for begin in begins
         ]
+
+
+class _Rollout(NamedTuple):
+    """The arguments of ``estimate`` as arrays [steps, environments] in C order."""
+
+    rewards: NDArray[np.float32]
+    values: NDArray[np.float32]
+    bootstraps: NDArray[np.float32]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
 
 
 class _Plan(NamedTuple):

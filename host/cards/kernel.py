@@ -122,7 +122,7 @@ class Kernel(OnCard):
     @property
     def twin(self) -> object | None:
         """The kernel's twin (``sim.model.kernels.KernelTwin``), if the card runs it in this process
-        and the kernel may be launched; else None."""
+        and the kernel may be launched; else None. ``host`` does not import it: it takes numba."""
         if self.replaced or self._unended:
             return None
         return getattr(self._handle, "twin", None)  # pyxrt's kernels have none

@@ -12,7 +12,6 @@ from host.advantages.standardization import Standardization
 from hw.errors import UsageError
 from sim.model.gae import rollout as rollout_twin
 from sim.model.gae.intake import intake
-from sim.model.gae.rollout import Line
 
 _WIDTHS = [(code, result) for code in (8, 16, 32) for result in (8, 16, 32)]
 _WAYS = [
@@ -88,7 +87,7 @@ def test_codes_are_exact(shift):
     for factor in (1 << 25, (1 << 26) - 1, (1 << 26) - 2, int(rng.integers(1 << 25, 1 << 26))):
         for mean in (-high, high - 1, 0, int(rng.integers(-high, high))):
             for limit in (3, 127, (1 << 31) - 1):
-                line = Line(0, mean, factor, shift, limit)
+                line = 0, mean, factor, shift, limit, -1, 0
                 found, wanted = np.zeros((2, numbers.size), np.int64)
                 clipped, marks = rollout_twin._words(numbers, line, 16, 35, found)
                 once = numbers.reshape(1, -1), np.ones((1, numbers.size), bool)

@@ -7,6 +7,7 @@ from hw.gae.config import GaeKernelConfig
 from hw.gae.records import GAE_STATUS, Error, Kind, Phase
 from sim.model.gae.array.estimator import Estimator
 from sim.model.gae.intake.intake import Intake
+from sim.model.gae.rollout import Rollouts
 from sim.model.program import CommandTwin, ProgramTwin
 
 __all__ = ["GaeCore", "GaeKernel"]
@@ -14,14 +15,15 @@ __all__ = ["GaeCore", "GaeKernel"]
 
 class GaeCore(CommandTwin):
     """Executes the commands of ``hw.gae.commands`` on an ``Estimator``, which holds the slots, and
-    on card memory. Its state stays from launch to launch."""
+    on card memory. Its state stays from launch to launch. ``rollouts`` estimates whole rollouts,
+    without commands and without that state."""
 
     COMMANDS = COMMANDS
 
     def __init__(self, config):
         self.config = config
         self.estimator = Estimator(config.gae)
-        self.intake = Intake(config)
+        self.intake, self.rollouts = Intake(config), Rollouts(config.gae)
         self.phase, self.clipped = Phase.CODES.value, 0
         self.open = np.zeros(config.gae.rows, bool)
 

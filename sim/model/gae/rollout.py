@@ -10,11 +10,11 @@ import numpy as np
 
 from hw.gae.standardize import NUMBER
 from sim.compiled import compiled
-from sim.model.gae.array.estimator import blend, result
+from sim.model.gae.array.estimator import blend, numbers_of, result
 from sim.model.gae.intake.intake import square_sums
 from sim.model.gae.statistics.mean_deviation import moments, wrapped
 
-__all__ = ["Line", "Rollout", "Rollouts", "Survey", "mean_deviation"]
+__all__ = ["Rollouts", "Survey"]
 
 _MAGNITUDE = 0x7FFFFFFF
 #: the bits of infinity; NaN has more
@@ -24,18 +24,6 @@ _LOW, _HIGH = float(NUMBER.low), float(NUMBER.high)
 _BLOCK = 2048
 #: Elements that are searched for ends of episodes at a time.
 _GROUP = 16
-
-
-class Rollout(NamedTuple):
-    """Arrays [steps, environments], each in C order: float32, and bool ``terminated`` and
-    ``truncated``. ``bootstraps`` count where an episode did not terminate, and was truncated or is
-    in its last step."""
-
-    rewards: np.ndarray
-    values: np.ndarray
-    bootstraps: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
 
 
 class Survey(NamedTuple):
@@ -54,71 +42,53 @@ class Survey(NamedTuple):
     fits: bool
 
 
-class Line(NamedTuple):
-    """How numbers become codes and codes words: fields of PUSH and ESTIMATE, for rewards or values.
+class Rollouts:
+    """Estimates rollouts for a ``config``, a GaeConfig.
 
-    ``code = clip(floor((x - mean) * factor / 2**shift + 1/2))``, to ``limit``, of the number ``x``
-    in units of ``2**-exponent``; the word is ``offset + scale * code``, or the code if ``scale`` is
-    negative. ``exponent`` is at most 100.
+    A ``rollout`` is a tuple of arrays [steps, environments], each in C order: rewards, values and
+    bootstraps, float32; terminated and truncated, bool. A bootstrap counts where an episode did not
+    terminate, and was truncated or is in its last step.
     """
 
-    exponent: int
-    mean: int
-    factor: int
-    shift: int
-    limit: int
-    scale: int = -1
-    offset: int = 0
-
-
-class Rollouts:
-    """Estimates rollouts for a ``config``, a GaeConfig."""
-
     def __init__(self, config):
-        self._depth = config.depth
-        self._numbers = (
-            config.lookahead,
-            config.word.width,
-            config.coefficient.fraction,
-            config.scale.fraction,
-            config.result_shift,
-            config.result_limit,
-        )
+        self._depth, self._numbers = config.depth, numbers_of(config)
 
     def survey(self, rollout):
-        """The ``Survey`` of a Rollout."""
+        """The ``Survey`` of a rollout."""
         numbers = [array.view(np.int32) for array in rollout[:3]]
-        finite, reward, value, slots, fits = _survey(*numbers, *rollout[3:], self._depth)
-        return Survey(finite, reward, value, slots, fits)
+        return Survey(*_survey(*numbers, *rollout[3:], self._depth))
+
+    def mean_deviation(self, numbers, exponent, prior):
+        """STATISTICS: ``((count, sum, squares), mean, deviation)`` of finite numbers, float32 [n],
+        to which the sums ``prior`` are added. A sum is in units of ``2**-exponent``, one of squares
+        in units of ``2**(-2 * exponent)``; mean and deviation are numbers of float32."""
+        numbers, power = numbers.reshape(1, -1), 2.0**exponent
+        count, total, low, high, _ = square_sums(numbers, np.ones(numbers.shape, bool), power)
+        sums = count, total, (high << 32) + low
+        sums = wrapped(*(a + b for a, b in zip(prior, sums, strict=True)))
+        return sums, *(float(each) for each in moments(*sums, exponent))
 
     def estimate(self, rollout, rewards, values, coefficients, mean, line):
         """PUSH, ESTIMATE and PULL: ``(advantages, returns, largest, clipped)``: float32 [steps,
         environments], the largest magnitude of a raw result, and the number of clipped codes; None
         if a result is clipped or a sum wraps.
 
-        rollout : Rollout of finite numbers
-        rewards, values : Line
+        rollout : finite numbers
+        rewards, values : ``(exponent, mean, factor, shift, limit, scale, offset)``, raw fields of
+            PUSH and ESTIMATE, of which ``exponent`` is at most 100. The code of the number ``x`` in
+            units of ``2**-exponent`` is ``clip(floor((x - mean) * factor / 2**shift + 1/2))``, to
+            ``limit``; the word is ``offset + scale * code``, or the code if ``scale`` is negative.
         coefficients : raw gamma, decay, decay**lookahead
         mean : raw number that is subtracted from the rewards-to-go
         line : (scale, offset): a result is ``scale`` times its raw number, and a reward-to-go
             ``offset`` more
         """
-        advantages, returns = np.empty((2, *rollout.rewards.shape), np.float32)
+        advantages, returns = np.empty((2, *rollout[0].shape), np.float32)
         largest, clipped, marks = _estimate(
-            rollout, advantages, returns, rewards, values, coefficients, mean, line, *self._numbers
-        )
+            tuple(rollout), advantages, returns, rewards, values, coefficients, mean, line,
+            *self._numbers,
+        )  # fmt: skip
         return None if marks else (advantages, returns, largest, clipped)
-
-
-def mean_deviation(numbers, exponent, prior=(0, 0, 0)):
-    """STATISTICS: ``((count, sum, squares), mean, deviation)`` of finite numbers, float32 [n], to
-    which the sums ``prior`` are added. A sum is in units of ``2**-exponent``, one of squares in
-    units of ``2**(-2 * exponent)``; mean and deviation are numbers of float32."""
-    numbers = numbers.reshape(1, -1)
-    count, total, low, high, _ = square_sums(numbers, np.ones(numbers.shape, bool), 2.0**exponent)
-    sums = count, total, (high << 32) + low
-    sums = wrapped(*(a + b for a, b in zip(prior, sums, strict=True)))
-    return sums, *(float(each) for each in moments(*sums, exponent))
 
 
 @compiled

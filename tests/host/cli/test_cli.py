@@ -56,6 +56,17 @@ def test_help_imports_names_and_texts(words):
     assert len([name for name in found if name.partition(".")[0] in ours]) <= _HELP
 
 
+def test_a_start_imports_no_compiler():
+    """Numba takes as long as all other imports of a list; only a twin needs it."""
+    program = "import sys, host.runs.start_run, host.cli.lists as lists\n"
+    program += "for show in lists.LISTS.values(): show()\n"
+    program += "print(sorted({'numba', 'ray'} & {*sys.modules}))"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_exit_codes_are_documented(run):
     code, out, _ = run("--help")
     text = " ".join(out[out.index("Exit codes") :].split())

@@ -8,7 +8,7 @@ import numpy as np
 from hw.gae.records import Kind
 from sim.compiled import compiled
 
-__all__ = ["Estimator", "blend", "result"]
+__all__ = ["Estimator", "blend", "numbers_of", "result"]
 
 _NONE, _STEP, _TERMINAL = Kind.NONE.value, Kind.STEP.value, Kind.TERMINAL.value
 
@@ -68,12 +68,7 @@ class Estimator:
             (reward_scale, reward_mean) if config.code_width < 32 else None,
             (value_scale, value_mean) if config.code_width < 32 else None,
             result_mean,
-            config.lookahead,
-            config.word.width,
-            config.coefficient.fraction,
-            config.scale.fraction,
-            config.result_shift,
-            config.result_limit,
+            *numbers_of(config),
         )
         self.saturated += int(np.count_nonzero(marks & 1))
         self.overflows += int(np.count_nonzero(marks & 2))
@@ -82,6 +77,19 @@ class Estimator:
         """``(advantages, rewards-to-go)`` of the oldest ``count`` slots after ``estimate``, int32
         [count, rows] each, as copies. The slots stay on the stack."""
         return self._first[:count].copy(), self._second[:count].copy()
+
+
+def numbers_of(config):
+    """The numbers of a GaeConfig that the compiled functions take: ``(lookahead, width, fraction,
+    scale_fraction, shift, limit)``."""
+    return (
+        config.lookahead,
+        config.word.width,
+        config.coefficient.fraction,
+        config.scale.fraction,
+        config.result_shift,
+        config.result_limit,
+    )
 
 
 @compiled
