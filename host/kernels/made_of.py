@@ -36,7 +36,7 @@ class MadeOf:
     """
 
     def __init__(self, design, board):
-        parts = (design, design.core, design.config_type, board, *vars(design).values())
+        parts = (design, board, *vars(design).values())
         names = {getattr(part, "__module__", None) or type(part).__module__ for part in parts}
         self._named = [name for name in names if _is_followed(name)]
         loaded = [name for name in sys.modules if is_below(name, _OURS)]

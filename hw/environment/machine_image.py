@@ -29,7 +29,15 @@ from amaranth.lib import data
 
 from hw.config import check_range
 from hw.environment.machine_ports import WORD_BITS
-from hw.environment.task_program import CONSTANT, CONSTANTS, REGISTERS, WORDS, Opcode, encode
+from hw.environment.task_program import (
+    CONSTANT,
+    CONSTANTS,
+    INSTRUCTION,
+    REGISTERS,
+    WORDS,
+    Opcode,
+    encode,
+)
 from hw.environment.trace import HIGH, LOW
 from hw.errors import UsageError
 
@@ -88,13 +96,9 @@ class Image:
         result, left = [], len(self.sections)
         for section, (first, words) in self.sections.items():
             left -= 1
-            header = {
-                "section": section,
-                "first": first,
-                "last": first + len(words) - 1,
-                "more": left > 0,
-            }
-            result.append(sum(int(n) << HEADER[name].offset for name, n in header.items()))
+            last = first + len(words) - 1
+            header = dict(section=int(section), first=first, last=last, more=int(left > 0))
+            result.append(HEADER.const(header).as_bits())
             result += [word & ((1 << WORD_BITS) - 1) for word in words]
         return result
 
@@ -155,8 +159,8 @@ def _free(program):
     used = {*range(program.state_count + max(program.action_count, 2))}
     used |= {place for place, _ in program.observation}
     for word in program.words:
-        fields = [(word >> offset) & (CONSTANT | REGISTERS - 1) for offset in (8, 17)]
-        used |= {(word >> 3) & (REGISTERS - 1), *(each for each in fields if each < CONSTANT)}
+        fields = INSTRUCTION.from_bits(word)
+        used |= {fields.destination, fields.a, fields.b}
     free = {*range(REGISTERS)} - used
     if not free:
         raise UsageError(f"a register of {REGISTERS} must be free to count steps, not all used")

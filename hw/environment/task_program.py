@@ -138,15 +138,15 @@ def assemble(traced):
 def encode(opcode, destination, a, b, shift=SHIFTS[0], fraction=0):
     """The word of an instruction; ``destination`` is None for one that writes no register."""
     fields = {
-        "opcode": opcode,
+        "opcode": int(opcode),
         "destination": destination or 0,
         "a": a,
         "b": b,
         "shift": shift - SHIFTS[0],
-        "write": destination is not None,
+        "write": int(destination is not None),
         "fraction": fraction,
     }
-    return sum(int(value) << INSTRUCTION[name].offset for name, value in fields.items())
+    return INSTRUCTION.const(fields).as_bits()
 
 
 def _shorter(name, trace, orders, states, constants):

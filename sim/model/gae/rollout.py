@@ -75,7 +75,7 @@ class Rollouts:
 
         rollout : finite numbers
         rewards, values : ``(exponent, mean, factor, shift, limit, scale, offset)``, raw fields of
-            PUSH and ESTIMATE, of which ``exponent`` is at most 100. The code of the number ``x`` in
+            PUSH and ESTIMATE; ``exponent`` is at most 100. The code of the number ``x`` in
             units of ``2**-exponent`` is ``clip(floor((x - mean) * factor / 2**shift + 1/2))``, to
             ``limit``; the word is ``offset + scale * code``, or the code if ``scale`` is negative.
         coefficients : raw gamma, decay, decay**lookahead
