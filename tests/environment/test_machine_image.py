@@ -70,6 +70,18 @@ def test_sections_that_are_refused(section, first, words, message):
         Image(sections={**sections, section: (first, words)})
 
 
+@pytest.mark.parametrize("place", ["destination", "a", "b"])
+def test_the_count_of_steps_has_a_register_of_its_own(place):
+    """The highest one that no instruction writes or reads, as its first or second operand."""
+    for highest in (31, 30):
+        used = [dict(destination=0, a=0, b=0) | {place: k} for k in range(highest + 1)]
+        words = tuple(encode(Opcode.ADD, **fields) for fields in used if fields[place] != 20)
+        image = image_of(replace(PROGRAM, words=words + PROGRAM.words), 7)
+        _, state = image.sections[Section.STATE]
+        own = encode(Opcode.MAX, *(3 * [20 if highest == 31 else 31]))
+        assert state[-1] == own
+
+
 @pytest.mark.parametrize(
     "words, message",
     [

@@ -30,7 +30,9 @@ def _both(kernel, **ways):
 def _equal(estimators, arrays, **discounts):
     """Asserts equal results of both and returns them; the first does not launch unless it must."""
     ours, programs = estimators
+    before = programs.launcher.launches
     found, wanted = (each.estimate(*arrays, **discounts) for each in (ours, programs))
+    assert programs.launcher.launches > before
     for one, other in zip(found[:2], wanted[:2], strict=True):
         assert one.dtype == other.dtype == np.float32
         assert one.shape == other.shape and one.tobytes() == other.tobytes()
