@@ -2,7 +2,7 @@
 
 import pytest
 
-from host.compose.assignment import Sizes
+from host.compose.assignment import Sizes, iteration_us, portability
 from hw.errors import UsageError
 from tests.host.assign_tables import (
     CARD,
@@ -163,3 +163,20 @@ def test_unknown_options(options, text):
 def test_sizes_are_checked(name, value, rule):
     with pytest.raises(UsageError, match=f"{name} must be {rule}.*, not {value}"):
         Sizes(**{"batch": 1, "inserts": 0.5, "words": 1, name: value})
+
+
+@pytest.mark.parametrize(
+    "parts, total", [((5, 3, 2, 7), 14), ((5, 9, 2, 7), 14), ((5, 9.5, 2, 7), 14.5)]
+)
+def test_iteration(parts, total):
+    """Equation 7: insertions run beside learning and updates."""
+    assert iteration_us(*parts) == total
+
+
+def test_portability():
+    """Equation 8: 2 / (1/3 + 1/6) = 4; less than the mean."""
+    assert portability([3, 6]) == pytest.approx(4, rel=1e-12)
+    assert portability(iter([5])) == 5
+    assert portability([3, 0, 6]) == 0
+    with pytest.raises(UsageError, match="rates must be one or more, not none"):
+        portability([])
