@@ -65,7 +65,7 @@ def check_together(simulate, tmp_path, cases):
     ``cases``: name -> (unit, inputs, expected, latency), as ``check`` takes them. Of units with
     fewer rows these come again from the first on.
     """
-    labels = {name: re.sub(r"\W+", "_", name) for name in cases}
+    labels = {name: re.sub(r"\W+", "_", f"of_{name}") for name in cases}
     assert len({*labels.values()}) == len(cases), labels
 
     def named(kind):
