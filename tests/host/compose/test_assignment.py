@@ -9,7 +9,6 @@ from tests.host.assign_tables import (
     CPU,
     GPU,
     LINKS,
-    THREE,
     WATTS,
     WITHOUT_GPU,
     check,
@@ -139,18 +138,6 @@ def test_unknown_watts():
     found = tried(watts, LINKS, rows)
     assert [each.watts for each in found.alternatives] == [100, None, None]
     check(found, "gpu0", "gpu0", "gpu0", 50, 1_280_000, 0.00384 + 0.08)
-
-
-@pytest.mark.parametrize(
-    "options, text",
-    [
-        ({"transfers": "none"}, "transfers must be one of included, added, not 'none'"),
-        ({"metric": "speed"}, "metric must be one of throughput, efficiency, not 'speed'"),
-    ],
-)
-def test_unknown_options(options, text):
-    with pytest.raises(UsageError, match=text):
-        tried(WATTS, LINKS, THREE, **options)
 
 
 @pytest.mark.parametrize(
