@@ -1,5 +1,5 @@
-"""Calls of full replay memories beside cpprb in the same run: ``TreeMemory`` and the buffer of card
-``model``, which are one memory behind two names."""
+"""Calls of full replay memories next to cpprb in the same run: ``TreeMemory`` and the buffer of
+card ``model``, one memory with two names."""
 
 import itertools
 import sys
@@ -7,8 +7,12 @@ import time
 
 import numpy as np
 
-import rlfabric
 from bench import medians, row
+from host.cards import open_card
+from host.kernels import describe
+from host.replay.prioritized_buffer import PrioritizedReplayBuffer
+from host.replay.tree_memory import TreeMemory
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["cpprb_buffer", "rows"]
 
@@ -42,34 +46,41 @@ def cpprb_buffer(fields, capacity):
 
 
 def rows():
-    """The list of rows call_us, of card ``model`` and of TreeMemory, beside cpprb: a call of a full
-    memory of 10^6 whole experiences, and a step of an own loop."""
-    memories = {
-        "card model": rlfabric.PrioritizedReplayBuffer(_FIELDS, CAPACITY, card="model"),
-        "TreeMemory": rlfabric.TreeMemory(_FIELDS, CAPACITY),
-    }
-    peer = cpprb_buffer(_FIELDS, CAPACITY)
-    rng, everything = np.random.default_rng(0), memories | ({_PEER: peer} if peer else {})
-    for _ in range(CAPACITY // _PART):
-        new = _experiences(rng, _PART)
-        for name, memory in everything.items():
-            memory.add(**_taken(name, new))
-    for indexes in np.split(rng.permutation(CAPACITY), CAPACITY // _PART):
-        for memory in everything.values():  # cpprb wants the magnitudes
-            memory.update_priorities(indexes, np.abs(rng.normal(size=_PART)).astype(np.float32))
-    functions = {
-        (name, case): function
-        for name, memory in everything.items()
-        for case, function in _calls(name, memory).items()
-    }
-    took = medians(functions, rounds=_ROUNDS, calls=_CALLS, clock=time.process_time)
-    memories["card model"].close()
+    """The list of rows call_us, of card ``model`` and of TreeMemory, next to cpprb: a call of a
+    full memory of 10^6 whole experiences, and a step of an own loop."""
+    folder = describe("replay", "u200", BUILD_DIRECTORY / "bench" / "buffers", capacity=1 << 20)
+    with open_card("model") as card:
+        kernel = card.load(folder / "kernel.json")
+        made = {"card model": PrioritizedReplayBuffer(kernel, _FIELDS, capacity=CAPACITY)}
+        made["TreeMemory"] = TreeMemory(_FIELDS, CAPACITY)
+        if peer := cpprb_buffer(_FIELDS, CAPACITY):
+            made[_PEER] = peer
+        _fill(made)
+        functions = {
+            (name, case): function
+            for name, memory in made.items()
+            for case, function in _calls(name, memory).items()
+        }
+        took = medians(functions, rounds=_ROUNDS, calls=_CALLS, clock=time.process_time)
     return [
         row("host", f"N=10^6, {case}, {name}", "call_us", round(seconds * 1e6, 1), "us",
             reference=_PEER if peer else None,
             reference_value=round(took[_PEER, case] * 1e6, 1) if peer else None, source=_SOURCE)
-        for (name, case), seconds in took.items() if name in memories
+        for (name, case), seconds in took.items() if name != _PEER
     ]  # fmt: skip
+
+
+def _fill(memories):
+    """Equal experiences for all, with different priorities."""
+    rng = np.random.default_rng(0)
+    for _ in range(CAPACITY // _PART):
+        new = _experiences(rng, _PART)
+        for name, memory in memories.items():
+            memory.add(**_taken(name, new))
+    for indexes in np.split(rng.permutation(CAPACITY), CAPACITY // _PART):
+        errors = np.abs(rng.normal(size=_PART)).astype(np.float32)  # cpprb wants magnitudes
+        for memory in memories.values():
+            memory.update_priorities(indexes, errors)
 
 
 def _experiences(rng, count):

@@ -203,7 +203,7 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         return [self._received(results[place]) for place in places]
 
     def _program(self, update, records, first_priorities, draws):
-        """``(program, operands, places)``, the last of which are those of batches in results."""
+        """``(program, operands, places)``: each draw has its place in results."""
         program, operands, offset = [], [], 0
         if update is not None:
             indexes, errors = update

@@ -102,7 +102,7 @@ class ReplayMemory:
 
     @property
     def _ring(self):
-        """The twin's ring (``sim.model.replay.ring``) on which steps run in this process; None if
+        """The twin's ring (``sim.model.replay.ring``), which steps change in this process; None if
         programs run."""
         return None
 
@@ -257,8 +257,8 @@ class ReplayMemory:
         return self.capacity
 
     def _checked_update(self, indexes, td_errors):
-        """The items of an update, as arrays: int64 and float32, or float64 that float32 holds if
-        there is a ring."""
+        """The items of an update, as arrays: int64 and float32. A ring also takes float64 whose
+        numbers float32 holds."""
         ring = self._ring
         if ring is not None and ring.takes(indexes, td_errors):
             return indexes, td_errors

@@ -46,7 +46,7 @@ class RingSteps(ReplayMemory):
             ring.insert(records, values=first_priorities.values, **first_priorities.fields)
 
     def _drawn(self, ring, count, beta):
-        """The ``Drawn`` of a memory in which some priority is not 0."""
+        """The ``Drawn``; some priority must not be 0."""
         records = np.empty(count, self.dtype)
         return Drawn(records, *ring.draw(count, beta, self._stratum(count), records))
 

@@ -83,8 +83,7 @@ class TreeMemory(RingSteps, RowMemory):
 
     def update(self, indexes: NDArray[np.integer], td_errors: NDArray[np.float32]) -> None:
         if not self.ring.update(indexes, td_errors, **self._power):
-            indexes, td_errors = np.array(indexes, np.int64), np.array(td_errors, np.float32)
-            self.ring.update(indexes, td_errors, **self._power)
+            self.ring.update(*self._checked_update(indexes, td_errors), **self._power)
 
     def draw(self, count: int, beta: int) -> Drawn:
         if not self.ring.manager.total:

@@ -1,4 +1,4 @@
-"""A replay memory in arrays: what the commands of ``hw.replay.commands`` change, without commands.
+"""The state of a replay memory as arrays, and its steps without commands.
 
 ``ReplayCore`` executes commands on it. A program in the same process needs none: ``update``,
 ``insert`` and ``draw`` of a ``PrioritizedRing`` are UPDATE, INSERT and SAMPLE, byte for byte, each
@@ -30,7 +30,7 @@ class Ring:
     capacity : int
         Places.
     position, fill : int
-        The place of the next experience; how many there are.
+        The place of the next experience; number of experiences.
     storage : uint32 array or None
         The experiences.
     size, stride : int
@@ -48,7 +48,7 @@ class Ring:
         return self.storage.reshape(-1, self.stride)
 
     def insert(self, records):
-        """Stores ``records`` [n], at most ``capacity`` of them."""
+        """Stores ``records`` [n], n at most ``capacity``."""
         store(self.storage, _words(records), self.position, len(records), *self._sizes)
         self.advance(len(records))
 
@@ -74,8 +74,8 @@ class Ring:
 
 
 class PrioritizedRing(Ring):
-    """A ring whose experiences have priorities, by which they are drawn, for ``config``, a
-    ReplayConfig. All priorities and the generator's state are 0 at first.
+    """A ring whose experiences are drawn by priority, for ``config``, a ReplayConfig. All
+    priorities and the generator's state are 0 at first.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class PrioritizedRing(Ring):
         return True
 
     def insert(self, records, given=None, values=None, alpha=0, epsilon=0):
-        """Stores ``records`` [n], at most ``capacity`` of them, with the largest priority so far.
+        """Stores ``records`` [n], n at most ``capacity``, with the largest priority so far.
 
         given : None, or a number of ``Given``, which says what ``values`` are
         values : uint32 [n], raw priorities or the bits of TD errors in binary32
@@ -190,11 +190,11 @@ def _words(records):
 
 
 def _alike(indexes, td_errors):
-    """Whether both are arrays for which ``_update`` is compiled: others would be compiled too."""
+    """Whether both are arrays as ``_update`` takes them; numba would compile it anew for others."""
     return (
         type(indexes) is type(td_errors) is np.ndarray
-        and indexes.dtype is _INT64
-        and (td_errors.dtype is _FLOAT32 or td_errors.dtype is _FLOAT64)
+        and indexes.dtype == _INT64
+        and (td_errors.dtype == _FLOAT32 or td_errors.dtype == _FLOAT64)
         and indexes.ndim == 1
         and indexes.shape == td_errors.shape
         and indexes.flags.carray

@@ -261,3 +261,22 @@ def test_it_stands_where_a_cards_buffer_stands():
         assert memory.device_cycles is None and memory.abort() is None
         assert repr(memory) == f"TreeMemory(capacity=60, fields={list(FIELDS)})"
         assert memory.step() is None and memory.step(sample=[]) == []
+
+
+def test_arguments_that_the_ring_takes_at_once():
+    """Among them a batch's own indexes, whose dtype is numba's; all others are looked at again."""
+    memory = filled()
+    for indexes in (memory.sample(9)["indexes"], memory.draw(9, 0).indexes, np.arange(9)):
+        for errors in (np.ones(9, np.float32), np.ones(9)):
+            assert memory.ring.takes(indexes, errors)
+    indexes, errors = np.arange(9), np.ones(9)
+    fixed = errors.copy()
+    fixed.flags.writeable = False
+    for other in (indexes.astype(np.int32), indexes.tolist(), indexes[::2], indexes[None]):
+        assert not memory.ring.takes(other, errors)
+    for other in (fixed, errors[None], np.ma.array(errors), errors.astype(">f8"), [1.0] * 9):
+        assert not memory.ring.takes(indexes, other)
+    for place, wrong in ((0, -1), (8, 60), (4, 1 << 40)):
+        assert not memory.ring.takes(np.where(indexes == place, wrong, indexes), errors)
+        for bad in (np.nan, np.inf, 1e300):
+            assert not memory.ring.takes(indexes, np.where(indexes == place, bad, errors))

@@ -43,7 +43,7 @@ def set_leaves(tree, offsets, shift, places, priorities):
     both arrays change. Returns the new sum of all leaves.
 
     Level by level: the sums of a level are far from each other in memory, and the processor fetches
-    several of them at a time if no sum of another level is between them."""
+    several at a time if none of another level comes between."""
     for k in range(len(places)):
         priority = priorities[k]
         priorities[k] = priority - tree[places[k]]  # the change, modulo 2**64 as the sums
