@@ -114,6 +114,10 @@ class PrioritizedReplayBuffer(Stored):
         return int(self.launcher.status["fill"])
 
     @property
+    def in_process(self) -> bool:
+        return self.launcher.kernel.twin is not None
+
+    @property
     def device_cycles(self) -> int | None:
         return self.launcher.cycles
 
