@@ -6,7 +6,7 @@ from packed import packed, port_shapes
 
 __all__ = ["GAPS", "Phases"]
 
-GAPS = [(0, 0), (0.5, 0), (0, 0.5), (0.7, 0.7)]
+GAPS = [(0, 0), (0.3, 0.7)]
 
 
 class Phases:
