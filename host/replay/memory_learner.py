@@ -35,7 +35,7 @@ class MemoryLearner(Learner):
         Counts the learner's time.
     """
 
-    columns = ("td_error", "exploration", "beta", "learning_rate", "fill")
+    columns = ("td_error", "exploration", "beta", "learning_rate", "fill", "clipped_priorities")
 
     def __init__(
         self,
@@ -53,8 +53,11 @@ class MemoryLearner(Learner):
         self.learning_starts, self.updates_per_launch = learning_starts, updates_per_launch
         self.in_flight = launches_in_flight
         self._card, self._fill = Background("card"), 0
-        if policy.exploration_at(0) is None:  # a column that would stay empty
-            self.columns = tuple(name for name in self.columns if name != "exploration")
+        empty = {
+            "exploration": policy.exploration_at(0),
+            "clipped_priorities": buffer.clipped_priorities,
+        }
+        self.columns = tuple(x for x in self.columns if empty.get(x, 0) is not None)
 
     def begin(self, experience: Collected | None) -> Future[object]:
         with self.phases("card"):
@@ -96,6 +99,7 @@ class MemoryLearner(Learner):
             "exploration": self.policy.exploration_at(self.clock.steps),
             "beta": self.agent.beta_at(self.clock.launched),
             "fill": len(self.buffer),
+            "clipped_priorities": self.buffer.clipped_priorities,
         }
 
     @property

@@ -126,6 +126,10 @@ class PrioritizedReplayBuffer(Stored):
         """The card's status block after the last launch (``hw.replay.commands.REPLAY_STATUS``)."""
         return self.launcher.status
 
+    @property
+    def clipped_priorities(self) -> int:
+        return int(self.launcher.status["saturations"])
+
     def abort(self) -> None:
         """Gives up the launch under way, which another thread waits for."""
         self.launcher.kernel.flight.abort()
@@ -149,6 +153,8 @@ class PrioritizedReplayBuffer(Stored):
         if not program:
             return []
         results = self.launcher.run(program, operands, places[-1].stop if places else 0)
+        if update is not None:
+            self._count_updates(len(indexes))
         return [self._received(results[place]) for place in places]
 
     @property

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from host.replay.experience import Fields, FirstPriorities
 from host.replay.replay_memory import ReplayMemory
 from hw.replay.config import ReplayConfig
+from system.memory import zeros
 
 __all__ = ["Drawn", "RowMemory"]
 
@@ -44,7 +45,8 @@ class RowMemory(ReplayMemory):
 
     def __init__(self, fields: Fields, replay: ReplayConfig, **options: int | float | bool) -> None:
         super().__init__(fields, replay, **options)
-        self._rows = np.zeros((self.capacity, self.dtype.itemsize), np.uint8)
+        shape = (self.capacity, self.dtype.itemsize)
+        self._rows = zeros(shape, np.uint8, f"capacity {self.capacity}")
         self.position = self._fill = 0
 
     def __len__(self) -> int:

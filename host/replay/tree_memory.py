@@ -91,6 +91,11 @@ class TreeMemory(RowMemory):
         items = _items(indexes)
         _, clipped = self._manager.update_items(items, len(self), *self._found(td_errors))
         self.saturations += clipped
+        self._count_updates(len(indexes))
+
+    @property
+    def clipped_priorities(self) -> int:
+        return self.saturations
 
     def draw(self, count: int, beta: int) -> Drawn:
         manager = self._manager
