@@ -157,10 +157,11 @@ def _warn_of_rest(config, total):
 def _warn_of_nothing(config):
     """Warns if the run ends before it learns: a launch learns from the steps before it alone."""
     launch = config.env_count * getattr(config, "steps_per_launch", 1)
-    if (-(-config.steps // launch) - 1) * launch < config.learns_from_step:
+    least = -(-config.learns_from_step // launch) * launch
+    if config.steps <= least:
         warnings.warn(
-            f"steps must be above {config.learns_from_step + launch} (learning_starts and a "
-            f"launch), not {config.steps}: the run collects, and makes no gradient step",
+            f"steps must be above {least} (learning_starts, in whole launches), not "
+            f"{config.steps}: the run collects, and makes no gradient step",
             RuntimeWarning,
             stacklevel=3,
         )
