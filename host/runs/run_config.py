@@ -246,5 +246,9 @@ class RunConfig(ConfigBase):
 
     def identity(self):
         """A dict of the fields, as JSON values, that a resumed run must share with its
-        checkpoint."""
-        return {name: value for name, value in self.to_dict().items() if name not in _FREE}
+        checkpoint. The default of ``evaluation_on`` is left out, as in checkpoints from before it
+        was a field."""
+        shared = {name: value for name, value in self.to_dict().items() if name not in _FREE}
+        if self.evaluation_on == "copies":
+            del shared["evaluation_on"]
+        return shared

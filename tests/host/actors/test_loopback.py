@@ -73,7 +73,7 @@ def listened(folder):
 @pytest.fixture
 def folder(transport):
     """The folder of Ray's session."""
-    [found] = set(re.findall(r"/tmp/rlfabric-\w+", " ".join(started(transport.pid).values())))
+    [found] = set(re.findall(r"/[^ ]*/rlfabric-\w+", " ".join(started(transport.pid).values())))
     return Path(found)
 
 

@@ -27,7 +27,7 @@ _SMALL = ["--set", "hidden=8", "--actors", "2", "--env", "CartPole-v1"]
 ALGORITHMS = {
     "dqn": ["--learner", "cpu", "--memory", "tree", "--set", "learning_starts=64", "--set",
             "batch_size=16"],
-    "ppo": ["--set", "steps_per_launch=32", "--set", "env_count=4"],
+    "ppo": ["--set", "steps_per_launch=64", "--set", "env_count=4"],
     "a3c": ["--learner", "cpu", "--set", "env_count=8", "--set", "group=2"],
 }  # fmt: skip
 #: moment -> settings, and the text of the run that tells that it has come; "": actors are made
