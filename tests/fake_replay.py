@@ -15,6 +15,7 @@ class FakeReplay:
 
     device_cycles = None
     clipped_priorities = 0
+    in_process = False
 
     def __init__(self, fields, *, capacity, alpha, epsilon, seed):
         self.capacity, self.alpha, self.epsilon = capacity, alpha, epsilon

@@ -92,7 +92,7 @@ class ReplayMemory:
             if not 0 <= value <= high:
                 raise UsageError(f"{name} must be in 0..{high:g}, not {value!r}")
         self.capacity, self.alpha, self.epsilon = int(capacity), alpha, epsilon
-        self._updated, self._told_clipped = 0, False
+        self._updates, self._told_clipped = 0, False
         self.stratified = stratified
         self.dtype = record_dtype(fields)
         self.fields = {name: self.dtype[name].base for name in self.dtype.names}
@@ -101,6 +101,12 @@ class ReplayMemory:
             "alpha": _quantized(float(alpha)),
             "epsilon": int(EPSILON_FORMAT.quantize(epsilon)[0]),
         }
+
+    @property
+    def _ring(self):
+        """The twin's ring (``sim.model.replay.ring``), which steps change in this process; None if
+        programs run."""
+        return None
 
     def _warn_of_epsilon(self):
         """Gives a RuntimeWarning if the card's format changes epsilon by more than a tenth."""
@@ -121,13 +127,13 @@ class ReplayMemory:
     def _count_updates(self, count):
         """Counts TD errors, and warns once if more than a hundredth of them was clipped: priorities
         that are all the largest are none."""
-        self._updated += count
-        if not self._told_clipped and 100 * self.clipped_priorities > self._updated:
+        self._updates += count
+        if not self._told_clipped and 100 * self.clipped_priorities > self._updates:
             self._told_clipped = True
             largest = (self._replay.priority_limit + 1) / (1 << self._replay.priority_fraction)
             most = largest ** (1 / self.alpha) if self.alpha else math.inf
             warnings.warn(
-                f"priorities are saturated: {self.clipped_priorities} of {self._updated} TD errors "
+                f"priorities are saturated: {self.clipped_priorities} of {self._updates} TD errors "
                 f"were above {min(most, 65536):.4g}, and have the same priority; smaller rewards "
                 "(reward_scale) or a smaller alpha tell them apart",
                 RuntimeWarning,
@@ -139,6 +145,12 @@ class ReplayMemory:
 
     def __len__(self) -> int:
         raise NotImplementedError
+
+    @property
+    def in_process(self) -> bool:
+        """Whether this process computes all that the memory does, as on the CPU and by a twin, so
+        that nothing is gained by another thread that calls it."""
+        return True
 
     def step(
         self,
@@ -172,8 +184,7 @@ class ReplayMemory:
         ValueError for a wrong argument; nothing was changed then.
         """
         if update is not None:
-            indexes, errors = checked_items(len(self), "td_errors", *update)
-            update = indexes, np.ascontiguousarray(held("td_errors", errors, np.float32))
+            update = self._checked_update(*update)
         count, records, first_priorities = 0, None, None
         if experiences is not None:
             records = self.records_of(experiences)
@@ -274,6 +285,16 @@ class ReplayMemory:
     @property
     def _batch_limit(self):
         return self.capacity
+
+    def _checked_update(self, indexes, td_errors):
+        """The items of an update, as arrays: int64 and float32. A ring also takes float64 whose
+        numbers float32 holds."""
+        ring = self._ring
+        if ring is not None and ring.takes(indexes, td_errors):
+            return indexes, td_errors
+        indexes, errors = checked_items(len(self), "td_errors", indexes, td_errors)
+        errors = held("td_errors", errors, np.float32)
+        return indexes.astype(np.int64), np.require(errors, requirements="CAW")
 
     def _checked_draw(self, fill, count, beta):
         """``(count, beta)`` of a draw, beta as the card counts it."""
