@@ -42,7 +42,7 @@ ours. A grey panel has nothing of ours, for the reason that it names.
 
 def figures():
     """``{name: figure}`` of bench/figures.json."""
-    return json.loads(DATA.read_text())
+    return json.loads(DATA.read_text(encoding="utf-8"))
 
 
 def resolved(name, figure, folder=FOLDER, runs=RUNS):
@@ -72,7 +72,7 @@ def _series(name, series, folder, runs):
 
     def record(key, part):
         path = Path(runs) / f"{key}.json"
-        found = json.loads(path.read_text())[part] if path.exists() else None
+        found = json.loads(path.read_text(encoding="utf-8"))[part] if path.exists() else None
         if found is None:
             raise UsageError(f"{name} must have all its records, not be without {part} of {key!r}")
         return found

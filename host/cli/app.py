@@ -199,8 +199,12 @@ def train(
         float | None,
         typer.Option(help="Seconds for an actor's answer. [default: 60, or 20 times the median]"),
     ] = None,
+    actor_start: Annotated[
+        float | None,
+        typer.Option(help="Seconds for Ray and for the actors to be there. [default: 60]"),
+    ] = None,
     actor_losses: Annotated[
-        int, typer.Option(min=0, help="Losses of an actor that do not end the run.")
+        int, typer.Option(min=0, help="Losses of an actor in an hour that do not end the run.")
     ] = 3,
     ship: Annotated[
         Path | None,
@@ -258,6 +262,7 @@ def train(
         fixed=deterministic,
         inline=inline,
         limit=actor_limit,
+        start=actor_start,
         losses=actor_losses,
         ship=ship,
     )

@@ -120,6 +120,10 @@ class SentReplay:
     # -- the kernel's part
 
     @property
+    def clipped_priorities(self) -> int | None:
+        return self.memory.clipped_priorities
+
+    @property
     def saturations(self) -> NDArray[np.int64]:
         """As ``LearningReplay.saturations``."""
         return self.trainer.saturations

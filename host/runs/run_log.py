@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from host.runs.run_folder import LOSSES
 from hw.extras import needed
 from system.cache import say
 from system.disk import naming
+from system.temporary import process_folder
 
 __all__ = [
     "ActorLog",
@@ -44,6 +46,7 @@ COLUMNS = {
     "beta": "exponent of the importance weights",
     "learning_rate": "step size",
     "fill": "experiences in the buffer",
+    "clipped_priorities": "priorities clipped to the largest, since the start or --resume",
     "device_cycles": "clocks of the card so far",
     "clipped_weights": "weights that a fixed-point learner on the card has clipped so far",
     "clipped_activations": "activations that it has clipped so far",
@@ -74,6 +77,7 @@ TAGS = {
     "policy_loss": "train/policy_gradient_loss",
     "kl": "train/approx_kl",
     "fill": "card/fill",
+    "clipped_priorities": "card/clipped_priorities",
     "device_cycles": "card/device_cycles",
     "clipped_weights": "card/clipped_weights",
     "clipped_activations": "card/clipped_activations",
@@ -132,7 +136,7 @@ class RunLog:
         writer.writeheader()
         writer.writerows(kept)
         write_text(self._path, text.getvalue())
-        self._file = self._path.open("a", newline="")
+        self._file = self._path.open("a", newline="", encoding="utf-8")
         self._writer = csv.DictWriter(self._file, **ours)
         events = out / "tensorboard"
         if not launches and events.is_dir():
@@ -158,7 +162,7 @@ class RunLog:
 def read_progress(out):
     """The rows of ``progress.csv`` in the folder ``out``: a list of dicts, column -> number, or
     None for an empty cell. A row that was cut off while it was written is left out."""
-    with (Path(out) / "progress.csv").open(newline="") as file:
+    with (Path(out) / "progress.csv").open(newline="", encoding="utf-8") as file:
         rows = []
         for row in csv.DictReader(file):
             if None in row or None in row.values():
@@ -190,6 +194,7 @@ def plot_returns(out, *, title, threshold=None):
 
     ``title`` stands above them. Returns the picture's path. MissingTool without matplotlib.
     """
+    _give_matplotlib_a_folder()
     figures = needed("matplotlib.figure", "plot", "to draw returns.png")
     rows = read_progress(out)
     figure = figures.Figure(figsize=(8, 4.5), layout="constrained")
@@ -209,6 +214,14 @@ def plot_returns(out, *, title, threshold=None):
     path = Path(out) / "returns.png"
     atomic_write(path, lambda file: figure.savefig(file, format="png", dpi=120))
     return path
+
+
+def _give_matplotlib_a_folder():
+    """Without a home matplotlib would make a folder for its fonts, and say so in two lines."""
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    nearest = next(each for each in (Path(config), *Path(config).parents) if each.exists())
+    if "MPLCONFIGDIR" not in os.environ and not os.access(nearest, os.W_OK):
+        os.environ["MPLCONFIGDIR"] = str(process_folder())
 
 
 class EventFile:
@@ -268,18 +281,23 @@ class ActorLog:
     ----------
     clock : Clock or None
         Its ``steps`` are those of the row.
+    stop : list
+        If it is not empty, the user has stopped the run, and what ends by that is no loss.
     """
 
     def __init__(self, folder, console):
         self._path, self._console, self.clock = folder / LOSSES, console, None
+        self.stop = ()
 
     def __call__(self, index, where, loss, text):
+        if self.stop:
+            return
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
         steps = 0 if self.clock is None else self.clock.steps
         row = (round(time.time(), 3), steps, index, where, loss.kind, loss.text)
         try:
             new = not self._path.exists()
-            with self._path.open("a", newline="") as file:
+            with self._path.open("a", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerows([_COLUMNS, row] if new else [row])
         except OSError as error:
