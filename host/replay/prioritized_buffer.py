@@ -140,6 +140,10 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         return core.fill
 
     @property
+    def in_process(self) -> bool:
+        return self.launcher.kernel.twin is not None
+
+    @property
     def device_cycles(self) -> int | None:
         return self.launcher.cycles
 

@@ -122,6 +122,12 @@ class ReplayMemory:
     def __len__(self) -> int:
         raise NotImplementedError
 
+    @property
+    def in_process(self) -> bool:
+        """Whether this process computes all that the memory does, as on the CPU and by a twin, so
+        that nothing is gained by another thread that calls it."""
+        return True
+
     def step(
         self,
         experiences: Experiences | None = None,
