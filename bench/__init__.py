@@ -22,6 +22,7 @@ BENCHES = (
     "machine",
     "profile",
     "replay",
+    "solve",
     "tasks",
     "units",
 )
