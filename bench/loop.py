@@ -1,5 +1,5 @@
-"""Environment steps of a dqn run a processor second, beside stable-baselines3's DQN with the same
-network, batch and updates in the same run; and the peak memory of such a run."""
+"""Environment steps of a dqn run a processor second, compared with stable-baselines3's DQN with
+the same network, batch and updates in the same run; and the peak memory of such a run."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ _MEMORY = {
 
 def rows(area=False):
     """The list of rows steps_per_s, environment steps a processor second of one core, and times,
-    those over the peer's, beside the bar; peak_mb, of the process of a whole run. ``area`` adds
+    those over the peer's, with the bar; peak_mb, of the process of a whole run. ``area`` adds
     nothing. Without stable-baselines3 the rows have no reference."""
     result = _memory()  # first: a process's largest memory begins with its parent's
     with single_threaded(with_torch=True):
@@ -79,8 +79,7 @@ def _made_peer(count, batch):
 
 
 def _in_turn(functions, steps):
-    """``{name: steps a second}`` of ``functions``, each of which takes so many steps; None is left
-    out."""
+    """``{name: steps a second}`` of ``functions``; each takes ``steps`` steps, None is left out."""
     functions = {name: function for name, function in functions.items() if function}
     speeds = {name: [] for name in functions}
     for function in functions.values():

@@ -107,7 +107,7 @@ def checked_hyperparameters(steps):
 
 
 def _are_usual(steps, largest):
-    """Whether surely all records are right: one pass over their words, most of which are floats."""
+    """Whether surely all records are right: one pass over their words, mostly floats."""
     words = steps.view(np.uint32).reshape(-1, _WORDS)
     # A float in 0..largest finite number is a word in 0..the bits of that; a clip may be infinity.
     usual = words <= _MOST

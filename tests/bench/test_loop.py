@@ -40,3 +40,25 @@ def test_rows(monkeypatch, capsys, peer):
     )
     assert all(row["value"] > 0 for row in rows)
     assert ("is left out" in capsys.readouterr().err) == (not peer)
+
+
+@pytest.mark.long  # a run of seconds, and torch
+@pytest.mark.parametrize("count, batch, each", [(8, 32, 32), (1, 64, 1)])
+def test_both_make_as_many_updates(count, batch, each):
+    """The rows compare runs of one ratio: an update for so many steps, once learning has begun."""
+    pytest.importorskip("stable_baselines3")
+    with loop._Ours(count, "card", batch) as ours:
+        ours(1200)
+        before, steps = ours._session.clock.updates, ours(640)
+        assert abs(ours._session.clock.updates - before - steps / each) <= 1
+    theirs = loop._peer(count, batch)
+    model = theirs.__closure__[0].cell_contents
+    theirs(1200)
+    before, steps = model._n_updates, theirs(640)
+    assert abs(model._n_updates - before - steps / each) <= 1
+
+
+def test_a_missing_peer_is_told(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert loop._made_peer(1, 64) is None
+    assert "stable-baselines3 is left out" in capsys.readouterr().err

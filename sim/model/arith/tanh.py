@@ -60,7 +60,7 @@ def _derived(dx, x):
 
 
 def derived(dx, x):
-    """``dx (1 - x^2)`` of float32 arrays of one shape, in the order of these operations: a gradient
+    """``dx (1 - x^2)`` of float32 arrays of one shape, in this order of operations: a gradient
     through ``tanh``, whose result is ``x``."""
     parts = (np.ascontiguousarray(part, np.float32).reshape(-1) for part in (dx, x))
     return _derived(*parts).reshape(np.shape(dx))
