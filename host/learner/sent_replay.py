@@ -54,7 +54,7 @@ class SentReplay:
 
     @property
     def in_process(self) -> bool:
-        """As of a ``ReplayMemory``: that of the kernel."""
+        """``ReplayMemory.in_process`` of the kernel's memory."""
         return self.trainer.in_process
 
     def step(

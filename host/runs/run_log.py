@@ -7,23 +7,18 @@ import os
 import time
 from pathlib import Path
 
-from tensorboardX.event_file_writer import EventsWriter
-from tensorboardX.proto.event_pb2 import Event, SessionLog
-from tensorboardX.summary import scalar
-
 from host.actors.actor_collectors import COLUMNS as ACTOR_COLUMNS
 from host.checkpoint import atomic_write, write_text
 from host.phases import ACTORS, PHASES
+from host.runs.event_file import EventFile
 from host.runs.run_folder import LOSSES
 from hw.extras import needed
 from system.cache import say
-from system.disk import naming
 from system.temporary import process_folder
 
 __all__ = [
     "ActorLog",
     "COLUMNS",
-    "EventFile",
     "RunLog",
     "TAGS",
     "plot_returns",
@@ -222,45 +217,6 @@ def _give_matplotlib_a_folder():
     nearest = next(each for each in (Path(config), *Path(config).parents) if each.exists())
     if "MPLCONFIGDIR" not in os.environ and not os.access(nearest, os.W_OK):
         os.environ["MPLCONFIGDIR"] = str(process_folder())
-
-
-class EventFile:
-    """Writes TensorBoard events in the caller's thread, so that the caller gets an OSError if the
-    disk fails. An event that could not be written is written with the next one.
-
-    ``tensorboardX.SummaryWriter`` is not used, because it has a thread of its own, which ends at
-    the first error of the disk; the run would then wait for this thread for ever.
-
-    Parameters
-    ----------
-    folder : path
-        Where the file is made.
-    purge_step : int, optional
-        TensorBoard does not show events of older files in the folder from this step on.
-    """
-
-    def __init__(self, folder, purge_step=None):
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        with naming(folder):
-            self._writer = EventsWriter(str(folder / "events"))
-            if purge_step is not None:
-                start = SessionLog(status=SessionLog.START)
-                self._write(Event(session_log=start, step=purge_step))
-            self._writer.flush()
-
-    def add_scalar(self, tag, value, step):
-        self._write(Event(summary=scalar(tag, value), step=step))
-
-    def flush(self):
-        self._writer.flush()
-
-    def close(self):
-        self._writer.close()
-
-    def _write(self, event):
-        event.wall_time = time.time()
-        self._writer.write_event(event)
 
 
 _COLUMNS = ("time", "steps", "actor", "where", "kind", "text")

@@ -57,10 +57,11 @@ def test_help_imports_names_and_texts(words):
 
 
 def test_a_start_imports_no_compiler():
-    """Numba takes as long as all other imports of a list; only a twin needs it."""
+    """Numba takes as long as all other imports of a list, torch longer; only a twin needs the one,
+    only gradients on the CPU the other."""
     program = "import sys, host.runs.start_run, host.cli.lists as lists\n"
     program += "for show in lists.LISTS.values(): show()\n"
-    program += "print(sorted({'numba', 'ray'} & {*sys.modules}))"
+    program += "print(sorted({'numba', 'ray', 'torch'} & {*sys.modules}))"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.returncode == 0, done.stderr
