@@ -36,7 +36,8 @@ _INDEX = """\
 `python -m bench figures` draws them from `bench/figures.json`, `docs/results` and the records of
 trainings. Marks are the papers' points: printed in text or tables, or computed by the paper's own
 equations; the legend says which. A point that can only be read off a picture is not here. Lines are
-ours. A grey panel has nothing of ours, for the reason that it names.
+ours. A grey panel has nothing of ours, for the reason that it names. The last picture is no
+paper's: its marks are another library's, measured as ours were.
 """
 
 
