@@ -6,7 +6,8 @@ figure there has panels; a panel has ``marks``, or ``no_marks`` with the reason,
 
 - ``y``: numbers that the paper prints; with ``x`` null they hold for the whole axis;
 - ``row``: a field of ``bench.pages`` for each x, which stands for ``{x}``, or ``rows``: a list of
-  fields; ``over``: a field to divide by, ``scale``: a factor;
+  fields; ``over``: a field to divide by, ``scale``: a factor; with ``gaps`` a row without a value
+  has no point;
 - ``run``: records in ``docs/learning/runs`` for each x, or ``runs``, a list: their mean returns;
 - ``curve``: a record, whose steps and returns are the points;
 - ``roofline``: a module of ``bench.roofline``.
@@ -36,7 +37,8 @@ _INDEX = """\
 `python -m bench figures` draws them from `bench/figures.json`, `docs/results` and the records of
 trainings. Marks are the papers' points: printed in text or tables, or computed by the paper's own
 equations; the legend says which. A point that can only be read off a picture is not here. Lines are
-ours. A grey panel has nothing of ours, for the reason that it names.
+ours. A grey panel has nothing of ours, for the reason that it names. The last picture is no
+paper's: its marks are another library's, measured as ours were.
 """
 
 
@@ -66,7 +68,11 @@ def _series(name, series, folder, runs):
             found = pages.number(field, folder)
         except KeyError:
             found = None
-        if found is None:
+            if series.get("gaps"):
+                raise UsageError(
+                    f"{name} must have all its rows, not be without {field!r}"
+                ) from None
+        if found is None and not series.get("gaps"):
             raise UsageError(f"{name} must have all its rows, not be without {field!r}")
         return found
 
@@ -92,9 +98,11 @@ def _series(name, series, folder, runs):
     else:
         over = value(series["over"]) if "over" in series else 1
         scale = series.get("scale", 1) / over
-        values = [value(field) * scale for field in each("row", "rows")]
+        found = [value(field) for field in each("row", "rows")]
+        values = [None if each is None else each * scale for each in found]
     places = series["x"] or [None] * len(values)
-    return shown | {"points": [list(point) for point in zip(places, values, strict=True)]}
+    points = zip(places, values, strict=True)
+    return shown | {"points": [list(point) for point in points if point[1] is not None]}
 
 
 def digest(shown):

@@ -9,7 +9,7 @@ from functools import partial
 
 from bench.fixar_table_2 import fixar_platforms
 from bench.learner_tables import learner_area, learner_steps
-from bench.markdown import line
+from bench.markdown import grouped, line
 from bench.papers import operating_points, papers
 from bench.results import FOLDER, Results
 
@@ -247,6 +247,25 @@ def fixar_area(rows):
     yield ["**whole**", *_area(rows, case), lut, None, None, None, dsp]
 
 
+def solve(rows):
+    yield ["task", "program", "seeds solved", "environment steps: median", "least", "most",
+           "gradient steps", "seconds: median", "least", "most"]  # fmt: skip
+    for found in (row for row in rows.rows if row["metric"] == "seeds_solved"):
+        task, program = found["case"].split(", ", 1)
+        seeds, allowed = found["reference_value"], rows.value(found["case"], "steps_allowed")
+        cells = [
+            rows.value(found["case"], f"{name}{which}")
+            for name, parts in _SOLVED.items()
+            for which in parts
+        ]
+        never = f"not within {grouped(allowed)}"
+        cells[:3] = [never if cell is None else cell for cell in cells[:3]]
+        yield [task, program, f"{found['value']} of {seeds}", *cells]
+
+
+_SOLVED = {"steps": ("", "_least", "_most"), "updates": ("",), "seconds": ("", "_least", "_most")}
+
+
 def _parts(rows, case, parts, cells):
     """A line for each part of a kernel: its resources, and the paper's ``cells`` beside them."""
     for part, what in parts.items():
@@ -274,6 +293,7 @@ TABLES = {
         "replay": (replay_manager, replay_kernel, replay_area, replay_software),
         "gae": (gae_array, gae_software),
         "fa3c": (fa3c_rates, fa3c_host, fa3c_area),
+        "solve": (solve,),
         "fixar": (fixar_iterations, fixar_timestep, fixar_host, fixar_area),
     }.items()
     for function in functions

@@ -11,17 +11,23 @@ from bench.learning.claims import CLAIMS, select, wanted
 from bench.learning.findings import find
 from bench.learning.job import jobs_of
 from bench.learning.records import differences
+from bench.solve import SEEDS
+from bench.solve.sides import chosen
 
 DOCS = Path(__file__).parents[3] / "docs/learning"
 #: What a command may say: make's variables of `make learning`.
 _VARIABLES = {"JOBS", "FRESH", "STATE", "ONLY"}
 
 
+#: The beginning of a row of the section on `python -m bench solve`.
+_SOLVE = "| `.venv/bin/python -m bench solve "
+
+
 def entries(text):
     """The list of ``(variables of make, minutes, parts)`` of the rows of the page ``text``."""
     found = []
     for line in text.splitlines():
-        if not line.startswith("| `"):
+        if not line.startswith("| `") or line.startswith(_SOLVE):
             continue
         command, minutes, parts, rule, settles = (cell.strip() for cell in line[2:-2].split(" | "))
         minutes = minutes.removesuffix("\\*")
@@ -51,6 +57,19 @@ def test_every_command_names_runs_and_takes_its_minutes(queue):
     for variables, minutes, parts in queue:
         assert select(variables["ONLY"].split()), variables
         assert 0 < minutes <= 100 and parts >= 1 and variables["STATE"], variables
+
+
+def test_what_is_owed_to_solve_names_its_sides():
+    """Each command chooses tasks or sides, and ends within the minutes of an entry."""
+    lines = (DOCS / "queue.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith(_SOLVE)]
+    assert rows
+    for line in rows:
+        command, minutes, seeds, settles = (cell.strip() for cell in line[2:-2].split(" | "))
+        words = shlex.split(command.strip("`"))
+        assert words[-1] == "--write" and settles and 0 < int(seeds) <= SEEDS, line
+        assert words[words.index("--seeds") + 1] == seeds and 0 < int(minutes) <= 100, line
+        assert chosen([words[k + 1] for k, word in enumerate(words) if word == "--only"]), line
 
 
 def test_every_old_run_is_owed(queue):

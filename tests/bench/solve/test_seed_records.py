@@ -65,7 +65,13 @@ def run(tmp_path, monkeypatch):
 # -- what is asked
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def _params(tasks):
+    """Those in MinAtar, whose package takes seconds to import, are long."""
+    long = {task.name: [pytest.mark.long] for task in tasks if "MinAtar" in task.name}
+    return [pytest.param(task, id=task.name, marks=long.get(task.name, [])) for task in tasks]
+
+
+@pytest.mark.parametrize("task", _params(TASKS))
 def test_all_sides_of_a_task_have_one_rule(task):
     """Threshold, interval, episodes and their limit are the task's, whoever learns."""
     rules = [request(task, side)["rule"] for side in task.sides]
@@ -73,9 +79,7 @@ def test_all_sides_of_a_task_have_one_rule(task):
     assert rules[0].keys() == {"env", "threshold", "interval", "episodes", "limit"}
 
 
-@pytest.mark.parametrize(
-    "task", [task for task in TASKS if "own-equal" in task.sides], ids=lambda task: task.name
-)
+@pytest.mark.parametrize("task", _params([task for task in TASKS if "own-equal" in task.sides]))
 def test_equal_draws_have_equal_numbers(task):
     ours = request(task, "own-equal")["config"]
     asked = request(task, "sb3-equal")

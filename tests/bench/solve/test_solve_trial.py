@@ -16,7 +16,7 @@ RULE = {"env": "any", "threshold": 10.0, "interval": 100, "episodes": 2, "limit"
 
 
 class Program:
-    """A training of 50 steps and 1 s an iteration, after a start of 7 s."""
+    """A training of 50 steps and 1 s an iteration, after a start of 7 s and environments of 3 s."""
 
     def __init__(self, clock, iterations=12):
         self._clock, self._iterations, self.warmed = clock, iterations, False
@@ -26,6 +26,7 @@ class Program:
         self.warmed = True
 
     def train(self, watch):
+        self._clock.now += 3
         watch.restart()
         for number in range(1, self._iterations + 1):
             self._clock.now += 1
@@ -82,10 +83,10 @@ def test_without_two_in_a_row_it_is_not_solved_within_all_steps(means):
 
 
 def test_start_and_evaluations_are_no_training():
-    """30 s of each evaluation and 7 s of the start are told by themselves."""
+    """30 s of each evaluation and 10 s of the start are told by themselves."""
     found, _ = tried([10, 10])
     assert found["seconds"] == 2.0
-    assert found["start_seconds"] == 7.0 and found["evaluation_seconds"] == 60.0
+    assert found["start_seconds"] == 10.0 and found["evaluation_seconds"] == 60.0
 
 
 def test_a_seed_ends_at_its_limit_of_training_time_unsolved():
