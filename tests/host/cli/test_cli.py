@@ -255,6 +255,7 @@ def test_report(run, monkeypatch, tmp_path):
     code, out, _ = run(*words, "--levels", 2)
     assert code == 0 and out.strip().endswith("u50/stub")
     given = {"read.depth": "3"}
-    assert asked == dict(name="stub", board="u50", out=tmp_path, levels=2, overwrite=False, **given)
+    asked_for = dict(name="stub", board="u50", out=tmp_path, levels=2, overwrite=False)
+    assert asked == asked_for | {"library": False} | given
     code, out, _ = run(*words, "--json")
     assert code == 0 and json.loads(out)["mapped"] == {"lut": 5}
