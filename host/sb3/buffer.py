@@ -352,4 +352,10 @@ class CardBuffer(ReplayBuffer):
     actions = property(lambda self: self._array("action"))
     rewards = property(lambda self: self._array("reward")[..., 0])
     timeouts = property(lambda self: self._array("timeout")[..., 0])
-    dones = property(lambda self: np.maximum(self._array("done")[..., 0], self.timeouts))
+
+    @property
+    def dones(self):
+        """Ends of episodes, also by a time limit."""
+        found = np.maximum(self._array("done")[..., 0], self.timeouts)
+        found.flags.writeable = False
+        return found
