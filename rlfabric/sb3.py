@@ -15,7 +15,7 @@ from gymnasium import spaces
 from host.cards import Card, Kernel
 from host.replay.experience import Fields
 from host.sb3.algorithms import DQNSteps, SACSteps, TD3Steps
-from host.sb3.buffer import CardBuffer, PrioritizedSamples
+from host.sb3.card_buffer import CardBuffer, PrioritizedSamples
 from rlfabric.replay import PrioritizedReplayBuffer as _Memory
 
 from stable_baselines3 import DQN, SAC, TD3  # isort: skip  # what is missing was said above

@@ -1,4 +1,4 @@
-"""What a policy computes, as plain layers, for programs that write it in another form: ONNX, C,
+"""The computation of a policy as plain layers, for programs that write it in another form: ONNX, C,
 torch (``host.export``)."""
 
 from dataclasses import dataclass, field

@@ -31,7 +31,7 @@ _LINE = 8
 
 
 def write_c(path, described, spec, title, fixed=None):
-    """Writes ``path``, which ends in .c, and the header beside it. ``fixed``: the numbers of a
+    """Writes ``path``, which ends in .c, and its header, which ends in .h. ``fixed``: the numbers of a
     fixed-point learner, ``host.export.fixed.FixedLayers``; None: float."""
     name = path.stem
     if not name.isidentifier():
@@ -91,7 +91,7 @@ def array(name, values):
 
 class _Float:
     """The calls that compute a policy in float. Numbers go from one of two buffers to the other,
-    and wait in a third for the heads, if there are several."""
+    and wait in a third for several heads."""
 
     def __init__(self, described, spec):
         self._arrays, self._used, self._calls = [], {"copy"}, []
@@ -111,7 +111,7 @@ class _Float:
             self._call("copy", last, self._size, into=f"of_{head}")
 
     def body(self):
-        """What the template takes."""
+        """The template's values."""
         return {
             "fixed": None,
             "arrays": self._arrays,

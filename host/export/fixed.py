@@ -1,4 +1,4 @@
-"""The numbers of a fixed-point kernel, for a policy in C that gives its bits: those of ACT.
+"""The numbers of a fixed-point kernel, for a policy in C that gives the bits of its command ACT.
 
 A sum is exact, then rounded half up and clipped once (``hw.arith.fixed_point``). Kernel ``fixar``
 multiplies in full precision here.
@@ -102,7 +102,7 @@ class FixedLayers:
         return np.minimum((raw + (1 << drop >> 1)) >> drop, self._weight.high)
 
     def body(self):
-        """What the template takes."""
+        """The template's values."""
         number, drop = self._number, self._weight.fraction
         bias = number.fraction - (16 if self._split else 0)
         if bias < 0 or drop < (16 if self._split else 0):

@@ -6,7 +6,7 @@ With alpha = beta = 0 they are the library's own, number for number.
 
 import numpy as np
 
-from host.sb3.buffer import CardBuffer
+from host.sb3.card_buffer import CardBuffer
 from hw.errors import UsageError
 from hw.extras import needed
 
@@ -20,7 +20,7 @@ __all__ = ["DQNSteps", "SACSteps", "TD3Steps"]
 
 
 class _Prioritized:
-    """What the three have in common. It stands before the library's class in a class's bases."""
+    """The common part of the three. It stands before the library's class in a class's bases."""
 
     #: The buffer's class, if the user names none.
     BUFFER = None

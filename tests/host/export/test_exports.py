@@ -81,14 +81,19 @@ def check(policy, run, spec, found, obs):
 
 
 EVERY = pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES]
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES],
 )
 
 
-@EVERY
-def test_onnx(name, tmp_path):
+@pytest.mark.parametrize(
+    "name, rows",
+    [pytest.param(name, 10_000, marks=pytest.mark.long) for name in CASES]
+    + [(name, 1000) for name in QUICK],
+)
+def test_onnx(name, rows, tmp_path):
     policy, run, spec = policy_of(name, tmp_path)
-    obs = observations(spec, 10_000)
+    obs = observations(spec, rows)
     check(policy, run, spec, onnx_outputs(run, obs), obs)
     one = onnx_outputs(run, obs[:1])
     assert len(one["action"]) == 1

@@ -12,10 +12,10 @@ from stable_baselines3.common.logger import Logger
 
 from rlfabric.sb3 import PrioritizedDQN, PrioritizedSAC, PrioritizedTD3
 
-#: 300 steps, of which 60 are without learning
-_STEPS = 300
+#: of which 60 are without learning
+_STEPS = 200
 _OPTIONS = dict(
-    buffer_size=200,  # it wraps
+    buffer_size=120,  # it wraps
     learning_starts=60,
     policy_kwargs=dict(net_arch=[32, 32]),
     seed=3,

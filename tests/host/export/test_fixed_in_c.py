@@ -63,7 +63,8 @@ def observations():
 
 @pytest.mark.parametrize("spread", [0.3, 4.0])
 @pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES]
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES],
 )
 def test_bits_of_the_twin(name, spread, tmp_path):
     policy, learner, run = run_of(name, tmp_path, spread)

@@ -1,9 +1,12 @@
-"""rlfabric.sb3.PrioritizedReplayBuffer by the contract of stable-baselines3's buffers, beside them
-where they have the same."""
+"""rlfabric.sb3.PrioritizedReplayBuffer by the contract of stable-baselines3's buffers, and
+compared with the library's own."""
 
 import copy
+import doctest
 import io
 import pickle
+import subprocess
+import sys
 import warnings
 
 import gymnasium
@@ -16,8 +19,9 @@ from stable_baselines3.common import buffers
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
-from host.sb3 import buffer as implementation
+from host.sb3 import card_buffer as implementation
 from hw.errors import UsageError
+from rlfabric import sb3
 from rlfabric.sb3 import PrioritizedDQN, PrioritizedReplayBuffer
 
 BOX = spaces.Box(-9, 9, (3,), np.float32)
@@ -302,6 +306,19 @@ def test_saved_and_loaded(tmp_path):
     with pytest.raises(UsageError, match="path must have a PrioritizedReplayBuffer, not a Repl"):
         again.load_replay_buffer(io.BytesIO(other.getvalue()))
     assert again.replay_buffer.size() == 60
+
+
+def test_the_example():
+    """It is shown by ``help``."""
+    assert doctest.testmod(sb3) == (0, 4)
+
+
+def test_importing_rlfabric_imports_neither_library():
+    """Only ``rlfabric.sb3`` does."""
+    program = "import rlfabric, sys; rlfabric.PrioritizedReplayBuffer, rlfabric.load_policy; "
+    program += "print({'torch', 'stable_baselines3', 'onnx'} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert said.stdout == "set()\n", said.stderr
 
 
 def _rising(progress_remaining):

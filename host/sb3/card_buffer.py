@@ -1,6 +1,6 @@
 """The replay buffer of stable-baselines3 on a prioritized memory of rlfabric.
 
-What is stored is on the card. Steps and new priorities wait here until the next draw, so that a
+Experiences are on the card. Steps and new priorities wait here until the next draw, so that a
 gradient step is one launch.
 """
 
