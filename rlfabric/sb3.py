@@ -86,7 +86,7 @@ class PrioritizedReplayBuffer(CardBuffer):
         timeout_s: float = 600.0,
         takeover: bool = False,
     ) -> None:
-        super().__init__(
+        super().__init__(  # type: ignore[no-untyped-call]
             buffer_size,
             observation_space,
             action_space,

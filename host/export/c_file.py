@@ -31,8 +31,8 @@ _LINE = 8
 
 
 def write_c(path, described, spec, title, fixed=None):
-    """Writes ``path``, which ends in .c, and its header, which ends in .h. ``fixed``: the numbers of a
-    fixed-point learner, ``host.export.fixed.FixedLayers``; None: float."""
+    """Writes ``path``, which ends in .c, and its header, which ends in .h. ``fixed``: the layers of
+    a fixed-point learner, ``host.export.fixed.FixedLayers``; None: float."""
     name = path.stem
     if not name.isidentifier():
         raise UsageError(f"out must be named as a C function may be, not {path.name!r}")

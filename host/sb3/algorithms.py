@@ -23,7 +23,7 @@ class _Prioritized:
     """The common part of the three. It stands before the library's class in a class's bases."""
 
     #: The buffer's class, if the user names none.
-    BUFFER = None
+    BUFFER: type[CardBuffer]
 
     def _setup_model(self):
         kind = self.replay_buffer_class or self.BUFFER

@@ -94,6 +94,15 @@ def pick(monkeypatch, envs):
     monkeypatch.setattr(np.random, "randint", randint)
 
 
+def test_position_and_size():
+    """In steps of all environments, as the library counts them."""
+    kinds = PrioritizedReplayBuffer, buffers.ReplayBuffer
+    pair = [made(size=12, env_count=2, kind=kind) for kind in kinds]
+    for count in (0, 1, 3, 2, 1):
+        mine, theirs = (filled(each, count) for each in pair)
+        assert (mine.pos, mine.full, mine.size()) == (theirs.pos, theirs.full, theirs.size())
+
+
 @pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
 @pytest.mark.parametrize("handled", [True, False])
 def test_rows_are_the_library_s(space, handled, monkeypatch):
