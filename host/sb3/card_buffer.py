@@ -270,8 +270,7 @@ class CardBuffer(ReplayBuffer):
         if self.n_steps > 1:
             length = batch["length"]
             powers = self.gamma ** np.arange(self.n_steps, dtype=np.float32)
-            counted = np.arange(self.n_steps) < length
-            reward = (reward * powers * counted).sum(1, keepdims=True)
+            reward = (reward * powers).sum(1, keepdims=True)  # after the last they are 0
             discounts = self._tensor((self.gamma ** length.astype(np.float32)).astype(np.float32))
         return PrioritizedSamples(
             self._observations(batch, self._seen, env),

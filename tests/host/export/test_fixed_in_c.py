@@ -53,11 +53,12 @@ def run_of(name, folder, spread, **more):
 
 
 def observations():
-    """Small and large numbers, some beyond the format."""
+    """Ordinary numbers, small and large ones, some beyond the format."""
     rng = np.random.default_rng(3)
     size = 10.0 ** rng.uniform(-4, 4, (400, 4))
     corners = np.array([0.0, -0.0, 1e-30, -(2.0**-11), 127.9995, -128.0, 3e38, -3e38])
-    rows = np.concatenate([rng.normal(size=(400, 4)) * size, np.tile(corners[:, None], 4)])
+    rows = [rng.normal(size=(2000, 4)), rng.normal(size=(400, 4)) * size]
+    rows = np.concatenate([*rows, np.tile(corners[:, None], 4)])
     return rows.astype(np.float32)
 
 
