@@ -34,7 +34,7 @@ from hw.learner.network.loss import Loss
 from hw.learner.parameters.estimate import layer_parameters
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.layer_parameters import LayerParameters
-from hw.learner.step_clocks import placed
+from hw.learner.placed_layers import placed
 from hw.nn import estimate as nn
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.batch_sum import BatchSum
@@ -207,9 +207,9 @@ def _layers(name, kernel):
         shape, options = layer.shape, layer.backward_options
         yield (
             f"{name}_{k}_forward",
-            lambda shape=shape, groups=layer.groups: (
-                Forward(shared, shape, groups),
-                block.forward(shared, shape, len(groups)),
+            lambda shape=shape, sources=layer.weight_sources: (
+                Forward(shared, shape, sources),
+                block.forward(shared, shape, len(sources)),
             ),
         )
         yield (

@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from hw.learner.step_clocks import placed
+from hw.learner.placed_layers import placed
 
 __all__ = ["REFERENCES", "cf22_cycles", "mac_utilization", "multipliers_of", "nominal_pes"]
 
@@ -62,7 +62,7 @@ def mac_utilization(learner, batch, cycles):
     """
     needed = busy = 0
     for stage in placed(learner):
-        passes = len(stage.groups) + stage.backward_groups * stage.input_gradient + 1
+        passes = stage.groups + stage.backward_groups * stage.input_gradient + 1
         needed += passes * stage.shape.weights * batch
         busy += passes * stage.shape.multipliers * learner.lanes
     return needed / (busy * cycles)

@@ -9,7 +9,7 @@ from hw.learner.block.backward import Backward
 from hw.learner.block.forward import Forward
 from hw.learner.config import LearnerConfig
 from hw.learner.parameters.layer_parameters import LayerParameters
-from hw.learner.step_clocks import placed
+from hw.learner.placed_layers import placed
 from hw.verilog import to_verilog
 from system.tools import BUILD_DIRECTORY
 
@@ -37,7 +37,7 @@ def passes(words):
     for stage in placed(learner):
         shape, back = stage.shape, stage.backward_options
         for name, unit in (
-            ("forward", Forward(shared, shape, stage.groups)),
+            ("forward", Forward(shared, shape, stage.weight_sources)),
             ("backward", Backward(shared, shape, stage.backward_groups, **back)),
         ):
             found = synthesize(to_verilog(unit, name=name), name, work=_WORK, family="ecp5")

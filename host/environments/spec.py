@@ -205,7 +205,7 @@ class Spec:
         )
         return low, (high - low) / 2, high
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Numbers of an observation."""
         return int(np.prod(self.shape))

@@ -6,10 +6,9 @@ from functools import cached_property
 from hw.arith.arithmetic import Arithmetic
 from hw.config import ConfigBase, check_flag, check_range, freeze_lists
 from hw.errors import UsageError
-from hw.learner.algorithms.algorithm import in_order
 from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.block.config import BlockShape
-from hw.learner.block.fit import Plan, check_words, fit, interleave_of
+from hw.learner.block.fit import NetworkWidths, check_words, fit, interleave_of
 from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
 from hw.learner.records import record_words
 from hw.nn.activation import ACTIVATIONS
@@ -59,7 +58,7 @@ class LearnerConfig(ConfigBase):
         layer gets as many as it can use, the others only as many as they need to be as fast.
     words : how many numbers of a sample go together between layers: of the inputs, and of the
         outputs of each layer. A layer has as many multipliers as the product of the numbers at both
-        of its ends. Of two networks, a list for each, in the order of the parameter image
+        of its ends. Of several networks, a list for each, in the order of the parameter image
         ("critic", "actor"): (4, 8, 2), or ((4, 8, 1), (4, 8, 4)). None: the fastest with at most
         ``multipliers``, by ``fit``; else ``multipliers`` does not count.
     update_units : the most numbers of a layer that are updated in a clock, each by an optimizer of
@@ -107,47 +106,32 @@ class LearnerConfig(ConfigBase):
         check_range("multipliers", self.multipliers, 1, 1024)
         check_flag("double", self.double)
         algorithm_of(self).check(self)
-        self.graph  # noqa: B018, it checks the algorithm's networks
+        self.plan  # noqa: B018, it checks the algorithm's plan
         if self.words is not None:
-            check_words(self._plans, self._given_words)
+            check_words(self._widths, self._given_words)
 
     @cached_property
-    def graph(self):
-        """``{name: Network}``, in the order of the parameter image."""
-        return algorithm_of(self).checked_networks(self)
+    def plan(self):
+        """The Plan of the algorithm's networks and passes."""
+        return algorithm_of(self).checked_plan(self)
 
     @cached_property
-    def order(self):
-        """The names of the networks in a sample's order (``in_order``)."""
-        return in_order(self.graph)
-
-    @property
-    def last_network(self):
-        """The Network whose outputs the loss takes."""
-        return self.graph[self.order[-1]]
-
-    @property
-    def last_shape(self):
-        """The BlockShape of the layer whose outputs the loss takes."""
-        return self.networks[self.order[-1]][-1]
-
-    @cached_property
-    def _plans(self):
-        """``{name: Plan}`` of the networks whose words are sought."""
-        plans = {}
-        for name, network in self.graph.items():
-            join = network.join
-            plans[name] = Plan(
+    def _widths(self):
+        """``{name: NetworkWidths}``, whose words are sought."""
+        found = {}
+        for name, network in self.plan.networks.items():
+            link = self.plan.links[name]
+            found[name] = NetworkWidths(
                 widths=(network.inputs, *self.hidden, network.outputs),
-                source=join.source if join else None,
-                own=join.first if join else network.inputs,
+                source=link.source if link else None,
+                own=link.first if link else network.inputs,
             )
-        return plans
+        return found
 
     @property
     def _given_words(self):
         """``words`` as ``{name: tuple}``."""
-        names, words = [*self.graph], self.words
+        names, words = [*self.plan.networks], self.words
         nested = isinstance(words, tuple) and all(isinstance(one, tuple) for one in words)
         each = words if words and nested else (words,)
         if len(each) != len(names) or not all(isinstance(one, tuple) for one in each):
@@ -161,8 +145,8 @@ class LearnerConfig(ConfigBase):
     @property
     def _fitted(self):
         """Words with at most ``multipliers``, ``{name: tuple}``."""
-        plans = tuple(self._plans.items())
-        return fit(plans, multipliers=self.multipliers, arithmetic=self.arithmetic)
+        widths = tuple(self._widths.items())
+        return fit(widths, multipliers=self.multipliers, arithmetic=self.arithmetic)
 
     @cached_property  # asked for in every launch
     def networks(self):
@@ -170,21 +154,21 @@ class LearnerConfig(ConfigBase):
         image: "q" for dqn, "critic" and "actor" for ddpg."""
         words = self._fitted if self.words is None else self._given_words
         networks = {}
-        for name, plan in self._plans.items():
-            last = self.graph[name].activation
+        for name, own in self._widths.items():
+            last = self.plan.networks[name].activation
             activations = [self.hidden_activation] * len(self.hidden) + [last]
             layers = [
-                self._layer(plan, position, words[name], activation)
+                self._layer(own, position, words[name], activation)
                 for position, activation in enumerate(activations)
             ]
             slowest = max(layer.parts for layer in layers)
             networks[name] = tuple(layer.updated_in(slowest) for layer in layers)
         return networks
 
-    def _layer(self, plan, position, words, activation):
+    def _layer(self, own, position, words, activation):
         taken, given = words[position : position + 2]
-        inputs, outputs = plan.widths[position : position + 2]
-        shapes = plan.input_words(position, taken), -(-outputs // given)
+        inputs, outputs = own.widths[position : position + 2]
+        shapes = own.input_words(position, taken), -(-outputs // given)
         return BlockShape(
             inputs=inputs,
             outputs=outputs,
@@ -192,7 +176,7 @@ class LearnerConfig(ConfigBase):
             output_word=given,
             interleave=interleave_of(self.arithmetic, *shapes),
             activation=activation,
-            joined=0 if position or plan.source is None else inputs - plan.own,
+            joined=0 if position or own.source is None else inputs - own.own,
             part=self.layer_config.part(taken * given),
         )
 
@@ -224,7 +208,7 @@ class LearnerConfig(ConfigBase):
     @property
     def acts(self):
         """The name of the network whose outputs decide what the agent does."""
-        return algorithm_of(self).acts
+        return self.plan.passes[self.plan.acts].network
 
     @property
     def discrete(self):

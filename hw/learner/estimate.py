@@ -13,7 +13,6 @@ from amaranth import Shape
 from hw.area import area
 from hw.arith import estimate as arith
 from hw.estimate import products, selector, times, together
-from hw.learner.algorithms.registry import algorithm_of
 from hw.learner.block import estimate as block
 from hw.learner.block.layer_config import KINDS
 from hw.learner.commands import LEARNING
@@ -23,6 +22,7 @@ from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.estimate import layer_parameters
 from hw.learner.parameters.parameter_image import sections, set_bytes
+from hw.learner.placed_layers import merges, placed
 from hw.learner.records import (
     LEARNER_STATUS,
     WORDS,
@@ -32,7 +32,7 @@ from hw.learner.records import (
 )
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import DEPTH, words_a_clock
-from hw.learner.step_clocks import placed, scalars_ahead, slots_of
+from hw.learner.step_clocks import scalars_ahead, slots_of
 from hw.nn import estimate as nn
 from hw.replay.commands import BUFFERS
 from hw.replay.config import GRANULE_WIDTH
@@ -54,7 +54,8 @@ def parts(config):
     """``{unit: Estimate}`` of the whole kernel of a LearnerKernelConfig."""
     learner, width = config.learner, config.engine.data_width
     replay = {f"replay {name}": part for name, part in core_parts(config.replay_kernel).items()}
-    layers, networks = sum(map(len, learner.networks.values())), len(learner.networks)
+    layers = sum(map(len, learner.networks.values()))
+    rates = {network.rate for network in learner.plan.networks.values()}
     coefficients = nn.coefficients(learner.layer_config.optimizer_config)
     return {
         **_shell_parts(config.replay_kernel, BUFFERS, LEARNER_STATUS),
@@ -62,7 +63,12 @@ def parts(config):
         "replay core": together([replay["replay core"], replay_jobs(width)]),
         "commands": shell.dispatcher(LEARNING, config, products=_products(learner)),
         **_layers(learner),
-        "loss": together(_loss(learner)),
+        "loss": together(
+            [
+                *(each for sweep in range(learner.plan.sweeps) for each in _loss(learner, sweep)),
+                *_merges(learner),
+            ]
+        ),
         "samples": together(_samples(learner, width)),
         "results": together([*_outputs(learner, width), *td_errors(width, learner.batch)]),
         "image": _image_transfer(learner, width),
@@ -71,7 +77,7 @@ def parts(config):
         # Beats are an image's or observations, or come from the host or the replay core.
         "core": together(
             [
-                times(networks, coefficients),
+                times(len(rates), coefficients),
                 area("learner.learner_core", width=width, layers=layers),
             ]
         ),
@@ -91,8 +97,9 @@ def _layers(learner):
     shared, count = learner.layer_config, words_a_clock(learner)
     units = {name: [] for name in ("forward", "backward", "parameters", "buffers")}
     for own, slots in zip(placed(learner), slots_of(learner), strict=True):
-        join = None if own.position else learner.graph[own.network].join
-        groups = len(own.groups)
+        groups, chain = own.groups, own.groups if own.position else 0
+        if not own.position and learner.plan.links[own.network]:
+            chain = len(set().union(*learner.plan.taken(own.network)))
         units["forward"].append(block.forward(shared, own.shape, groups))
         units["backward"].append(
             block.backward(shared, own.shape, own.backward_groups, **own.backward_options)
@@ -105,7 +112,7 @@ def _layers(learner):
             backward_groups=own.backward_groups,
             slots=slots,
             feed=0 if own.position else count,
-            chain=len(join.groups) if join else groups if own.position else 0,
+            chain=chain,
         )
         units["buffers"].append(ring)
     return {name: together(each) for name, each in units.items()}
@@ -115,23 +122,42 @@ def _width(learner, kind):
     return Shape.cast(learner.arithmetic.shape(kind)).width
 
 
-def _loss(learner):
-    """The ``Loss``."""
-    algorithm, lanes, wide = algorithm_of(learner), learner.lanes, not learner.arithmetic.saturates
-    number, (slots, _) = _width(learner, "activation"), Loss.slots_of(learner)
-    ahead = Loss.ahead_of(Loss.stage(learner))
-    # Of a sample, its numbers and scalars are kept, then move to place 0.
-    sample = len(algorithm.numbers) * number + scalars_layout(learner).elem_shape.size
-    error = _width(learner, "gradient") + learner.last_network.outputs.bit_length()
-    # The largest of the outputs, if an algorithm looks for it.
-    largest = number if algorithm.discrete else 0
-    kept = dict(number=number, sample=sample, error=error, largest=largest)
-    yield algorithm.loss.estimate(learner.arithmetic)
-    yield times(lanes, area("learner.network.loss.lane", wide=wide, **kept))
-    yield area("learner.network.loss", moved=(lanes - 1) * sample, wide=wide)
-    for width, depth in ((lanes * sample, slots), (8 * ITEM.size, ahead * lanes)):
-        yield stream.queue(width, depth)
-    yield stream.queue(lanes * error, ahead)
+def _loss(learner, sweep):
+    """The ``Loss`` of a sweep."""
+    plan, lanes, wide = learner.plan, learner.lanes, not learner.arithmetic.saturates
+    rule, number = plan.losses[sweep], _width(learner, "activation")
+    slots, _ = Loss.slots_of(learner, sweep)
+    ahead = Loss.ahead_of(Loss.stage(learner, sweep))
+    yield rule.pipeline.estimate(learner.arithmetic)
+    for place, name in enumerate(Loss.networks_of(learner, sweep)):
+        # Of a sample, its numbers and, with the first network's, scalars are kept, then move to
+        # place 0.
+        sample = len(rule.numbers[name]) * number
+        sample += 0 if place else scalars_layout(learner).elem_shape.size
+        error = _width(learner, "gradient") + plan.networks[name].outputs.bit_length()
+        # The largest of the outputs, if an algorithm looks for it.
+        largest = number if learner.discrete else 0
+        kept = dict(number=number, sample=sample, error=error, largest=largest)
+        yield times(lanes, area("learner.network.loss.lane", wide=wide, **kept))
+        yield area("learner.network.loss", moved=(lanes - 1) * sample, wide=wide)
+        yield stream.queue(lanes * sample, slots)
+        if plan.errors(name)[sweep]:
+            yield stream.queue(lanes * error, ahead)
+    if sweep == 0:
+        yield stream.queue(8 * ITEM.size, ahead * lanes)
+
+
+def _merges(learner):
+    """The ``Merge`` of each network whose takers return errors together."""
+    arithmetic, number = learner.arithmetic, _width(learner, "gradient")
+    for name, layers in learner.networks.items():
+        if merges(learner, name):
+            takers = len(learner.plan.takers(name))
+            numbers = max(learner.plan.errors(name)) * learner.lanes * layers[-1].output_word
+            width = number + (takers - 1).bit_length()
+            one = times(takers - 1, arith.add(arithmetic, width))
+            rounded = arith.requantize(arithmetic, width, "gradient", kind="gradient")
+            yield times(numbers, one, rounded)
 
 
 def batch_memories(learner, width):
@@ -154,7 +180,8 @@ def _samples(learner, width):
         products=products(size, observation_granules(learner)),
     )
     yield times(lanes * count, arith.quantize(learner.arithmetic, "activation"))
-    yield stream.queue(scalars, max(2, scalars_ahead(learner)))
+    queue = stream.queue(scalars, max(2, scalars_ahead(learner)))
+    yield times(len(learner.plan.ends), queue)
     yield stream.queue(position + lanes * count * (number + 1), DEPTH)
     clipped = lanes * learner.arithmetic.saturates
     yield area("learner.samples.sample_reader", lanes=lanes, clipped=clipped, scalars=scalars)

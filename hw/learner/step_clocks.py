@@ -10,25 +10,22 @@ decides the learner's pace, not its results: ``docs/flow_control.md``.
 
 from dataclasses import replace
 from functools import lru_cache
-from itertools import zip_longest
-from operator import add
 from typing import NamedTuple
 
 from hw.learner.block.activation_buffer import ActivationBuffer
-from hw.learner.block.config import BlockShape
 from hw.learner.block.layer_clocks import (
-    backward_stage,
     finished_latency,
     forward_stage,
     update_clocks,
 )
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
+from hw.learner.placed_layers import merge_latency, placed
 from hw.learner.records import WORDS, action_granules
 from hw.learner.samples.sample_reader import ReaderClocks, SampleReader
 from hw.timing import Repeats, Stage, Walk, pending, picture, since, slots
 
-__all__ = ["PlacedLayer", "SampleWalk", "StepClocks", "acting_clocks", "banks_of", "pace", "placed"]
+__all__ = ["SampleWalk", "StepClocks", "acting_clocks", "banks_of", "pace"]
 __all__ += ["scalars_ahead", "schedule", "slots_of", "step_clocks", "step_units"]
 
 #: Samples beyond those whose clocks are counted.
@@ -38,65 +35,19 @@ _PASSED = 2
 #: Clocks from a layer's last gradient to its update, which is ``done``, and from the end of the
 #: update to the end of the step.
 _DONE, _SETTLED = 1, 1
+#: Clocks from the end of a sweep to the begin of the next one.
+_BETWEEN = 1
 
 
-class PlacedLayer(NamedTuple):
-    """A layer as samples pass it.
-
-    network, position : its place in ``LearnerConfig.networks``
-    shape : its BlockShape
-    groups : a weight source, "online" or "target", for each forward pass of a sample
-    backward_groups : number of groups, counted from the first, that have a backward pass
-    made_by : the activation of the layer whose outputs are inputs of this one, which then computes
-        gradients of its inputs; None if all inputs are experiences
-    following : BlockShape of the next layer; None if the loss takes the outputs
-    """
-
-    network: str
-    position: int
-    shape: BlockShape
-    groups: tuple
-    backward_groups: int
-    made_by: str | None
-    following: BlockShape | None
-
-    @property
-    def period(self):
-        """Clocks between words of errors. The loss sends a word in each clock, the next layer one
-        for each of its output words."""
-        return self.following.output_words if self.following else 1
-
-    @property
-    def input_gradient(self):
-        """Whether gradients of the inputs are computed."""
-        return self.made_by is not None
-
-    @property
-    def backward_options(self):
-        """Arguments of ``Backward`` by name, except the errors' own."""
-        activation = self.made_by or "linear"
-        return dict(input_gradient=self.input_gradient, input_activation=activation)
-
-    def backward_stage(self, config):
-        """``backward_stage`` of the layer in a LearnerConfig."""
-        return backward_stage(config.layer_config, self.shape, **self.backward_options)
-
-
-@lru_cache(maxsize=1024)
-def placed(config):
-    """Tuple of the PlacedLayer of each layer of a LearnerConfig, in a sample's order: outputs of
-    each are inputs of the next."""
-    shapes, found = config.networks, []
-    places = [(name, n) for name in config.order for n in range(len(shapes[name]))]
-    for (name, position), (taker, at) in zip_longest(places, places[1:], fillvalue=(None, 0)):
-        network, before = config.graph[name], found[-1].shape.activation if found else None
-        made_by = before if position or network.join else None
-        following = shapes[taker][at] if taker else None
-        groups = network.weight_sources, network.backward_groups
-        found.append(
-            PlacedLayer(name, position, shapes[name][position], *groups, made_by, following)
-        )
-    return tuple(found)
+def _chains(config):
+    """The ways of a sample through the layers, from an experience to the loss: tuples of numbers in
+    ``placed``."""
+    layers = placed(config)
+    for last in (number for number, layer in enumerate(layers) if not layer.takers):
+        chain = [last]
+        while (before := layers[chain[0]].before) is not None:
+            chain.insert(0, before)
+        yield tuple(chain)
 
 
 @lru_cache(maxsize=1024)
@@ -108,6 +59,7 @@ def _latencies(config):
         shape, latency = layer.shape, layer.backward_stage(config).latency
         forward = forward_stage(config.layer_config, shape).latency + ActivationBuffer.LATENCY
         back = 0 if latency is None else latency + shape.blocks - shape.output_words
+        back += merge_latency(config, layer)
         found.append((forward + shape.output_words - 1, back + _PASSED))
     return found
 
@@ -115,19 +67,25 @@ def _latencies(config):
 def pace(config):
     """Interval of super-samples in a gradient step: the slowest unit's."""
     units = [layer.backward_stage(config).interval for layer in placed(config)]
-    return max(*units, Loss.stage(config).interval, SampleReader.interval_of(config))
+    units += [Loss.stage(config, sweep).interval for sweep in range(config.plan.sweeps)]
+    return max(*units, SampleReader.interval_of(config))
 
 
 def banks_of(config):
     """Samples whose errors each layer, as in ``placed``, keeps, so that none waits: the samples in
     flight from the next layer, the one that is read, and one more; a power of two."""
-    under_way = [-(-back // config.interval) + 1 for _, back in _latencies(config)[1:]]
-    return [*(max(2, 1 << (count - 1).bit_length()) for count in under_way), 2]
+    backs = [back for _, back in _latencies(config)]
+    return [
+        max([2, *(1 << (-(-backs[taker] // config.interval)).bit_length() for taker in one.takers)])
+        for one in placed(config)
+    ]
 
 
 def scalars_ahead(config):
     """How many super-samples may have begun whose scalars the loss has not taken."""
-    return -(-sum(forward for forward, _ in _latencies(config)) // config.interval) + 2 * _SPARE
+    forward = [forward for forward, _ in _latencies(config)]
+    longest = max(sum(forward[number] for number in chain) for chain in _chains(config))
+    return -(-longest // config.interval) + 2 * _SPARE
 
 
 @lru_cache(maxsize=1024)
@@ -141,9 +99,14 @@ def slots_of(config):
     begins; so it has a slot for every sample that may be in any layer. Other layers have fewer, the
     last of all the fewest."""
     clocks, found = [*map(sum, _latencies(config))], []
-    needed, loss = _needed(config), Loss.stage(config).latency
+    needed, chains = _needed(config), [*_chains(config)]
+    loss = max(Loss.stage(config, sweep).latency for sweep in range(config.plan.sweeps))
     for number, layer in enumerate(placed(config)):
-        inside = sum(clocks[number if layer.position else 0 :]) + loss
+        inside = loss + max(
+            sum(clocks[each] for each in chain[chain.index(number) if layer.position else 0 :])
+            for chain in chains
+            if number in chain
+        )
         found.append(max(-(-inside // config.interval) + _SPARE, needed[number]))
     return tuple(found)
 
@@ -151,14 +114,14 @@ def slots_of(config):
 def _needed(config):
     """For each layer the number of super-samples that begin while one keeps its slot. The clocks
     are those of the second of two super-samples at the learner's pace, so that it never waits."""
-    clocks = pace(config)
-    walk = SampleWalk(config, [2] * len(placed(config)), interval=clocks)
-    walk.go(2)
-    needed, before = [], None
-    for layer in walk.layers:
-        taken = walk.clock if layer in walk.fed else before.started
-        needed.append(-(-(layer.slots[-1] - taken) // clocks))
-        before = layer
+    clocks, needed = pace(config), [0] * len(placed(config))
+    for sweep in range(config.plan.sweeps):
+        walk = SampleWalk(config, [2] * len(needed), sweep, interval=clocks)
+        walk.go(2)
+        for number, layer in walk.layers.items():
+            before = walk.layers.get(layer.placed.before)
+            taken = walk.clock if number in walk.fed else before.started
+            needed[number] = max(needed[number], -(-(layer.slots[-1] - taken) // clocks))
     return needed
 
 
@@ -177,9 +140,26 @@ class StepClocks(NamedTuple):
 def step_clocks(config, batch):
     """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples."""
     # No walk depends on the updates, which come behind it: kernels that differ in them share it.
-    td, left, later = _walked(replace(config, update_units=1), batch)
-    ends = map(add, left, _updates(config))
-    return StepClocks(td + later, max(ends) + _DONE + _SETTLED + later)
+    alike, td, ends = replace(config, update_units=1), None, []
+    updates = _updates(config)
+    for sweep in range(config.plan.sweeps):
+        last, left, later = _walked(alike, batch, sweep)
+        if sweep == 0:
+            td = last + later
+        ends.append(_ended(config, sweep, left, updates) + later)
+    return StepClocks(td, sum(ends) + _BETWEEN * (len(ends) - 1) + (len(ends) > 1))
+
+
+def _ended(config, sweep, left, updates):
+    """The clock in which the learner sees that a sweep has ended; ``left`` and ``updates`` have the
+    last gradient and the clocks of the update of each layer."""
+    trained = [config.plan.trained_in(layer.network) == sweep for layer in placed(config)]
+    ends = [
+        clock + update * own
+        for clock, update, own in zip(left, updates, trained, strict=True)
+        if clock is not None
+    ]
+    return max(ends) + _DONE + _SETTLED
 
 
 def _updates(config):
@@ -189,13 +169,18 @@ def _updates(config):
 
 
 @lru_cache(maxsize=4096)
-def _walked(config, batch):
-    """``(td, gradients, skipped)`` of a gradient step: the clock of the last TD error, a tuple of
-    the clock of the last gradient of each layer, and skipped clocks, to be added to all."""
-    walk = SampleWalk(config, slots_of(config))
+def _walked(config, batch, sweep):
+    """``(td, gradients, skipped)`` of a sweep: the clock of the last TD error, a tuple of the clock
+    of the last gradient of each layer, None of one without errors, and skipped clocks, to be added
+    to all."""
+    walk = SampleWalk(config, slots_of(config), sweep)
     walk.go(-(-batch // config.lanes))
     td = walk.end + Loss.td_latency_of(config)
-    return td, tuple(layer.left for layer in walk.layers), walk.skipped
+    left = [
+        walk.layers[number].left if number in walk.layers and walk.layers[number].errors else None
+        for number in range(len(placed(config)))
+    ]
+    return td, tuple(left), walk.skipped
 
 
 def schedule(config, samples=6):
@@ -211,21 +196,34 @@ def schedule(config, samples=6):
 
 def step_units(config, samples):
     """``{unit: [(begin, end), ...]}`` of a gradient step of ``samples`` super-samples: when the
-    unit begins each, and may begin the next."""
-    walk, units = SampleWalk(config, slots_of(config)), {}
-    for sample in range(samples):
-        walk.step(sample)
-        for name, span in walk.units().items():
-            units.setdefault(name, []).append(span)
-    for layer, update in zip(walk.layers, _updates(config), strict=True):
-        begin = layer.left + _DONE
-        units[f"{layer.name} update"] = [(begin, begin + update)]
+    unit begins each, and may begin the next. Of several sweeps, the units of a later one have its
+    number in their names."""
+    units, later = {}, 0
+    for sweep in range(config.plan.sweeps):
+        walk, updates, found = SampleWalk(config, slots_of(config), sweep), _updates(config), {}
+        for sample in range(samples):
+            walk.step(sample)
+            for name, span in walk.units().items():
+                found.setdefault(name, []).append(span)
+        left = [None] * len(updates)
+        for number, layer in walk.layers.items():
+            if layer.errors:
+                left[number] = layer.left
+            if config.plan.trained_in(layer.placed.network) == sweep:
+                begin = layer.left + _DONE
+                found[f"{layer.name} update"] = [(begin, begin + updates[number])]
+        for name, spans in found.items():
+            where = f"{name}, sweep {sweep}" if sweep else name
+            units[where] = [(begin + later, end + later) for begin, end in spans]
+        later += _ended(config, sweep, left, updates) + _BETWEEN
     return units
 
 
 def acting_clocks(config, count):
     """Clocks from ``act`` to the last beat of the actions for ``count`` observations."""
-    walk = SampleWalk(config, slots_of(config), acting=True)
+    walk = SampleWalk(
+        config, slots_of(config), config.plan.passes[config.plan.acts].sweep, acting=True
+    )
     walk.go(-(-count // config.lanes))
     unused = -count % config.lanes  # lanes of the last sample
     latency = Outputs.latency_of(config)
@@ -233,38 +231,63 @@ def acting_clocks(config, count):
 
 
 class SampleWalk(Walk):
-    """Super-samples on their way: from the reader to the loss and back or, ``acting``, to the
-    actions. ``clock``: the latest one begins; the first begins in clock 1.
+    """Super-samples on their way in a sweep: from the reader to the loss and back or, ``acting``,
+    to the actions. ``clock``: the latest one begins; the first begins in clock 1.
 
     config : LearnerConfig
     counts : the slots of each layer, as in ``placed``
+    sweep : its number; of an ACT, that of the pass that acts
     interval : least clocks between the beginnings of two samples
     acting : whether samples are observations
     """
 
-    def __init__(self, config, counts, *, interval=0, acting=False):
-        self.layers = [
-            _Layer(config, layer, count)
-            for layer, count in zip(placed(config), counts, strict=True)
-            if not acting or layer.network == config.acts
-        ]
+    def __init__(self, config, counts, sweep=0, *, interval=0, acting=False):
+        #: {number in ``placed``: _Layer} of the layers that samples pass.
+        self.layers = {
+            number: _Layer(config, layer, count, 0 if acting else layer.errors[sweep])
+            for number, (layer, count) in enumerate(zip(placed(config), counts, strict=True))
+            if (layer.network == config.acts if acting else layer.runs(sweep))
+        }
         #: The read that brings a sample's last number, for each layer that takes experiences.
         self.fed = {
-            layer: SampleReader.last_read_of(config, layer.placed.network, acting)
-            for layer in self.layers
+            number: SampleReader.last_read_of(config, layer.placed.network, sweep, acting)
+            for number, layer in self.layers.items()
             if layer.placed.position == 0
         }
         self.reader = ReaderClocks(config, acting)
         self.interval, self.clock = interval, 1 - interval
+        # The last layers, and for each of them where its samples go.
+        ends = [number for number, layer in self.layers.items() if not self._takers(layer)]
         if acting:
             # The observations of a sample leave number by number.
             self.step = self._act
             walk = config.lanes * WORDS * action_granules(config)
-            self.last, self.room = Stage(interval=walk), slots(Outputs.SAMPLES)
+            self.last, room = Stage(interval=walk), Outputs.SAMPLES
         else:
             self.step = self._train
-            self.last, self.room = Loss.stage(config), slots(scalars_ahead(config))
+            self.last, room = Loss.stage(config, sweep), scalars_ahead(config)
+        self.rooms = {number: slots(room) for number in ends}
+        self.back = {
+            number: (
+                layer.placed.before,
+                layer.shape.joined_word if number in self.fed else 0,
+                merge_latency(config, layer.placed),
+            )
+            for number, layer in self.layers.items()
+            if self._returns(config, layer, sweep)
+        }
         self.end = 0  # the clock in which the loss, or ``Outputs``, begins the latest sample
+
+    def _takers(self, layer):
+        """Layers on a sample's way that take the outputs of ``layer``."""
+        return [number for number in layer.placed.takers if number in self.layers]
+
+    @staticmethod
+    def _returns(config, layer, sweep):
+        """Whether errors go from ``layer`` to the layer before."""
+        if not layer.errors or layer.placed.before is None:
+            return False
+        return bool(layer.placed.position or config.plan.returned(layer.placed.network)[sweep])
 
     def go(self, samples):
         """Leads ``samples`` samples through the layers."""
@@ -273,59 +296,75 @@ class SampleWalk(Walk):
     def units(self):
         """``{unit: (begin, end)}``: when each unit begins the latest sample of a gradient step, and
         may begin the next."""
+        layers = [*self.layers.values()]
         return {
             "reader": (self.clock, self.reader.last),
-            **{f"{x.name} forward": (x.started, x.forward.next) for x in self.layers},
+            **{f"{x.name} forward": (x.started, x.forward.next) for x in layers},
             "loss": (self.end, self.last.next),
             **{
                 f"{x.name} backward": (x.backward.next - x.backward.interval, x.left)
-                for x in reversed(self.layers)
+                for x in reversed(layers)
+                if x.errors
             },
         }
 
     def state(self):
-        clocks = [self.reader.last, self.reader.left, self.last.next, *self.room]
-        for layer in self.layers:
+        clocks = [self.reader.last, self.reader.left, self.last.next]
+        for room in self.rooms.values():
+            clocks += room
+        for layer in self.layers.values():
             clocks += layer.clocks()
         return since(clocks, self.clock), pending(self.reader.taken, self.clock)
 
     def _train(self, _):
-        last = self._forward(self.room[0], 0)
-        self.room.append(last + 1)  # the loss has taken the sample's scalars
-        self.end = self.last.begin(last)
+        begin = max(room[0] for room in self.rooms.values())
+        lasts = self._forward(begin, dict.fromkeys(self.rooms, 0))
+        for number, last in lasts.items():
+            self.rooms[number].append(last + 1)  # the loss has taken the sample's scalars
+        self.end = self.last.begin(max(lasts.values()))
         first = self.end + self.last.latency
-        deltas = range(first, first + self.layers[-1].shape.output_words)
-        for layer, below in zip_longest(reversed(self.layers), self.layers[-2::-1]):
-            words = layer.back(deltas)
-            if below:
-                first = layer.shape.joined_word if layer in self.fed else 0
-                deltas = words[first : first + below.shape.output_words]
+        deltas = {
+            number: range(first, first + self.layers[number].shape.output_words)
+            for number in self.rooms
+        }
+        for number, layer in reversed(self.layers.items()):
+            if not layer.errors:
+                layer.free()
+                continue
+            words = layer.back(deltas[number])
+            if number in self.back:
+                before, first, later = self.back[number]
+                words = words[first : first + self.layers[before].shape.output_words]
+                deltas[before] = [word + later for word in words]
 
     def _act(self, _):
-        last = self._forward(0, self.room[0])
+        [(number, room)] = self.rooms.items()
+        [last] = self._forward(0, {number: room[0]}).values()
         self.end = self.last.begin(last)
-        self.room.append(self.last.next + 1)
-        for layer in self.layers:
-            layer.slots.append(layer.fetched + 1)
+        room.append(self.last.next + 1)
+        for layer in self.layers.values():
+            layer.free()
 
-    def _forward(self, begin, room):
-        """The clock of a sample's last output; it begins in ``begin`` or later, and the last layer
-        in ``room`` or later."""
-        free = [layer.slots[0] for layer in self.fed]
+    def _forward(self, begin, rooms):
+        """``{layer: clock}`` of a sample's last outputs; it begins in ``begin`` or later, and the
+        last layers in their ``rooms`` or later."""
+        free = [self.layers[number].slots[0] for number in self.fed]
         self.clock = max(self.clock + self.interval, self.reader.last, begin, *free)
-        reads, words = self.reader.read(self.clock), ()
-        for layer, following in zip_longest(self.layers, self.layers[1:]):
-            if layer in self.fed:
-                ready = reads[self.fed[layer]]
+        reads, given = self.reader.read(self.clock), {}
+        for number, layer in self.layers.items():
+            words = given.get(layer.placed.before, ())
+            if number in self.fed:
+                ready = reads[self.fed[number]]
                 if words:  # of another network; the buffer waits for both
-                    self.reader.taken.extend(words)
+                    self.reader.take(words)
                     ready = max(ready, words[-1]) + 1
                 words = [ready]
             # Words of the feed, and padding, may all be read once the last word is there.
             words = [*words, *[words[-1]] * (layer.shape.input_words - len(words))]
             words = [clock + ActivationBuffer.LATENCY for clock in words]
-            words = layer.forth(words, following.slots[0] if following else room)
-        return words[-1]
+            free = [self.layers[taker].slots[0] for taker in self._takers(layer)]
+            given[number] = layer.forth(words, max(free, default=rooms.get(number, 0)))
+        return {number: given[number][-1] for number in rooms}
 
 
 class _Layer:
@@ -334,10 +373,12 @@ class _Layer:
     config : LearnerConfig
     placed : PlacedLayer
     count : slots of its ``ActivationBuffer``
+    errors : through how many of its data paths errors go back
     """
 
-    def __init__(self, config, placed, count):
+    def __init__(self, config, placed, count, errors):
         shared, self.placed, self.shape = config.layer_config, placed, placed.shape
+        self.errors = errors
         self.name = f"{placed.network} {placed.position}"
         self.slots, words = slots(count), self.shape.output_words
         # Forward takes ``interleave`` input words at a time; outputs follow the last of them.
@@ -369,6 +410,10 @@ class _Layer:
         self.fetched = max(words[-1] - ActivationBuffer.FETCH_LATENCY, before)
         first = end + self.forward.latency
         return range(first, first + outputs)
+
+    def free(self):
+        """The slot of a sample without errors is free when its last word has been fetched."""
+        self.slots.append(self.fetched + 1)
 
     def back(self, deltas):
         """Backward of the next sample; returns the clocks of its words of dx, None without dx.

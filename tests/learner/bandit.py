@@ -9,7 +9,8 @@ from amaranth import *
 from amaranth.lib import wiring
 
 from hw.designs import DESIGNS
-from hw.learner.algorithms.algorithm import Algorithm, Feed, Network
+from hw.learner.algorithms.algorithm import Algorithm, LossRule
+from hw.learner.algorithms.plan import Feed, Network, Pass, Plan
 from hw.learner.algorithms.registry import ALGORITHMS
 from hw.learner.design import design_of
 from hw.nn.td_loss import TdLoss
@@ -51,38 +52,34 @@ class SquaredLoss(wiring.Component):
         return m
 
 
-class BanditAlgorithm(Algorithm):
-    name = "bandit"
-    summary = "contextual bandit on the card"
-    discrete = True
-    acts = "value"
-    sizes = dict(observation=4, action=2)
-    loss = SquaredLoss
-    numbers = ("q",)
+class BanditLoss(LossRule):
+    pipeline = SquaredLoss
+    numbers = {"value": ("q",)}
 
-    def networks(self, config):
-        network = Network(
-            inputs=config.observation,
-            outputs=config.action,
-            activation="linear",
-            weight_sources=("online",),
-            backward_groups=1,
-            feeds=(Feed("obs", (0,), 0),),
-        )
-        return {"value": network}
-
-    def collect(self, m, kept, outputs, first, own, *, arithmetic):
+    def collect(self, m, network, kept, outputs, first, own, *, arithmetic):
         with m.If(first):
             m.d.sync += kept.q.eq(0)
         for number, is_own in zip(outputs[0], own, strict=True):
             with m.If(is_own):
                 m.d.sync += kept.q.eq(number)
 
-    def loss_numbers(self, sample):
-        return sample.q, Const(0, len(sample.q)), sample.q
+    def inputs(self, sample):
+        return dict(q=sample.q, value=sample.q)
 
-    def errors(self, gradient, own, *, arithmetic):
+    def errors(self, network, gradient, own, *, arithmetic):
         return [Mux(own, gradient, 0)]
+
+
+class BanditAlgorithm(Algorithm):
+    name = "bandit"
+    summary = "contextual bandit on the card"
+    discrete = True
+    sizes = dict(observation=4, action=2)
+
+    def plan(self, config):
+        networks = {"value": Network(config.observation, config.action, "linear")}
+        seen = Pass("value", "online", (Feed("obs", 0),), errors=True, trains=True)
+        return Plan(networks, {"q": seen}, (BanditLoss(),), acts="q")
 
 
 def bandit_loss(config, outputs, scalars, inverse, clip):
@@ -118,7 +115,7 @@ BANDIT = BanditAlgorithm()
 #: kernels follow from ``ALGORITHMS`` if a process begins with the algorithm there.
 ENTRIES = [
     (ALGORITHMS, "bandit", BANDIT),
-    (GRADIENTS, "bandit", bandit_gradients),
+    (GRADIENTS, "bandit", (bandit_gradients,)),
     (LOSSES, SquaredLoss, squared_loss),
     (DESIGNS, "bandit", design_of(BANDIT)),
     (KERNELS, "bandit", LearnerKernel),

@@ -9,8 +9,9 @@ from bench.learner.step_clocks import case_of, measure
 from hw.arith.arithmetic import Arithmetic
 from hw.errors import UsageError
 from hw.learner.config import LearnerConfig
+from hw.learner.placed_layers import placed
 from hw.learner.samples.sample_reader import SampleReader
-from hw.learner.step_clocks import banks_of, pace, placed, slots_of, step_clocks, step_units
+from hw.learner.step_clocks import banks_of, pace, slots_of, step_clocks, step_units
 
 
 def learner(sizes, lanes, **options):

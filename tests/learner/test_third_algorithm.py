@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 from amaranth.hdl import Fragment
-from learner.bandit import BANDIT, ENTRIES, bandit_loss
+from learner.bandit import ENTRIES, bandit_loss
 from learner.learning import experiences, kernel_config, parameters, steps
 from learner.network.test_loss import TWINS, matches_twin
 from learner.test_kernel import compare
 
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
-from hw.learner.algorithms.algorithm import Feed, Join, Network
 from hw.learner.config import LearnerConfig
 from hw.learner.step_clocks import step_clocks
 from sim.model.learner.algorithms.registry import GRADIENTS
@@ -106,41 +105,3 @@ def test_an_algorithm_without_a_twin(bandit, monkeypatch):
         ValueError, match=r"^algorithm must be one with a twin \(dqn, ddpg\), not 'bandit'$"
     ):
         Trainer(LearnerConfig(**KERNEL))
-
-
-def _network(source=None, outputs=2):
-    join = source and Join(source, groups=(0,), first=0, errors=())
-    return Network(4, outputs, "linear", ("online",), 1, (Feed("obs", (0,), 0),), join)
-
-
-@pytest.mark.parametrize(
-    "networks, text",
-    [
-        (dict(value=_network(), b=_network()), "value, b of bandit with joins from none"),
-        (dict(value=_network("value")), "value of bandit with joins from value"),
-        (dict(value=_network(), b=_network("b")), "value, b of bandit with joins from b"),
-        (dict(value=_network("c"), b=_network()), "value, b of bandit with joins from c"),
-        (
-            dict(a=_network(), value=_network("a"), b=_network("value")),
-            "a, value, b of bandit with joins from a, value",
-        ),
-    ],
-)
-def test_networks_that_are_no_chain(bandit, monkeypatch, networks, text):
-    monkeypatch.setattr(type(BANDIT), "networks", lambda self, config: networks)
-    with pytest.raises(ValueError, match=f"^networks must be a chain of 1 to 2, not {text}$"):
-        LearnerConfig(algorithm="bandit")
-
-
-@pytest.mark.parametrize(
-    "networks",
-    [dict(q=_network()), dict(value=_network("b"), b=_network()), dict(value=_network(outputs=3))],
-)
-def test_a_network_that_cannot_act(bandit, monkeypatch, networks):
-    monkeypatch.setattr(type(BANDIT), "networks", lambda self, config: networks)
-    with pytest.raises(
-        ValueError,
-        match="^acts must be a network that reads observations and gives as many numbers as there "
-        "are actions, not 'value' of bandit$",
-    ):
-        LearnerConfig(algorithm="bandit")

@@ -2,41 +2,23 @@
 
 from amaranth import *
 
-from hw.learner.algorithms.algorithm import Algorithm, Feed, Network
+from hw.learner.algorithms.algorithm import Algorithm, LossRule
+from hw.learner.algorithms.plan import Feed, Network, Pass, Plan
 
 __all__ = ["DQN"]
 
 
-class DqnAlgorithm(Algorithm):
-    """DQN. The network's outputs are the Q values of all actions. For a sample with state s, action
-    a and next state s', q is the online Q value of a in s. The bootstrap value is the target's Q
-    value of action k in s'; k is the action with the largest Q value in s', by the online network
-    if ``double``, else by the target, and the first of these if several are equal. The error of
-    output o is the gradient if o is a, else +0. If the action does not exist (``BatchMemory``
-    reports it), q = +0 and no output has an error.
+class DqnLoss(LossRule):
+    """The loss of Q-learning for a sample with action a. q is the online Q value of a in s. The
+    bootstrap value is the target's Q value of action k in s'; k is the action with the largest Q
+    value in s' in the last pass, and the first of these if several are equal. The error of output o
+    is the gradient if o is a, else +0. If the action does not exist (``BatchMemory`` reports it), q
+    = +0 and no output has an error.
     """
 
-    name = "dqn"
-    summary = "DQN on the card: replay, gradient steps, optimizer (CF'22, PEARL)"
-    discrete = True
-    acts = "q"
-    sizes = dict(observation=4, action=2)
-    options = ("double",)
-    numbers = ("q", "bootstrap")
+    numbers = {"q": ("q", "bootstrap")}
 
-    def networks(self, config):
-        sources = ("online", "target") + ("online",) * config.double
-        network = Network(
-            inputs=config.observation,
-            outputs=config.action,
-            activation="linear",
-            weight_sources=sources,
-            backward_groups=1,
-            feeds=(Feed("obs", (0,), 0), Feed("next_obs", tuple(range(1, len(sources))), 0)),
-        )
-        return {"q": network}
-
-    def collect(self, m, kept, outputs, first, own, *, arithmetic):
+    def collect(self, m, network, kept, outputs, first, own, *, arithmetic):
         chosen = Signal(outputs[0][0].shape())
         for number, is_own in zip(outputs[0], own, strict=True):
             with m.If(is_own):
@@ -68,11 +50,35 @@ class DqnAlgorithm(Algorithm):
             m.d.comb += Value.cast(part).eq(Mux(wins, Value.cast(b), Value.cast(a)))
         return best
 
-    def loss_numbers(self, sample):
-        return sample.q, sample.bootstrap, sample.q
+    def inputs(self, sample):
+        return dict(q=sample.q, bootstrap=sample.bootstrap, value=sample.q)
 
-    def errors(self, gradient, own, *, arithmetic):
+    def errors(self, network, gradient, own, *, arithmetic):
         return [Mux(own, gradient, 0)]
+
+
+class DqnAlgorithm(Algorithm):
+    """DQN. The network's outputs are the Q values of all actions. For a sample with state s and
+    next state s', the action that is best in s' is chosen by the online network if ``double``, else
+    by the target.
+    """
+
+    name = "dqn"
+    summary = "DQN on the card: replay, gradient steps, optimizer (CF'22, PEARL)"
+    discrete = True
+    sizes = dict(observation=4, action=2)
+    options = ("double",)
+
+    def plan(self, config):
+        network = Network(inputs=config.observation, outputs=config.action, activation="linear")
+        seen, following = (Feed("obs", 0),), (Feed("next_obs", 0),)
+        passes = {
+            "value": Pass("q", "online", seen, errors=True, trains=True),
+            "bootstrap": Pass("q", "target", following),
+        }
+        if config.double:
+            passes["choice"] = Pass("q", "online", following)
+        return Plan({"q": network}, passes, (DqnLoss(),), acts="value")
 
 
 DQN = DqnAlgorithm()

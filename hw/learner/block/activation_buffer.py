@@ -67,6 +67,8 @@ class ActivationBuffer(wiring.Component):
     -------
     feed : In(stream of feed_layout), chain : In(word_layout [groups of chain][lanes][input_word])
         ``last`` of the feed and the chain's last word end a sample. If both come, the feed waits.
+    chain_mask : In(groups of chain)
+        Bit k: group ``chain[k]`` takes the words of ``chain``. Steady while a sample is here.
     feed_begun, chain_begun : In(1), feed_room, chain_room : Out(1)
         For each source, ``begun``, a pulse: it begins a sample; ``room``: it may begin one.
     acting : In(1)
@@ -115,6 +117,7 @@ class ActivationBuffer(wiring.Component):
                 "chain": In(word_layout(number, self.chain_words, chains, lanes, shape.input_word)),
                 "feed_begun": In(1),
                 "chain_begun": In(1),
+                "chain_mask": In(chains, init=(1 << chains) - 1),
                 "feed_room": Out(1),
                 "chain_room": Out(1),
                 "acting": In(1),
@@ -197,9 +200,8 @@ class ActivationBuffer(wiring.Component):
         bits, padding = (shape.input_word - 1).bit_length(), -self._own % shape.input_word
         groups = [[] for _ in range(self.groups)]
         for value, group in enumerate(self.chain_groups):
-            groups[group].append(
-                (self.chain.valid, chain_base, word, None, self.chain.value[value])
-            )
+            comes = self.chain.valid & self.chain_mask[value]
+            groups[group].append((comes, chain_base, word, None, self.chain.value[value]))
         for k, number in enumerate(self.feed.p.numbers if self.feed_count else ()):
             # Joined inputs begin at a word of their own.
             place = Signal(range(shape.input_words * shape.input_word), name=f"feed_place_{k}")

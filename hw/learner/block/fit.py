@@ -5,21 +5,21 @@ unroll factor of CF'22 3.2.3 and PEARL VI-A.
 """
 
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from typing import NamedTuple
 
 from hw.errors import UsageError
 from hw.learner.block.config import MAX_WORD, MEMORY_CLOCKS
 from hw.suggest import written
 
-__all__ = ["SIZES", "Plan", "check_words", "fit", "interleave_of", "pace_of"]
+__all__ = ["SIZES", "NetworkWidths", "check_words", "fit", "interleave_of", "pace_of"]
 
 #: Numbers of a word among which ``fit`` chooses. Words that meet experiences or the loss are powers
 #: of two, so that a number's place in its word is the low bits of its number.
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
 
 
-class Plan(NamedTuple):
+class NetworkWidths(NamedTuple):
     """A network whose words are sought.
 
     widths : numbers of its inputs, of each hidden layer, and of its outputs.
@@ -69,7 +69,8 @@ def pace_of(arithmetic, input_words, output_words):
 
 def check_words(plans, words):
     """Raises UsageError, which is a ValueError, unless ``words``, ``{name: tuple}``, are words that
-    the networks of ``plans``, ``{name: Plan}``, can have. The error names the nearest that are."""
+    the networks of ``plans``, ``{name: NetworkWidths}``, can have. The error names the nearest that
+    are."""
     wrong = _wrong(plans, words)
     if wrong:
         raise UsageError(f"{wrong}; the nearest such words are {_text(_nearest(plans, words))}")
@@ -98,7 +99,23 @@ def _wrong(plans, words):
                 f"words of {name} must begin with {plan.source}'s last word, "
                 f"{words[plan.source][-1]}, not with {given[0]!r}"
             )
+    for one, other in _together(plans):
+        if words[one] != words[other]:
+            source = plans[one].source
+            return (
+                f"words of {other} must be those of {one}, {words[one]!r}, as both take {source}'s "
+                f"outputs, not {words[other]!r}"
+            )
     return None
+
+
+def _together(plans):
+    """Pairs of networks of equal widths that take the outputs of the same network."""
+    return [
+        (one, other)
+        for one, other in combinations(plans, 2)
+        if plans[one].source and plans[one] == plans[other]
+    ]
 
 
 def _text(words):
@@ -119,10 +136,14 @@ def _nearest(plans, words):
         given = [*words[name]][: len(plan.widths)]
         given += [1] * (len(plan.widths) - len(given))
         result[name] = [near(plan, position, word) for position, word in enumerate(given)]
-    for name, plan in plans.items():
-        if plan.source:
-            first = min(result[name][0], result[plan.source][-1])
-            result[name][0] = result[plan.source][-1] = first
+    for one, other in _together(plans):
+        result[other] = [*result[one]]
+    for source in {plan.source for plan in plans.values() if plan.source}:
+        takers = [name for name, plan in plans.items() if plan.source == source]
+        first = min(result[source][-1], *(result[name][0] for name in takers))
+        result[source][-1] = first
+        for name in takers:
+            result[name][0] = first
     return result
 
 
@@ -136,9 +157,9 @@ def _allowed(plan, position):
 
 @lru_cache(maxsize=1024)  # a search asks again and again
 def fit(plans, *, multipliers, arithmetic):
-    """``{name: words}`` of networks, a tuple of ``(name, Plan)``: the words that make the slowest
-    layer fastest, with at most ``multipliers`` multipliers a lane in each layer. Ties prefer fewer
-    multipliers in all, then fewer clocks of all layers in all."""
+    """``{name: words}`` of networks, a tuple of ``(name, NetworkWidths)``: the words that make the
+    slowest layer fastest, with at most ``multipliers`` multipliers a lane in each layer. Ties
+    prefer fewer multipliers in all, then fewer clocks of all layers in all."""
     plans, best = dict(plans), None
     joined = {plan.source for plan in plans.values() if plan.source}
     for shared in product(*(_choices(plans, source, multipliers) for source in joined)):

@@ -24,7 +24,7 @@ from hw.stream.delay import delay
 
 __all__ = ["Forward"]
 
-_NETWORKS = ("online", "target")
+_SOURCES = ("online", "target", "either")
 
 
 class Forward(wiring.Component):
@@ -41,7 +41,7 @@ class Forward(wiring.Component):
     config : LayerConfig
     shape : BlockShape
         UsageError if ``Column`` cannot add its words.
-    weight_sources : tuple of "online" or "target"
+    weight_sources : tuple of "online", "target" or "either"
         For each group, whose weights it takes. All groups share control and addresses.
 
     Members
@@ -56,6 +56,9 @@ class Forward(wiring.Component):
     o : Out(word_layout [groups][lanes][output_word])
         ``shape.output_words`` words a sample, in order. Outputs of padding follow from zero weights
         and biases.
+    target, counted : In(groups)
+        A bit for each group: of either network it takes the target's weights; its outputs are
+        wanted, and those that are clipped are counted. Steady while a sample is under way.
     memory : Out(forward_signature)
         The ports of the parameters' memories.
     started : Out(1)
@@ -74,9 +77,9 @@ class Forward(wiring.Component):
 
     def __init__(self, config, shape, weight_sources):
         weight_sources = tuple(weight_sources)
-        if not weight_sources or any(network not in _NETWORKS for network in weight_sources):
+        if not weight_sources or any(source not in _SOURCES for source in weight_sources):
             raise UsageError(
-                f"weight_sources must be of {', '.join(_NETWORKS)}, not {weight_sources!r}"
+                f"weight_sources must be of {', '.join(_SOURCES)}, not {weight_sources!r}"
             )
         self.config, self.shape, self.weight_sources = config, shape, weight_sources
         self._column = config.arithmetic, shape, shape.activation
@@ -84,7 +87,8 @@ class Forward(wiring.Component):
         self.latency = forward_stage(config, shape).latency
         self.last_latency = last_latency(config, shape)
         number = config.arithmetic.shape("activation")
-        paths = len(weight_sources), config.lanes
+        groups = len(weight_sources)
+        paths = groups, config.lanes
         self._word = vector_layout(number, *paths, shape.input_word)
         clipped = len(weight_sources) * config.lanes * shape.output_word
         super().__init__(
@@ -92,6 +96,8 @@ class Forward(wiring.Component):
                 "i": In(stream.Signature(self._word)),
                 "room": In(1),
                 "o": Out(word_layout(number, shape.output_words, *paths, shape.output_word)),
+                "target": In(groups),
+                "counted": In(groups, init=(1 << groups) - 1),
                 "memory": Out(forward_signature(config, shape)),
                 "started": Out(1),
                 "idle": Out(1, init=1),
@@ -123,8 +129,8 @@ class Forward(wiring.Component):
             late = delay(m, sweep.block[name], READ_LATENCY, name=name, reset=name == "valid")
             m.d.comb += block[name].eq(late)
         clipped = []  # of each path, how many
-        for group, network in enumerate(self.weight_sources):
-            weight, bias = self.memory.weight[network], self.memory.bias[network]
+        for group, source in enumerate(self.weight_sources):
+            weight, bias = self._weights(m, group, source)
             for lane in range(self.config.lanes):
                 name, word = f"{group}_{lane}", sweep.word[group][lane]
                 late = [READ_LATENCY - 1 + k * arithmetic.dot_skew for k in range(len(word))]
@@ -142,10 +148,24 @@ class Forward(wiring.Component):
                     for k in range(shape.input_word):
                         m.d.comb += [column.x[k].eq(x[k]), column.weight[k].eq(weight[k][n])]
                 total = Signal(range(shape.output_word + 1), name=f"clipped_{name}")
-                m.d.sync += total.eq(sum(column.y.clipped for column in columns))
+                m.d.sync += total.eq(
+                    sum(column.y.clipped & self.counted[group] for column in columns)
+                )
                 clipped.append(total)
                 m.d.comb += self.o.valid.eq(columns[0].y.valid)
         m.d.sync += self.saturations.eq(sum(clipped))
+
+    def _weights(self, m, group, source):
+        """The words of weights and biases that a group takes."""
+        words = self.memory.weight, self.memory.bias
+        if source != "either":
+            return tuple(word[source] for word in words)
+        chosen = []
+        for word, name in zip(words, ("weight", "bias"), strict=True):
+            chosen.append(Signal(word.online.shape(), name=f"{name}_{group}"))
+            which = Mux(self.target[group], word.target.as_value(), word.online.as_value())
+            m.d.comb += chosen[-1].as_value().eq(which)
+        return tuple(chosen)
 
     def _count(self, m):
         """Indices of the words that leave, and samples that have not."""

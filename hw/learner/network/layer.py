@@ -19,6 +19,7 @@ __all__ = ["Layer"]
 
 #: Ports of the ActivationBuffer that are the layer's own.
 _INPUTS = ("feed", "chain", "feed_begun", "chain_begun", "feed_room", "chain_room", "acting")
+_INPUTS += ("chain_mask",)
 
 
 class Layer(wiring.Component):
@@ -36,7 +37,7 @@ class Layer(wiring.Component):
     ----------
     config : LayerConfig
     shape : BlockShape
-    weight_sources : sequence of "online" or "target"
+    weight_sources : sequence of "online", "target" or "either"
         Weights of each forward group.
     backward_groups : int
         How many groups, counted from the first, have a backward pass; the first one gives
@@ -52,9 +53,11 @@ class Layer(wiring.Component):
 
     Members
     -------
-    feed, chain, feed_begun, chain_begun, feed_room, chain_room, acting
+    feed, chain, chain_mask, feed_begun, chain_begun, feed_room, chain_room, acting
         Where the inputs come in: see ``ActivationBuffer``. While ``acting`` is high, no errors and
         no ``start`` come.
+    target, counted : In(groups)
+        As in ``Forward``.
     o : Out(word_layout), started : Out(1), room : In(1)
         ``o``: the outputs of a sample, in words, without back-pressure. ``started``, a pulse:
         forward begins a sample. ``room``: what follows this layer has room for a sample
@@ -125,7 +128,7 @@ class Layer(wiring.Component):
         super().__init__(
             {
                 **{name: ring[name] for name in _INPUTS},
-                "o": forward["o"],
+                **{name: forward[name] for name in ("o", "target", "counted")},
                 "started": Out(1),
                 "room": In(1),
                 "delta": In(stream.Signature(errors)),
@@ -166,6 +169,9 @@ class Layer(wiring.Component):
             ring.feed_begun.eq(self.feed_begun),
             ring.chain_begun.eq(self.chain_begun),
             ring.acting.eq(self.acting),
+            ring.chain_mask.eq(self.chain_mask),
+            forward.target.eq(self.target),
+            forward.counted.eq(self.counted),
             self.feed_room.eq(ring.feed_room),
             self.chain_room.eq(ring.chain_room),
             self.o.eq(forward.o),

@@ -7,7 +7,6 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.algorithms.registry import algorithm_of
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -17,11 +16,15 @@ __all__ = ["LossErrors"]
 
 class LossErrors(wiring.Component):
     """Collects the gradients of the lanes of a super-sample, which come one after the other, and
-    sends the errors of its outputs, as the config's algorithm says.
+    sends the errors of a network's outputs, as the algorithm's LossRule says.
 
     Parameters
     ----------
     config : LearnerConfig
+    sweep : int
+    network : str
+    value : ShapeLike
+        Of the pipeline's gradient.
     ahead : int
         Super-samples that the unit holds.
 
@@ -29,20 +32,21 @@ class LossErrors(wiring.Component):
     -------
     gradient : In({valid, value, output})
         The gradient of a sample, lane by lane, and the number of the output that has it.
-    o : Out(stream of [backward groups][lanes][output_word])
+    o : Out(stream of [passes with errors][lanes][output_word])
         The errors of a super-sample: a word for each word of outputs, in order. Those of padding
         are zeros.
     freed : Out(1)
         A pulse: the last word of a super-sample is taken.
     """
 
-    def __init__(self, config, ahead):
-        self.config, self.ahead, self.shape = config, ahead, config.last_shape
+    def __init__(self, config, sweep, network, value, ahead):
+        self.config, self.ahead, self.network = config, ahead, network
+        self.shape, self._rule = config.networks[network][-1], config.plan.losses[sweep]
         number, lanes = config.arithmetic.shape("gradient"), config.lanes
-        groups = config.last_network.backward_groups
-        word = vector_layout(number, groups, lanes, self.shape.output_word)
+        passes = config.plan.errors(network)[sweep]
+        word = vector_layout(number, passes, lanes, self.shape.output_word)
         # Of an action that does not exist, it is the output past the last.
-        self._error = {"value": number, "output": range(self.shape.outputs + 1)}
+        self._error = {"value": value, "output": range(self.shape.outputs + 1)}
         super().__init__(
             {
                 "gradient": In(data.StructLayout({"valid": 1, **self._error})),
@@ -82,10 +86,10 @@ class LossErrors(wiring.Component):
         return m
 
     def _send(self, m, lane, error, index, place):
-        """The errors of the output at ``place`` of the word ``index``, for all groups."""
+        """The errors of the output at ``place`` of the word ``index``, for all passes."""
         output = index * self.shape.output_word + place
-        errors = algorithm_of(self.config).errors(
-            error.value, error.output == output, arithmetic=self.config.arithmetic
+        errors = self._rule.errors(
+            self.network, error.value, error.output == output, arithmetic=self.config.arithmetic
         )
         filled = self.shape.output_words_filled()[-1]
         inside = place < filled or index != self.shape.output_words - 1

@@ -1,4 +1,4 @@
-"""The learner: batch, networks, loss and parameter image, wired for one algorithm.
+"""The learner: batch, networks, losses and parameter image, wired for one algorithm's plan.
 
 CF'22 3.2: forward through all layers, loss, backward and weight gradients, each a stage of its own
 that streams samples; the target network's forward pass runs at the same time (3.2.4).
@@ -9,14 +9,18 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hw.comparison import at_least, below
+from hw.learner.algorithms.plan import of_sweep
 from hw.learner.contract import LearnerSignature, count_saturations
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
+from hw.learner.network.merge import Merge
 from hw.learner.network.outputs import Outputs
+from hw.learner.network.sweep_control import SweepControl
 from hw.learner.parameters.image_transfer import ImageTransfer
+from hw.learner.placed_layers import merges, placed
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
-from hw.learner.step_clocks import banks_of, placed, scalars_ahead, slots_of
+from hw.learner.step_clocks import banks_of, scalars_ahead, slots_of
 from hw.nn.optimizer_config import COEFFICIENTS
 from hw.nn.optimizers import optimizer_of
 
@@ -30,8 +34,10 @@ class Trainer(wiring.Component):
     A sample of each lane enters every ``config.interval`` clocks, or more slowly if the loss needs
     longer. Forward, loss and backward of a batch overlap. After ``control.update``, each layer
     updates its parameters as soon as its own gradients are complete, so the update of the upper
-    layers overlaps the gradients of the lower ones. ``hw.learner.step_clocks`` computes the clocks
-    of a gradient step.
+    layers overlaps the gradients of the lower ones. If the plan has several sweeps, the batch is
+    read again for the next one when all updates of the one before have ended. Loss and TD errors
+    are the first sweep's, the sum of values is the last one's. ``hw.learner.step_clocks`` computes
+    the clocks of a gradient step.
 
     Parameters
     ----------
@@ -58,22 +64,22 @@ class Trainer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, control = self.config, self.control
-        networks = self._layers(m)
-        last = [*networks.values()][-1][-1]  # the layer whose outputs the loss takes
-        every = [layer for layers in networks.values() for layer in layers]
+        self._sweeps = SweepControl(config)
+        m.submodules.sweeps = sweeps = self._sweeps
+        layers = self._layers(m)
 
         count = words_a_clock(config)
         m.submodules.batch_memory = batch = BatchMemory(config, self.data_width, count)
         m.submodules.play = play = SampleReader(config, batch.depth, scalars_ahead(config))
-        m.submodules.loss_unit = loss = Loss(config)
+        self._losses = [Loss(config, sweep) for sweep in range(config.plan.sweeps)]
+        first, last = self._losses[0], self._losses[-1]
         samples = Signal.like(play.samples)
         connect(m, flipped(self.records), batch.records)
-        connect(m, play.scalars, loss.scalars)
-        connect(m, loss.td, flipped(self.td))
-        connect(m, loss.delta, last.delta)
+        connect(m, first.td, flipped(self.td))
         m.d.comb += [
             batch.acting.eq(self.acting),
             play.acting.eq(self.acting),
+            play.sweep.eq(self._running),
             batch.begin.eq(control.begin),
             batch.batch.eq(self.batch),
             control.loaded.eq(batch.loaded),
@@ -85,152 +91,314 @@ class Trainer(wiring.Component):
             *(play.words[k].eq(batch.words[k]) for k in range(config.lanes)),
             # Of observations, the last sample may have fewer than there are lanes.
             samples.eq((self.batch + (config.lanes - 1)) >> (config.lanes.bit_length() - 1)),
-            play.start.eq(control.train | self.act),
+            play.start.eq(sweeps.start.any() | self.act),
             play.samples.eq(samples),
-            loss.start.eq(control.train),
-            loss.samples.eq(samples),
-            loss.inverse.eq(batch.inverse),
-            loss.clip.eq(control.hyperparameters.clip),
-            loss.i.eq(last.o),
-            last.room.eq(loss.room),
-            control.loss.eq(loss.loss),
-            control.td_sum.eq(loss.td_sum),
-            control.value.eq(loss.value),
-            control.diverged.eq(loss.diverged),
-            control.diverged_index.eq(loss.diverged_index),
+            control.loss.eq(first.loss),
+            control.td_sum.eq(first.td_sum),
+            control.value.eq(last.value),
+            control.diverged.eq(first.diverged),
+            control.diverged_index.eq(first.diverged_index),
         ]
-        rooms = []
-        for name in config.graph:
-            first = networks[name][0]
-            connect(m, getattr(play, name), first.feed)
-            # Observations alone go to the network that acts.
-            idle = self.acting & (name != config.acts)
-            m.d.comb += first.feed_begun.eq(play.begun & ~idle)
-            rooms.append(first.feed_room | idle)
-        m.d.comb += play.room.eq(Cat(rooms).all())
-        self._parameters(m, networks, every)
-        self._act(m, networks, loss)
-
-        # Complete: every layer has seen all samples, and so has the loss.
-        running = Signal()
-        complete = Cat(layer.done for layer in every).all() & loss.done
-        with m.If(control.train):
-            m.d.sync += [running.eq(1), control.trained.eq(0)]
-        with m.Elif(running & complete):
-            m.d.sync += [running.eq(0), control.trained.eq(1)]
-        for layer in every:
+        for sweep, loss in enumerate(self._losses):
+            m.submodules[f"loss_{sweep}"] = loss
             m.d.comb += [
-                layer.start.eq(control.train),
-                layer.samples.eq(samples),
-                layer.acting.eq(self.acting),
+                loss.start.eq(sweeps.start[sweep]),
+                loss.samples.eq(samples),
+                loss.inverse.eq(batch.inverse),
+                loss.clip.eq(control.hyperparameters.clip),
             ]
+        for name in config.plan.ends:
+            self._end(m, name, layers[name][-1], play.scalars[name])
+        rooms = []
+        for name in config.plan.order:
+            layer = layers[name][0]
+            connect(m, play.feeds[name], layer.feed)
+            # Observations alone go to the network that acts.
+            idle = (self.acting & (name != config.acts)) | ~self._runs(name)
+            m.d.comb += layer.feed_begun.eq(play.begun & ~idle)
+            rooms.append(layer.feed_room | idle)
+        m.d.comb += play.room.eq(Cat(rooms).all())
+        every = [layer for name in config.plan.order for layer in layers[name]]
+        self._parameters(m, layers)
+        self._act(m, layers)
+        self._run(m, layers, samples)
 
         counts = [[layer.saturations[k] for layer in every] for k in range(3)]
         counts[1].append(play.saturations)
-        counts[2].append(loss.saturations)
+        counts[2] += [loss.saturations for loss in self._losses]
+        counts[2] += [merge.saturations for merge in self._merges]
         counts = [[Mux(self.acting, 0, sum(values, Const(0, 1)))] for values in counts]
         count_saturations(m, control.saturations, counts, width=16)
         return m
 
-    def _act(self, m, networks, loss):
+    @property
+    def _running(self):
+        """The sweep that is under way; of an ACT, that of the pass that acts."""
+        plan = self.config.plan
+        if plan.sweeps == 1:
+            return Const(0, 0)
+        return Mux(self.acting, plan.passes[plan.acts].sweep, self._sweeps.sweep)
+
+    def _now(self, values):
+        """The one of ``values``, numbers, for the sweep under way."""
+        return of_sweep(self._running, values)
+
+    def _runs(self, network):
+        return self._now([int(bool(names)) for names in self.config.plan.paths[network]])
+
+    def _run(self, m, layers, samples):
+        """Begins sweeps in the layers, and says when all samples have passed all of them."""
+        plan, control, sweeps, done = self.config.plan, self.control, self._sweeps, []
+        for name, own in layers.items():
+            errors = [int(count > 0) for count in plan.errors(name)]
+            for layer in own:
+                m.d.comb += [
+                    layer.start.eq(sweeps.start.any() & of_sweep(sweeps.sweep, errors)),
+                    layer.samples.eq(samples),
+                    layer.acting.eq(self.acting | ~of_sweep(sweeps.sweep, errors)),
+                ]
+                done.append(layer.done | ~of_sweep(sweeps.sweep, errors))
+        losses = of_sweep(sweeps.sweep, [loss.done for loss in self._losses])
+        m.d.comb += [
+            sweeps.train.eq(control.train),
+            sweeps.update.eq(control.update),
+            sweeps.passed.eq(Cat(done).all()),
+            sweeps.summed.eq(losses),
+            sweeps.diverged.eq(control.diverged),
+            control.trained.eq(sweeps.trained),
+        ]
+
+    def _end(self, m, name, layer, scalars):
+        """Wires the last layer of a network to the losses that take its outputs, and the scalars of
+        its samples."""
+        plan, deltas = self.config.plan, []
+        takes = [(sweep, loss) for sweep, loss in enumerate(self._losses) if name in loss.networks]
+        for sweep, loss in takes:
+            here = of_sweep(self._sweeps.sweep, [int(k == sweep) for k in range(plan.sweeps)])
+            own, given = loss.ports[name].scalars, loss.ports[name].i
+            passes = loss.passes[name][0]
+            m.d.comb += [
+                own.payload.eq(scalars.payload),
+                own.valid.eq(scalars.valid & here),
+                given.valid.eq(layer.o.valid & here),
+                given.index.eq(layer.o.index),
+                *(given.value[path].eq(layer.o.value[path]) for path in range(passes)),
+            ]
+            if loss.passes[name][1]:
+                deltas.append((here, loss.ports[name].delta))
+        rooms = [Const(0)] * plan.sweeps
+        taken = [Const(0)] * plan.sweeps
+        for sweep, loss in takes:
+            rooms[sweep] = loss.ports[name].room
+            taken[sweep] = loss.ports[name].scalars.ready
+        m.d.comb += [
+            layer.room.eq(of_sweep(self._sweeps.sweep, rooms)),
+            scalars.ready.eq(of_sweep(self._sweeps.sweep, taken)),
+        ]
+        for here, delta in deltas:
+            m.d.comb += delta.ready.eq(layer.delta.ready & here)
+            with m.If(here):
+                m.d.comb += layer.delta.valid.eq(delta.valid)
+                for path, value in enumerate(delta.payload):
+                    m.d.comb += layer.delta.payload[path].eq(value)
+
+    def _act(self, m, layers):
         """While acting, the outputs go to ``actions`` and nowhere else."""
-        config, layer = self.config, networks[self.config.acts][-1]
+        config, plan = self.config, self.config.plan
+        layer, acts = layers[config.acts][-1], plan.passes[plan.acts]
+        path = plan.paths[config.acts][acts.sweep].index(plan.acts)
         m.submodules.outputs = outputs = Outputs(config, layer.shape, self.data_width)
         connect(m, outputs.o, flipped(self.actions))
         m.d.comb += [
             outputs.i.valid.eq(layer.o.valid & self.acting),
             outputs.i.index.eq(layer.o.index),
-            outputs.i.value[0].eq(layer.o.value[0]),  # the online network's
+            outputs.i.value[0].eq(layer.o.value[path]),
             outputs.begun.eq(layer.started & self.acting),
             outputs.start.eq(self.act),
             outputs.count.eq(self.batch),
         ]
+        takers = plan.takers(config.acts)
         with m.If(self.acting):
             m.d.comb += layer.room.eq(outputs.room)
-            taking = [
-                networks[name][0]
-                for name, network in config.graph.items()
-                if network.join and network.join.source == config.acts
-            ]
-            for first in taking:
+            for taker in takers:
+                first = layers[taker][0]
                 m.d.comb += [first.chain.valid.eq(0), first.chain_begun.eq(0)]
-            if not taking:
-                m.d.comb += loss.i.valid.eq(0)
+            for loss in self._losses if not takers else ():
+                if config.acts in loss.networks:
+                    m.d.comb += loss.ports[config.acts].i.valid.eq(0)
 
     def _layers(self, m):
-        """``{network: layers}``, as samples go, wired end to end: outputs forward, errors
-        backward."""
-        config = self.config
-        networks, before = {name: [] for name in config.order}, None
+        """``{network: layers}``, wired end to end: outputs forward, errors backward."""
+        config, plan = self.config, self.config.plan
+        networks, every = {name: [] for name in plan.order}, []
+        self._merges = []
         counts = zip(placed(config), slots_of(config), banks_of(config), strict=True)
         for own, slots, banks in counts:
-            options, join = {}, None if own.position else config.graph[own.network].join
-            if own.position or join:
-                groups = join.groups if join else range(len(own.groups))
-                options = dict(chain=groups, input_activation=own.made_by)
+            link, options = plan.links[own.network], {}
+            if own.position:
+                chain = range(own.groups)
+            elif link:
+                chain = sorted(set().union(*plan.taken(own.network)))
+            if own.position or link:
+                options = dict(chain=chain, input_activation=own.made_by)
+            weights = [*zip(*own.weights, strict=True)]  # of each path
             layer = Layer(
                 config.layer_config,
                 own.shape,
-                weight_sources=own.groups,
+                weight_sources=own.weight_sources,
                 backward_groups=own.backward_groups,
                 slots=slots,
                 feed=0 if own.position else words_a_clock(config),
                 period=own.period,
                 banks=banks,
-                reserved=own.following is not None,
+                reserved=bool(own.takers),
                 **options,
             )
             m.submodules[f"{own.network}_{own.position}"] = layer
-            if before is not None:
-                self._wire(m, before, layer, join)
-            else:
-                m.d.comb += layer.dx_room.eq(1)
+            target, counted = (
+                [sum(bit << k for k, bit in enumerate(bits)) for bits in zip(*table, strict=True)]
+                for table in (
+                    [[source == "target" for source in sweeps] for sweeps in weights],
+                    [[source is not None for source in sweeps] for sweeps in weights],
+                )
+            )
+            m.d.comb += [layer.target.eq(self._now(target)), layer.counted.eq(self._now(counted))]
             networks[own.network].append(layer)
-            before = layer
+            every.append(layer)
+        for own, layer in zip(placed(config), every, strict=True):
+            if own.before is None:
+                m.d.comb += layer.dx_room.eq(1)
+            elif own.position:
+                self._wire(m, every[own.before], layer)
+        for name in plan.order:
+            if plan.takers(name):
+                self._wire_takers(m, name, networks)
         return networks
 
-    def _wire(self, m, before, layer, join):
-        """Wires outputs of ``before`` into ``layer``, and the errors of its inputs back."""
-        groups = join.errors if join else range(layer.backward_groups)
-        first = layer.shape.joined_word if join else 0
-        last = first + before.shape.output_words
+    def _wire(self, m, before, layer):
+        """Wires a layer to the one before it in its network."""
         m.d.comb += [
             layer.chain.eq(before.o),
             layer.chain_begun.eq(before.started),
             before.room.eq(layer.chain_room),
-            # Other words are of experiences, or padding.
+            # Other words are padding.
             before.delta.valid.eq(
-                layer.dx.valid & at_least(layer.dx.index, first) & below(layer.dx.index, last)
+                layer.dx.valid & below(layer.dx.index, before.shape.output_words)
             ),
             before.delta_begun.eq(layer.dx_begun),
             layer.dx_room.eq(before.delta_room),
         ]
-        for k, group in enumerate(groups):
-            m.d.comb += before.delta.payload[k].eq(layer.dx.value[group])
+        for path in range(layer.backward_groups):
+            m.d.comb += before.delta.payload[path].eq(layer.dx.value[path])
 
-    def _parameters(self, m, networks, every):
+    def _wire_takers(self, m, name, networks):
+        """Wires the last layer of a network to the first layers of those that take its outputs."""
+        plan, before, takers = self.config.plan, networks[name][-1], self.config.plan.takers(name)
+        rooms, comes, begun, words = [], [], [], []
+        for taker in takers:
+            layer, runs = networks[taker][0], self._runs(taker)
+            first = layer.shape.joined_word
+            m.d.comb += [
+                layer.chain.valid.eq(before.o.valid & runs),
+                layer.chain.index.eq(before.o.index),
+                layer.chain_begun.eq(before.started & runs),
+            ]
+            taken, paths = plan.taken(taker), layer.ring.chain_groups
+            for k, path in enumerate(paths):
+                sources = [sweep.get(path, 0) for sweep in taken]
+                known = {sweep[path] for sweep in taken if path in sweep}
+                sources = [known.pop()] * len(taken) if len(known) == 1 else sources
+                value = of_sweep(self._running, sources)
+                for source in {*sources}:
+                    with m.If(value == source):
+                        m.d.comb += layer.chain.value[k].eq(before.o.value[source])
+            masks = [sum(1 << k for k, path in enumerate(paths) if path in s) for s in taken]
+            m.d.comb += layer.chain_mask.eq(self._now(masks))
+            rooms.append(layer.chain_room | ~runs)
+            # Other words are of experiences, or padding.
+            end = first + before.shape.output_words
+            valid = layer.dx.valid & at_least(layer.dx.index, first) & below(layer.dx.index, end)
+            returned = plan.returned(taker)
+            back = self._now([int(bool(paths)) for paths in returned])
+            comes.append(valid & back)
+            begun.append(layer.dx_begun & back)
+            words.append((layer.dx.value, returned))
+            m.d.comb += layer.dx_room.eq(before.delta_room | ~back)
+        m.d.comb += [
+            before.room.eq(Cat(rooms).all()),
+            before.delta_begun.eq(Cat(begun).any()),
+        ]
+        self._return(m, name, before, comes, words)
+
+    def _return(self, m, name, before, comes, words):
+        """Wires the errors that takers return, ``words`` if they are in ``comes``, back to the
+        layer ``before``."""
+        groups = before.backward_groups
+        if not merges(self.config, name):
+            m.d.comb += before.delta.valid.eq(Cat(comes).any())
+            for value, returned in words:
+                for path in range(groups):
+                    for sweep, paths in self._cases(returned, path):
+                        with m.If(sweep):
+                            m.d.comb += before.delta.payload[path].eq(value[paths])
+            return
+        merge = Merge(self.config.layer_config, before.shape.output_word, groups, len(words))
+        m.submodules[f"{name}_merge"] = merge
+        self._merges.append(merge)
+        for k, (value, returned) in enumerate(words):
+            wanted = [sum(1 << path for path in paths) for paths in returned]
+            m.d.comb += [merge.i[k].valid.eq(comes[k]), merge.wanted[k].eq(self._now(wanted))]
+            for path in range(groups):
+                for sweep, paths in self._cases(returned, path):
+                    with m.If(sweep):
+                        m.d.comb += merge.i[k].value[path].eq(value[paths])
+        m.d.comb += [
+            before.delta.valid.eq(merge.o.valid),
+            before.delta.payload.eq(merge.o.value),
+        ]
+
+    def _cases(self, returned, path):
+        """``(condition, data path)``: in which sweeps errors for ``path`` come, and from where."""
+        sources = {sweep[path] for sweep in returned if path in sweep}
+        for source in sources:
+            yield self._now([int(sweep.get(path) == source) for sweep in returned]), source
+
+    def _parameters(self, m, networks):
         """Wires update, load and store of the layers, in the image's order."""
         m.submodules.transfer = transfer = self.transfer
         connect(m, flipped(self.image_i), transfer.i)
         connect(m, transfer.o, flipped(self.image_o))
         order = [layer for name in self.config.networks for layer in networks[name]]
         waiting = Signal(len(order))  # layers whose update is asked for and has not begun
+        layers_busy = Signal()
         m.d.comb += [
             transfer.load.eq(self.load),
             transfer.store.eq(self.store),
             transfer.sets.eq(self.sets),
             transfer.layer_busy.eq(Cat(layer.busy for layer in order)),
+            layers_busy.eq(waiting.any() | Cat(layer.busy for layer in order).any()),
+            self._sweeps.updating.eq(layers_busy),
             self.control.busy.eq(
                 self.control.update
                 | self.load
                 | self.store
                 | transfer.busy
-                | waiting.any()
-                | Cat(layer.busy for layer in every).any()
+                | layers_busy
+                | self._sweeps.more
             ),
         ]
-        with m.If(self.control.update):
-            m.d.sync += waiting.eq(~0)
+        trained = [
+            self.config.plan.trained_in(name)
+            for name in self.config.networks
+            for _ in networks[name]
+        ]
+        masks = [
+            sum(1 << k for k, own in enumerate(trained) if own == sweep)
+            for sweep in range(self.config.plan.sweeps)
+        ]
+        for sweep, update in enumerate(self._sweeps.updates):
+            with m.If(update):
+                m.d.sync += waiting.eq(masks[sweep])
         for k, layer in enumerate(order):
             with m.If(layer.update):
                 m.d.sync += waiting[k].eq(0)
@@ -242,18 +410,22 @@ class Trainer(wiring.Component):
                 layer.store.eq(transfer.store_layer[k]),
                 layer.parameter_set.eq(transfer.parameter_set),
             ]
+        given = {}  # by the rate that networks share
+        for name, network in self.config.plan.networks.items():
+            if network.rate not in given:
+                given[network.rate] = self._coefficients(m, name, network.rate)
+            for layer in networks[name]:
+                m.d.comb += layer.coefficients.eq(given[network.rate])
+
+    def _coefficients(self, m, name, rate):
+        """The optimizers' coefficients for networks of a ``rate``, such as ``name``."""
         config = self.config.layer_config
+        given = Signal(COEFFICIENTS, name=f"{name}_given")
+        for field in COEFFICIENTS.members:
+            value = self.control.hyperparameters[field]
+            if isinstance(value, data.View):  # a pair
+                value = value[rate]
+            m.d.comb += given[field].eq(value)
         convert = optimizer_of(config.arithmetic).convert
         sums = config.arithmetic.gradient_sum_shape(config.batch)
-        for position, name in enumerate(self.config.networks):
-            given = Signal(COEFFICIENTS, name=f"{name}_given")
-            for field in COEFFICIENTS.members:
-                value = self.control.hyperparameters[field]
-                if isinstance(value, data.View):  # one a network
-                    value = value[position]
-                m.d.comb += given[field].eq(value)
-            coefficients = convert(
-                m, config.optimizer_config, sums, given, name=f"{name}_coefficients"
-            )
-            for layer in networks[name]:
-                m.d.comb += layer.coefficients.eq(coefficients)
+        return convert(m, config.optimizer_config, sums, given, name=f"{name}_coefficients")

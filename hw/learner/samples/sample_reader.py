@@ -11,6 +11,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arith.quantize import Quantize
+from hw.learner.algorithms.plan import of_sweep
 from hw.learner.layouts import scalars_layout
 from hw.learner.records import WORDS, observation_granules, record_granules, record_words
 from hw.nn.layouts import feed_layout, vector_layout
@@ -39,14 +40,17 @@ def words_a_clock(config):
 def _clocks(config, count):
     """Clocks of an experience: its reads of ``count`` words, and stalls while a layer takes a word
     of another network, as DDPG's critic takes the actor's outputs."""
-    joined = sum(layers[0].joined_words for layers in config.networks.values())
+    # Networks that take the outputs of the same network take them in the same clocks.
+    sources = {link.source: name for name, link in config.plan.links.items() if link}
+    joined = sum(config.networks[name][0].joined_words for name in sources.values())
     return _end(config) // count + 1 + joined
 
 
-def _last_fed(config, name):
-    """The last word of a record that goes to a network."""
-    places = record_words(config)
-    return max(WORDS + sum(places[route]) - 1 for route, _, _ in config.graph[name].feeds)
+def _last_fed(config, name, sweep):
+    """The last word of a record that goes to a network in a sweep; 0 if none does."""
+    places, feeds = record_words(config), config.plan.feeds(name)
+    ends = [sum(places[field]) for field, (_, masks) in feeds.items() if masks[sweep]]
+    return max((WORDS + end - 1 for end in ends), default=0)
 
 
 class SampleReader(wiring.Component):
@@ -73,12 +77,15 @@ class SampleReader(wiring.Component):
         Reads in the queue that stop further reads.
     count : int
         ``words_a_clock(config)``.
+    feeds, scalars : dict
+        The streams to each network, and of the scalars for each network.
 
     Members
     -------
-    acting : In(1)
-        The batch holds observations, which are sent to the network that acts. Steady while samples
-        are to begin or under way.
+    acting : In(1), sweep : In(range(sweeps))
+        ``acting``: the batch holds observations, which are sent to the network that acts.
+        ``sweep``: which sweep it is; that of the pass that acts if ``acting``. Both are steady
+        while samples are to begin or under way.
     start : In(1), samples : In
         ``start``, a pulse: read the first ``samples`` samples of the batch. ``samples`` is steady
         until all of them have begun.
@@ -91,8 +98,9 @@ class SampleReader(wiring.Component):
         Every buffer has a free slot.
     <network> : Out(stream of feed_layout)
         For each network of the config, with its name: the numbers for its first layer.
-    scalars : Out(stream of scalars_layout)
-        The scalars of each sample, in order; none while ``acting``.
+    scalars_<network> : Out(stream of scalars_layout)
+        For each network of the config whose outputs a loss takes: the scalars of each sample, in
+        order; none while ``acting``, or in a sweep whose loss does not take them.
     saturations : Out
         How many numbers of experiences were clipped to activations in this clock.
     """
@@ -102,33 +110,40 @@ class SampleReader(wiring.Component):
     def __init__(self, config, depth, scalars_ahead):
         self.config, self.depth, self.scalars_ahead = config, depth, scalars_ahead
         self.count = words_a_clock(config)
+        self._queues = {}
         self._seen = WORDS + config.observation - 1  # the last word of ``obs``
         shape, lanes = config.arithmetic.shape("activation"), config.lanes
         members = {}
-        for name, network in config.graph.items():
-            groups = len(network.weight_sources)
+        for name, network in config.plan.networks.items():
+            groups = config.plan.count(name)
             layout = feed_layout(shape, network.inputs, groups, lanes, self.count)
             members[name] = Out(stream.Signature(layout))
         super().__init__(
             {
                 "acting": In(1),
+                "sweep": In(range(config.plan.sweeps)),
                 "start": In(1),
                 "samples": In(range(config.batch // lanes + 1)),
                 "address": Out(range(depth)).array(lanes),
                 "words": In(data.ArrayLayout(32, self.count)).array(lanes),
                 "begun": Out(1),
                 "room": In(1),
-                "scalars": Out(stream.Signature(scalars_layout(config))),
+                **{
+                    f"scalars_{name}": Out(stream.Signature(scalars_layout(config)))
+                    for name in config.plan.ends
+                },
                 "saturations": Out(range(lanes * self.count + 1)),
                 **members,
             }
         )
+        self.feeds = {name: getattr(self, name) for name in config.plan.networks}
+        self.scalars = {name: getattr(self, f"scalars_{name}") for name in config.plan.ends}
 
     @staticmethod
-    def last_read_of(config, name=None, acting=False):
+    def last_read_of(config, name=None, sweep=0, acting=False):
         """The number, from 0, of a sample's last read, or of the last that has numbers for the
-        network ``name``. If ``acting``, samples are observations."""
-        last = _last_fed(config, name) if name else _end(config)
+        network ``name`` in a sweep. If ``acting``, samples are observations."""
+        last = _last_fed(config, name, sweep) if name else _end(config)
         last = config.observation - 1 if acting else last
         return last // words_a_clock(config)
 
@@ -152,11 +167,6 @@ class SampleReader(wiring.Component):
         observation = observation_granules(config)
         stride = Mux(self.acting, observation, size)
 
-        m.submodules.scalars_queue = scalars = Queue(
-            scalars_layout(config), max(2, self.scalars_ahead)
-        )
-        wiring.connect(m, scalars.o, wiring.flipped(self.scalars))
-
         # The walk through the memory: a read a clock while the queue behind it has room.
         left = Signal.like(self.samples)
         # A base a lane, in granules, so that a word's address is one sum.
@@ -164,22 +174,18 @@ class SampleReader(wiring.Component):
         bases = [Signal(granules, name=f"base_{lane}") for lane in range(lanes)]
         place, position = (WORDS - 1).bit_length(), Signal(range(words))
         inside, step, last = Signal(), Signal(), Signal()
-        waiting = Signal(range(self.scalars_ahead + 1))  # samples begun whose scalars are not taken
+        room = [self._scalars(m, name) for name in config.plan.ends]
         m.d.comb += [
             *(
                 address.eq(Cat(position[:place], base + position[place:]))
                 for address, base in zip(self.address, bases, strict=True)
             ),
-            self.begun.eq(
-                (left != 0) & (~inside | last) & self.room & (waiting != self.scalars_ahead)
-            ),
+            self.begun.eq((left != 0) & (~inside | last) & self.room & Cat(room).all()),
             last.eq(
                 step
                 & (position == Mux(self.acting, self._read(self._seen), self._read(_end(config))))
             ),
         ]
-        taken = scalars.o.valid & scalars.o.ready
-        m.d.sync += waiting.eq(waiting + (self.begun & ~self.acting) - taken)
         with m.If(self.start):
             m.d.sync += left.eq(self.samples)
             for lane, base in enumerate(bases):
@@ -193,7 +199,7 @@ class SampleReader(wiring.Component):
             m.d.sync += [inside.eq(1), position.eq(begin), left.eq(left - 1)]
         s1_valid = delay(m, step, 1, name="step", reset=True)
         s1_position = delay(m, position, 1, name="position")
-        self._keep_scalars(m, scalars, s1_valid, s1_position)
+        self._keep_scalars(m, s1_valid, s1_position)
         level = self._feed(m, s1_valid, s1_position, words)
         m.d.comb += step.eq(inside & (level < self.AHEAD))
         return m
@@ -202,8 +208,30 @@ class SampleReader(wiring.Component):
         """First word of the read that brings ``word``."""
         return word // self.count * self.count
 
-    def _keep_scalars(self, m, scalars, valid, position):
-        """Keeps what the loss needs, and hands it over after the last word."""
+    def _scalars(self, m, name):
+        """The queue of the scalars for a network's loss; returns whether there is room for those of
+        another sample."""
+        config, depth = self.config, self.scalars_ahead
+        m.submodules[f"queue_{name}"] = queue = Queue(scalars_layout(config), max(2, depth))
+        wiring.connect(m, queue.o, wiring.flipped(self.scalars[name]))
+        # Samples begun whose scalars are not taken.
+        waiting = Signal(range(depth + 1), name=f"waiting_{name}")
+        taken = queue.o.valid & queue.o.ready
+        begun = self.begun & ~self.acting & self._in_sweep(self._taken_in(name))
+        m.d.sync += waiting.eq(waiting + begun - taken)
+        self._queues[name] = queue
+        return waiting != depth
+
+    def _taken_in(self, name):
+        """For each sweep whether its loss takes outputs of the network ``name``."""
+        return [name in rule.numbers for rule in self.config.plan.losses]
+
+    def _in_sweep(self, values):
+        """The one of ``values``, numbers, that is for this sweep."""
+        return of_sweep(self.sweep, values)
+
+    def _keep_scalars(self, m, valid, position):
+        """Keeps what the losses need, and hands it over after the last word."""
         config = self.config
         places = {"index": 0, "weight": 2}
         for name in ("action", "reward", "discount"):
@@ -217,7 +245,9 @@ class SampleReader(wiring.Component):
                 ]
         whole = valid & (position == self._read(_end(config)))
         whole = delay(m, whole, 1, name="whole", reset=True)
-        m.d.comb += [scalars.i.payload.eq(kept), scalars.i.valid.eq(whole)]
+        for name, queue in self._queues.items():
+            wanted = self._in_sweep(self._taken_in(name))
+            m.d.comb += [queue.i.payload.eq(kept), queue.i.valid.eq(whole & wanted)]
 
     def _feed(self, m, valid, position, size):
         """Converts the numbers and sends them to their places; returns the reads that wait."""
@@ -240,12 +270,12 @@ class SampleReader(wiring.Component):
         ]
 
         # A number may go to two buffers, and leaves when both can take it; neither waits for valid.
-        graph, at = config.graph, queue.o.p.position
-        m.d.comb += queue.o.ready.eq(Cat(getattr(self, name).ready for name in graph).all())
+        names, at = config.plan.networks, queue.o.p.position
+        m.d.comb += queue.o.ready.eq(Cat(self.feeds[name].ready for name in names).all())
         move = queue.o.valid & queue.o.ready
         fed = [Signal(name=f"fed_{k}") for k in range(self.count)]
-        for name, network in graph.items():
-            self._route(m, name, network.feeds, queue.o.p.numbers, at, move, fed)
+        for name in names:
+            self._route(m, name, queue.o.p.numbers, at, move, fed)
         clipped = [
             Mux(sent, bit, 0)
             for sent, number in zip(fed, queue.o.p.numbers, strict=True)
@@ -254,27 +284,34 @@ class SampleReader(wiring.Component):
         m.d.comb += self.saturations.eq(Mux(move, sum(clipped, Const(0, 1)), 0))
         return queue.level
 
-    def _route(self, m, name, routes, numbers, at, move, fed):
+    def _route(self, m, name, numbers, at, move, fed):
         """Sends the numbers of a read, whose first word is ``at``, to the first layer of the
         network ``name``, and marks them in ``fed``."""
-        feed, places = getattr(self, name), record_words(self.config)
-        end = _last_fed(self.config, name)
-        m.d.comb += feed.p.last.eq(at == Mux(self.acting, self._read(self._seen), self._read(end)))
+        feed, places = self.feeds[name], record_words(self.config)
+        ends = [_last_fed(self.config, name, sweep) for sweep in range(self.config.plan.sweeps)]
+        end = self._in_sweep([self._read(end) for end in ends])
+        m.d.comb += feed.p.last.eq(at == Mux(self.acting, self._read(self._seen), end))
         for k, (number, sent) in enumerate(zip(numbers, feed.p.numbers, strict=True)):
             m.d.comb += sent.value.eq(number.value)
-            for route, targets, first in routes:
-                begin, length = WORDS + places[route][0], places[route][1]
+            for field, (first, masks) in self._fields(name):
+                begin, length = WORDS + places[field][0], places[field][1]
                 # Of observations to act on nothing else is sent, and to the network that acts.
                 wanted = ~self.acting
-                if route == "obs" and name == self.config.acts:
+                if field == "obs" and name == self.config.acts:
                     wanted = Const(1)
+                wanted &= self._in_sweep([mask != 0 for mask in masks])
                 with m.If((at + k >= begin) & (at + k < begin + length) & wanted):
                     m.d.comb += [
                         feed.valid.eq(move),
-                        sent.mask.eq(sum(1 << group for group in targets)),
+                        sent.mask.eq(self._in_sweep(masks)),
                         sent.index.eq(at + k - begin + first),
                         fed[k].eq(1),
                     ]
+
+    def _fields(self, name):
+        """The fields that a network reads, in the order of the record."""
+        feeds = self.config.plan.feeds(name)
+        return [(field, feeds[field]) for field in record_words(self.config) if field in feeds]
 
 
 class ReaderClocks:
@@ -309,3 +346,10 @@ class ReaderClocks:
                 self.left = clock
         self.left = clocks[-1]
         return clocks
+
+    def take(self, words):
+        """A layer takes a word of another network in each of the clocks ``words``."""
+        late = bool(self.taken) and self.taken[-1] > words[0]
+        self.taken.extend(words)
+        if late:  # words of several networks
+            self.taken = deque(sorted(self.taken))

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hw.learner.algorithms.registry import algorithm_of
 from sim.model.nn.batch_sum import batch_sum
 from sim.model.nn.losses import LOSSES
 
@@ -15,8 +14,8 @@ __all__ = ["LossResult", "loss_of", "result_of"]
 class LossResult:
     """The results of the loss of a batch of B samples.
 
-    delta : a tuple with an array for each backward group: errors of the last network's outputs,
-        [B, outputs], float32, or int64 raw in fixed point.
+    delta : a tuple with an array for each pass with errors whose outputs the loss takes: errors of
+        these outputs, [B, outputs], float32, or int64 raw in fixed point.
     td : TD errors, float32 [B].
     loss, td_sum, value : np.float32, sums over the batch of losses, of absolute TD errors and of
         values, in the order of ``batch_sum``.
@@ -34,10 +33,10 @@ class LossResult:
     saturations: int
 
 
-def loss_of(config):
-    """The function that computes TD errors, gradients and losses for this LearnerConfig, such as
-    ``td_loss``: the twin of the pipeline that the config's algorithm names."""
-    return LOSSES[algorithm_of(config).loss]
+def loss_of(config, sweep=0):
+    """The function that computes TD errors, gradients and losses in a sweep of this LearnerConfig,
+    such as ``td_loss``: the twin of the pipeline that the config's algorithm names."""
+    return LOSSES[config.plan.losses[sweep].pipeline]
 
 
 def result_of(delta, td, loss, value, saturated):

@@ -60,6 +60,7 @@ async def start(dut):
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     dut.feed_begun.value = dut.chain_begun.value = dut.feed__valid.value = dut.chain.value = 0
     dut.feed__payload.value = dut.acting.value = 0
+    dut.chain_mask.value = (1 << len(dut.chain_mask)) - 1
     dut.forward__ready.value = dut.backward__ready.value = 0
     await reset(dut)
     cocotb.start_soon(groups_are_whole(dut))

@@ -5,12 +5,12 @@ from itertools import product
 import pytest
 
 from hw.arith.arithmetic import Arithmetic
-from hw.learner.block.fit import Plan, check_words, fit, interleave_of, pace_of
+from hw.learner.block.fit import NetworkWidths, check_words, fit, interleave_of, pace_of
 from hw.learner.config import LearnerConfig
 
 FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
-ONE = {"q": Plan((4, 6, 2), None, 4)}
-TWO = {"critic": Plan((5, 6, 1), "actor", 3), "actor": Plan((3, 6, 2), None, 3)}
+ONE = {"q": NetworkWidths((4, 6, 2), None, 4)}
+TWO = {"critic": NetworkWidths((5, 6, 1), "actor", 3), "actor": NetworkWidths((3, 6, 2), None, 3)}
 
 
 def layers(plans, words, arithmetic):

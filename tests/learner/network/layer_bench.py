@@ -131,6 +131,9 @@ async def session(dut):
         "image_o__ready",
     ):
         getattr(dut, name).value = 0
+    for name in ("chain_mask", "counted"):
+        getattr(dut, name).value = (1 << len(getattr(dut, name))) - 1
+    dut.target.value = 0
     for name in streams:
         getattr(dut, f"{name}__valid").value = getattr(dut, f"{name}__payload").value = 0
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())

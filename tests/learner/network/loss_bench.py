@@ -12,6 +12,9 @@ from streams import get_all, put_all, reset
 
 CASE = json.loads(os.environ["CASE"])
 BATCHES = json.loads(Path(CASE["vectors"]).read_text())
+#: Of the ports' names, the network whose outputs come.
+NETWORK = CASE["network"]
+OUTPUTS, SCALARS, DELTA = (f"of_{NETWORK}__{port}" for port in ("i", "scalars", "delta"))
 ON_THEIR_WAY = CASE["on_their_way"]
 
 
@@ -22,21 +25,22 @@ async def send_outputs(dut, samples, rng, gap, delay, seen):
     """
     due, clock, left = [], 0, list(samples)
     while left or due:
-        dut.i.value = 0
+        i = getattr(dut, OUTPUTS)
+        i.value = 0
         if due and due[0][0] <= clock and rng.random() >= gap:
             words = due[0][1]
-            dut.i.value = words.pop(0)
+            i.value = words.pop(0)
             if not words:
                 due.pop(0)
                 seen["last output"].append(seen["clock"]())
         await ReadOnly()
-        room = int(dut.room.value)
+        room = int(getattr(dut, f"of_{NETWORK}__room").value)
         if room and left and len(due) < ON_THEIR_WAY and rng.random() >= gap:
             due.append((clock + delay, list(left.pop(0))))
         seen["full"] |= not room
         await RisingEdge(dut.clk)
         clock += 1
-    dut.i.value = 0
+    getattr(dut, OUTPUTS).value = 0
 
 
 async def watch(dut, seen):
@@ -44,8 +48,8 @@ async def watch(dut, seen):
     while True:
         await ReadOnly()
         seen["saturations"] += int(dut.saturations.value)
-        for name in ("td", "delta"):
-            if int(getattr(dut, f"{name}__valid").value):
+        for name, port in (("td", "td"), ("delta", DELTA)):
+            if int(getattr(dut, f"{port}__valid").value):
                 seen[name].append(seen["clock"]())
         await RisingEdge(dut.clk)
         seen["now"] += 1
@@ -60,9 +64,9 @@ async def run(dut, batch, seed, gaps, delay):
     dut.start.value = 0
     dut.inverse.value, dut.clip.value = batch["inverse"], batch["clip"]
     watcher = cocotb.start_soon(watch(dut, seen))
-    cocotb.start_soon(put_all(dut, "scalars", batch["scalars"], rng))
+    cocotb.start_soon(put_all(dut, SCALARS, batch["scalars"], rng))
     cocotb.start_soon(send_outputs(dut, batch["outputs"], rng, gaps[0], delay, seen))
-    delta = cocotb.start_soon(get_all(dut, "delta", len(batch["delta"]), rng, gaps[1]))
+    delta = cocotb.start_soon(get_all(dut, DELTA, len(batch["delta"]), rng, gaps[1]))
     td = cocotb.start_soon(get_all(dut, "td", len(batch["td"]), rng, gaps[2]))
     limit = 10 * (500 + 60 * (len(batch["td"]) + len(batch["delta"])))
     for name, task in (("delta", delta), ("td", td)):
@@ -90,9 +94,17 @@ async def run(dut, batch, seed, gaps, delay):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def batches_match(dut):
-    for name in ("i", "start", "samples", "inverse", "clip", "scalars__payload", "scalars__valid"):
+    for name in (
+        OUTPUTS,
+        "start",
+        "samples",
+        "inverse",
+        "clip",
+        f"{SCALARS}__payload",
+        f"{SCALARS}__valid",
+    ):
         getattr(dut, name).value = 0
-    dut.delta__ready.value = dut.td__ready.value = 0
+    getattr(dut, f"{DELTA}__ready").value = dut.td__ready.value = 0
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     await reset(dut)
     for seed, (batch, gaps, delay) in enumerate(

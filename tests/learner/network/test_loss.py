@@ -27,9 +27,15 @@ SHORT = Arithmetic(kind="fixed", weight=SQ(2, 10), activation=SQ(4, 8), gradient
 TWINS = {"dqn": dqn_loss, "ddpg": partial(critic_loss, td_loss)}
 
 
+def of_last(config):
+    """Outputs of the network that the loss takes, and its passes."""
+    (name,) = config.plan.ends
+    return config.plan.networks[name].outputs, config.plan.count(name)
+
+
 def made(config, rng, batch, *, wild=0.0, spread=1.5):
     """``(outputs, scalars, inverse, clip)``; a share ``wild`` of the numbers are corners."""
-    unit = Loss(config)
+    outputs_of, passes = of_last(config)
 
     def numbers(*shape, low=None):
         x = rng.normal(scale=spread, size=shape)
@@ -37,8 +43,8 @@ def made(config, rng, batch, *, wild=0.0, spread=1.5):
         return np.where(rng.random(shape) < wild, floats(rng.choice(CORNERS, shape)), x)
 
     outputs = []
-    for _ in range(unit.groups):
-        x = numbers(batch, unit.outputs)
+    for _ in range(passes):
+        x = numbers(batch, outputs_of)
         ties = rng.random(x.shape) < 0.2
         with np.errstate(invalid="ignore"):
             x = np.where(ties, np.round(x), x).astype(np.float32)
@@ -47,7 +53,7 @@ def made(config, rng, batch, *, wild=0.0, spread=1.5):
     scalars = dict(
         index=rng.integers(0, 1 << 32, batch),
         weight=numbers(batch, low=0.05),
-        action=rng.integers(0, unit.outputs, batch),
+        action=rng.integers(0, outputs_of, batch),
         reward=numbers(batch),
         discount=np.where(rng.random(batch) < 0.2, 0, 0.99).astype(np.float32),
     )
@@ -124,7 +130,7 @@ def test_twin_order_key():
 
 def vectors(config, batch, arguments):
     """What ``loss_bench`` sends and expects."""
-    unit, arithmetic, lanes = Loss(config), config.arithmetic, config.lanes
+    arithmetic, lanes, (shape,) = config.arithmetic, config.lanes, Loss(config).shapes.values()
     outputs, scalars, inverse, clip = arguments
     result = TWINS[config.algorithm](config, *arguments)
 
@@ -134,7 +140,7 @@ def vectors(config, batch, arguments):
         raw = [bits(x) if x.dtype == np.float32 else x for x in parts]
         width = Shape.cast(arithmetic.shape(kind)).width
         raw = np.stack(raw).reshape(len(raw), batch // lanes, lanes, -1)
-        padding = [(0, 0)] * 3 + [(0, -unit.outputs % together)]
+        padding = [(0, 0)] * 3 + [(0, -shape.outputs % together)]
         none = 0 if kind == "gradient" else (1 << width - 1) - 1
         raw = np.pad(raw, padding, constant_values=none)
         raw = raw.reshape(*raw.shape[:3], -1, together).transpose(1, 3, 0, 2, 4)
@@ -145,8 +151,8 @@ def vectors(config, batch, arguments):
             for sample in raw
         ]
 
-    together = unit.shape.output_word
-    index_width = (unit.shape.output_words - 1).bit_length()
+    together = shape.output_word
+    index_width = (shape.output_words - 1).bit_length()
     words = [
         [1 | o << 1 | word << (1 + index_width) for o, word in enumerate(sample)]
         for sample in packed("activation", outputs)
@@ -230,9 +236,10 @@ def test_matches_twin(simulate, tmp_path, options):
 
 def matches_twin(simulate, tmp_path, config):
     unit = Loss(config)
+    (shape,) = unit.shapes.values()
     rng, on_their_way = np.random.default_rng(11), unit.slots - 16
     batches, diverged, saturations = [], 0, 0
-    cases = [*BATCHES, *([ONE_AT_A_TIME] if unit.shape.output_words == 1 else [])]
+    cases = [*BATCHES, *([ONE_AT_A_TIME] if shape.output_words == 1 else [])]
     for k, (count, wild, _, _) in enumerate(cases):
         batch = config.lanes * count
         outputs, scalars, inverse, clip = made(config, rng, batch, wild=wild)
@@ -240,7 +247,7 @@ def matches_twin(simulate, tmp_path, config):
             clip = np.float32(np.inf)
         if k == 4 and config.algorithm == "dqn":
             # No such output, and where padding lies in the last word.
-            scalars["action"][::3], scalars["action"][1::3] = unit.outputs + 1, unit.outputs
+            scalars["action"][::3], scalars["action"][1::3] = shape.outputs + 1, shape.outputs
         batches.append(vectors(config, batch, (outputs, scalars, inverse, clip)))
         diverged += batches[-1]["final"]["diverged"]
         saturations += batches[-1]["saturations"]
@@ -252,13 +259,14 @@ def matches_twin(simulate, tmp_path, config):
         unit,
         "learner.network.loss_bench",
         vectors=str(file),
+        network=unit.networks[0],
         gaps=[gaps for _, _, gaps, _ in cases],
         delays=[delay * on_their_way // 16 for _, _, _, delay in cases],
         on_their_way=on_their_way,
         latency=unit.latency,
         td_latency=unit.td_latency,
         interval=unit.interval,
-        full=unit.shape.output_words < unit.interval,
+        full=shape.output_words < unit.interval,
     )
 
 

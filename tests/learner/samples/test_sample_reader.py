@@ -52,7 +52,7 @@ WORDS_A_CLOCK = {"dqn, two words": 2, "dqn, four words": 4, "ddpg, four words": 
 def sent(ring, config, elements, numbers):
     """Bits and care of the stream to the network ``ring``: a payload for each read that brings some
     of ``elements`` {word: (index, groups)}; ``numbers`` [lanes, words] of a sample."""
-    inputs, groups = config.graph[ring].inputs, len(config.graph[ring].weight_sources)
+    inputs, groups = config.plan.networks[ring].inputs, config.plan.count(ring)
     count, shape = words_a_clock(config), config.arithmetic.shape("activation")
     layout = feed_layout(shape, inputs, groups, config.lanes, count)
     payloads = []
@@ -74,10 +74,10 @@ def expected(config, raw):
     numbers, saturated = twin_of(config.arithmetic).quantize(raw.view(np.float32), "activation")
     places = {name: (4 + at, n) for name, (at, n) in record_words(config).items()}
     streams, used = {}, set()
-    for ring, network in config.graph.items():
+    for ring in config.plan.networks:
         elements = {
-            at + k: (first + k, targets)
-            for name, targets, first in network.feeds
+            at + k: (first + k, [path for path in range(3) if masks[0] >> path & 1])
+            for name, (first, masks) in config.plan.feeds(ring).items()
             for at, n in [places[name]]
             for k in range(n)
         }
@@ -87,7 +87,8 @@ def expected(config, raw):
         ]
     words = {"index": 0, "weight": 2}
     words |= {name: places[name][0] for name in ("action", "reward", "discount")}
-    streams["scalars"] = [
+    (end,) = config.plan.ends
+    streams[f"scalars_{end}"] = [
         packed(
             scalars_layout(config),
             [{name: int(lane[word]) for name, word in words.items()} for lane in sample],
@@ -109,7 +110,7 @@ def held_up(config, samples, rng):
     """Clocks in which the last network takes no numbers, one by one and many in a row; and what
     they make of a batch, counted from its first ``begun``: the clocks in which samples begin and in
     which that network gets their last number."""
-    network, held = list(config.graph)[-1], []
+    network, held = list(config.plan.networks)[-1], []
     reads = samples * (SampleReader.last_read_of(config) + 1)
     while len(held) < reads // 2:
         held.append(held[-1] + 1 if held and rng.random() < 0.8 else len(held) * 3)

@@ -1,4 +1,4 @@
-"""What an algorithm's twin makes of a batch."""
+"""The gradients that a sweep of an algorithm's twin computes from a batch."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ __all__ = ["Gradients"]
 
 
 class Gradients(NamedTuple):
-    """What an algorithm's twin computes from a batch.
+    """The results of a sweep of an algorithm's twin over a batch.
 
-    loss : LossResult.
-    networks : ``{name: gradients}``, the gradients of each network's layers as
-        ``Network.backward`` gives them.
+    loss : LossResult. Of sweeps after the first, only its ``value`` and ``saturations`` count.
+    networks : ``{name: gradients}``, the gradients of the layers of each network that this sweep
+        trains, as ``Network.backward`` gives them.
     activations : how many activations were clipped in all passes.
     saturations : how many gradients were clipped in backward passes; those of the loss itself are
         counted in ``loss``.

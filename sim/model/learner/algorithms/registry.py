@@ -6,18 +6,19 @@ from sim.model.learner.algorithms.dqn import dqn_gradients
 
 __all__ = ["GRADIENTS", "gradients_of"]
 
-#: Name -> ``gradients(learner, records, scalars, inverse, clip)``, which returns ``Gradients``.
+#: Name -> a tuple with a function for each sweep over the batch, ``gradients(learner, records,
+#: scalars, inverse, clip)``, which returns ``Gradients``. Networks are updated after each sweep.
 #:
 #: learner : Trainer, of which only ``config``, ``networks``, ``weights_of`` and ``inputs`` are used
 #: records : as ``Trainer.train`` takes them
 #: scalars : "weight", "reward", "discount" float32 [B], and "action"
 #: inverse : float32, reciprocal of the batch's largest weight
 #: clip : float32, the largest gradient of a TD error; infinity for no limit
-GRADIENTS = {"dqn": dqn_gradients, "ddpg": ddpg_gradients}
+GRADIENTS = {"dqn": (dqn_gradients,), "ddpg": (ddpg_gradients,)}
 
 
 def gradients_of(config):
-    """The function in ``GRADIENTS`` for the algorithm of a LearnerConfig. Raises UsageError, a
+    """The functions in ``GRADIENTS`` for the algorithm of a LearnerConfig. Raises UsageError, a
     ValueError, if the algorithm has no twin."""
     if config.algorithm not in GRADIENTS:
         known = ", ".join(GRADIENTS)

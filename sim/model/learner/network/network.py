@@ -15,7 +15,7 @@ from sim.model.arith.arithmetic import twin_of
 from sim.model.nn.activation import activate, derivative
 from sim.model.nn.product import add_bias, product_fixed, product_float
 
-__all__ = ["Backward", "Network"]
+__all__ = ["Backward", "Network", "merge"]
 
 _ONE = np.float32(1)
 
@@ -171,3 +171,16 @@ class _Fixed:
 
 
 _LAYERS = {"float32": _Float, "fixed": _Fixed}
+
+
+def merge(arithmetic, errors):
+    """``(total, clipped)``, as ``hw.learner.network.merge`` adds them: the sum of ``errors``,
+    arrays of equal shapes from the networks that take the same outputs, in their order; and how
+    many numbers were clipped. In binary32 the first two are added first; in fixed point the sum is
+    exact and clipped once."""
+    twin = twin_of(arithmetic)
+    total, *rest = errors
+    for each in rest:
+        total = twin.add(total, each)
+    total, clipped = twin.requantize(total, "gradient", kind="gradient")
+    return total, int(np.count_nonzero(clipped))

@@ -40,7 +40,7 @@ class Trainer(ParameterSets):
     def __init__(self, config):
         super().__init__(config)
         self.networks = {name: Network(config, layers) for name, layers in config.networks.items()}
-        self._algorithm = gradients_of(config)
+        self._sweeps = gradients_of(config)
 
     # -- acting
 
@@ -56,7 +56,7 @@ class Trainer(ParameterSets):
 
     def train(self, records, index, weight, step, update=True):
         """Trains on a batch of B experiences; returns ``Trained``. Afterwards ``gradients`` has the
-        gradients of the batch.
+        gradients of the batch. The networks that a sweep trains are updated before the next one.
 
         records : dict of float32 arrays: "obs" and "next_obs" [B, observation], "action" [B,
             action], "reward" and "discount" [B]. A discrete action is an integer array [B].
@@ -77,22 +77,27 @@ class Trainer(ParameterSets):
         scalars = {"weight": np.asarray(weight, np.float32)}
         scalars |= {name: records[name] for name in ("action", "reward", "discount")}
         inverse, clip = float32.reciprocal(largest), np.float32(step["clip"])
-        loss, gradients, activations, saturations = self._algorithm(
-            self, records, scalars, inverse, clip
-        )
-        for name in gradients:
-            self._keep(name, gradients[name])
-        weights = 0
-        if update and loss.diverged is None:
-            weights = self._update(step)
+        first, clipped = None, np.zeros(3, np.int64)
+        for gradients in self._sweeps:
+            sweep = gradients(self, records, scalars, inverse, clip)
+            loss = sweep.loss
+            first = first or loss
+            for name in sweep.networks:
+                self._keep(name, sweep.networks[name])
+            weights = 0
+            if update and first.diverged is None:
+                weights = sum(self.step(name, step) for name in sweep.networks)
+            clipped += weights, sweep.activations, loss.saturations + sweep.saturations
+            if first.diverged is not None:
+                break
         return Trained(
-            td=loss.td,
-            loss=loss.loss,
-            td_sum=loss.td_sum,
+            td=first.td,
+            loss=first.loss,
+            td_sum=first.td_sum,
             value=loss.value,
             weight=largest,
-            diverged=loss.diverged,
-            saturations=(weights, activations, loss.saturations + saturations),
+            diverged=first.diverged,
+            saturations=tuple(map(int, clipped)),
         )
 
     def inputs(self, records, *names):
@@ -110,7 +115,3 @@ class Trainer(ParameterSets):
         activation."""
         one = self._arithmetic.times_one
         self.keep(name, [(weights, one(biases)) for weights, biases in gradients])
-
-    def _update(self, step):
-        """One optimizer step of every network; weights clipped."""
-        return sum(self.step(name, step) for name in self.config.networks)

@@ -117,7 +117,7 @@ class ParameterSets:
         values = self._numbers[name]
         result = update(
             self.config,
-            coefficients(step, list(self._numbers).index(name)),
+            coefficients(step, self.config.plan.networks[name].rate),
             self._sums[name],
             values["online"],
             values["target"],

@@ -1,0 +1,97 @@
+"""Adds the errors that come back from several networks to the one whose outputs they all take.
+
+A word a clock; ``latency_of`` says how much later it leaves.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.nn.layouts import vector_layout
+from hw.stream.delay import delay
+
+__all__ = ["Merge"]
+
+
+class Merge(wiring.Component):
+    """Each number of ``o`` is the sum over the takers of those numbers of ``i`` that are
+    ``wanted``. Takers have equal layers and are given the same numbers in the same clocks, so their
+    words come in the same clocks. In binary32 the first two are added first, then the third, and so
+    on; in fixed point the sum is exact and clipped once.
+
+    Parameters
+    ----------
+    config : LearnerConfig
+    word : int
+        Numbers of a word of each lane.
+    paths : int
+        Data paths of the network that the errors go to.
+    takers : int
+
+    Members
+    -------
+    i : In({valid, value [paths][lanes][word]}).array(takers)
+        The words of each taker, by the path that they go to. A word comes if it is ``valid`` of
+        any.
+    wanted : In(paths).array(takers)
+        Bit p: the taker's numbers for path p are added. Steady while words are on their way.
+    o : Out({valid, value})
+        The sums.
+    saturations : Out
+        How many of them were clipped in this clock.
+    """
+
+    def __init__(self, config, word, paths, takers):
+        self.config, self.paths, self.takers = config, paths, takers
+        number = config.arithmetic.shape("gradient")
+        value = vector_layout(number, paths, config.lanes, word)
+        layout = data.StructLayout({"valid": 1, "value": value})
+        self._count = paths * config.lanes * word
+        super().__init__(
+            {
+                "i": In(layout).array(takers),
+                "wanted": In(paths).array(takers),
+                "o": Out(layout),
+                "saturations": Out(range(self._count + 1)),
+            }
+        )
+
+    @staticmethod
+    def latency_of(arithmetic, takers):
+        """Clocks from a word of ``i`` to its sum."""
+        return (takers - 1) * arithmetic.add_latency + arithmetic.requantize_latency
+
+    def elaborate(self, platform):
+        m = Module()
+        arithmetic, clipped = self.config.arithmetic, []
+        width = self._count // self.paths  # numbers of a path
+        valid = Cat(i.valid for i in self.i).any()
+        latency = self.latency_of(arithmetic, self.takers)
+        valid = delay(m, valid, latency, name="valid", reset=True)
+        m.d.comb += self.o.valid.eq(valid)
+        for k in range(self._count):
+            terms = []
+            for taker in range(self.takers):
+                term = Signal(arithmetic.shape("gradient"), name=f"term_{taker}_{k}")
+                number = self._number(self.i[taker].value, k)
+                wanted = self.wanted[taker][k // width]
+                m.d.comb += term.eq(Mux(wanted, number, arithmetic.zero))
+                terms.append(term)
+            total = terms[0]
+            for taker, term in enumerate(terms[1:]):
+                late = delay(m, term, taker * arithmetic.add_latency, name=f"late_{taker}_{k}")
+                total = arithmetic.add(m, total, late, name=f"sum_{taker}_{k}")
+            value, over = arithmetic.requantize(
+                m, total, "gradient", kind="gradient", name=f"total_{k}"
+            )
+            m.d.comb += self._number(self.o.value, k).eq(value)
+            clipped.append(over & valid)
+        m.d.comb += self.saturations.eq(sum(clipped))
+        return m
+
+    def _number(self, value, k):
+        """Number ``k`` of a ``value``."""
+        lanes, word = self.config.lanes, self._count // self.paths // self.config.lanes
+        path, rest = divmod(k, lanes * word)
+        lane, place = divmod(rest, word)
+        return value[path][lane][place]
