@@ -1,6 +1,6 @@
 """usage: release.py FOLDER [EXTRA ...]
 
-Builds wheel and sdist into FOLDER, and tries each of them in environments that have nothing else:
+Builds wheel and sdist into FOLDER, and tries each in environments that have nothing else:
 one without an extra and one for each EXTRA, by default for all; "none" is no extra. In each, pip
 must find no conflict, the command line must answer, and every module of the extra's packages must
 be importable. Nothing is uploaded: the last line says how. Exit code 1: something of this failed.
