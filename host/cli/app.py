@@ -11,6 +11,7 @@ from host.cli.kernel_commands import kernel_group
 from host.cli.lists import LISTS
 from host.compose.compose_command import compose_group
 from host.explore.explore_command import explore_group
+from host.export.export_command import export_group
 from host.settings import fields_of
 from host.terminal.exit_codes import MISSING_TOOL
 from host.terminal.options import (
@@ -46,6 +47,7 @@ app.add_typer(kernel_group)
 app.add_typer(explore_group)
 app.add_typer(compose_group)
 app.add_typer(agent_group)
+app.add_typer(export_group)
 
 
 def _version(asked: bool):
