@@ -334,3 +334,14 @@ def test_a_network_that_stands_still_has_no_clocks(quartet):
     units = step_units(both()[1], 3)
     assert "value 0 forward" in units and "value 0 forward, sweep 1" not in units
     assert "actor 0 backward" not in units and "actor 0 backward, sweep 1" in units
+
+
+def test_a_step_ends_with_the_last_unit(monkeypatch):
+    """Networks that the last sweep does not train have no update in it."""
+    for seed in range(30):
+        for names, key, value in random_plan.entries(seed):
+            monkeypatch.setitem(names, key, value)
+        learner = random_plan.random_config(seed)
+        ends = [end for spans in step_units(learner, 2).values() for _, end in spans]
+        later = 1 + (learner.plan.sweeps > 1)
+        assert step_clocks(learner, 2 * learner.lanes).step == max(ends) + later, seed
