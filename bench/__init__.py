@@ -21,6 +21,7 @@ BENCHES = (
     "machine",
     "profile",
     "replay",
+    "solve",
     "tasks",
     "units",
 )

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from unittest import mock
 
-from host.compose.equations import transfer_us
+from host.compose.machine import transfer_us
 from host.compose.machine_library import shipped
 
 __all__ = ["Counted", "Overhead"]

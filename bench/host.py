@@ -13,7 +13,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from bench import medians, row
+from bench import buffers, medians, row
 from host.cards import open_card
 from host.kernels import keep
 from host.programs.launcher import aligned
@@ -71,9 +71,9 @@ _SOURCE = f"process time of one thread in this run, median of {_ROUNDS}, taken i
 
 def rows(area=False):
     """The list of rows launch_us, microseconds of a launch or a call on card model; step_us,
-    microseconds of a step in a user's own loop; start_s, processor seconds of a command up to its
-    end, or to the first step of a run whose kernel has been compiled before. ``area`` adds
-    nothing."""
+    microseconds of a step in a user's own loop; call_us of ``bench.buffers``; start_s, processor
+    seconds of a command up to its end, or to the first step of a run whose kernel has been compiled
+    before. ``area`` adds nothing."""
     with open_card("model") as card:
         work = BUILD_DIRECTORY / "bench" / "host"
         folder, _ = keep("replay", "u200", work, verilog=False, capacity=1 << 16)
@@ -98,7 +98,7 @@ def rows(area=False):
                     "other", "step_us", round(took["rlfabric", case] / _STEPS * 1e6, 1), "us/step",
                     reference="cpprb 11" if peer else None, reference_value=theirs, source=_SOURCE)
             )  # fmt: skip
-        return result + _starts()
+        return result + buffers.rows() + _starts()
 
 
 def _starts():
@@ -237,13 +237,8 @@ class _Peer:
 
 
 def _peer():
-    try:
-        import cpprb
-    except ImportError as error:
-        print(f"cpprb is left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
-        return None
-    fields = {name: {"dtype": kind, "shape": shape or 1} for name, (kind, shape) in _FIELDS.items()}
-    return _Peer(cpprb.PrioritizedReplayBuffer(CAPACITY, fields, alpha=0.6))
+    buffer = buffers.cpprb_buffer(_FIELDS, CAPACITY)
+    return buffer and _Peer(buffer)
 
 
 class _Loop:

@@ -40,6 +40,10 @@ the rows in `docs/results/NAME.json`, with the commit and the date. Rows that th
 measure stay. `make tables` prints the tables of README and of these pages from the files, and draws
 [the papers' figures](figures/README.md), as `python -m bench figures` does.
 
+`python -m bench solve` trains until tasks are solved, here and by other libraries, for hours. It
+keeps a record of each seed in `docs/results/solve`, and goes on where it ended; `--only` and
+`--seeds` choose, `--limit-s` bounds a seed, `--state` names another folder.
+
 `python -m bench.area_fit ecp5 --write` fits the rows of `hw/area.json`, from which estimates are
 made, to maps of single units (`bench/area_units.py`) and small kernels (`bench/area_kernels.py`),
 and prints both; `xcup` for UltraScale+. It takes an hour. Maps are kept in `build/area`, and their

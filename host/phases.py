@@ -9,8 +9,8 @@ PHASES = {
     "environments": "stepping the environments",
     "policy": "choosing actions",
     "packing": "converting experiences and rollouts for the card, and its results for the agent",
-    "card": "beginning launches and waiting for them; those of a replay memory run beside the "
-    "phases above",
+    "card": "beginning launches and waiting for them; those of a card's replay memory run "
+    "beside the phases above, a twin's do not",
     "learning": "loss, backward pass and optimizer on the CPU",
     "evaluation": "greedy evaluations",
     "records": "checkpoints, policies, rows",
@@ -72,14 +72,6 @@ class Phases:
         self._seconds[self._stack[-1]] += now - self._since
         self._since = now
 
-    def _enter(self, name):
-        self._count()
-        self._stack.append(name)
-
-    def _leave(self):
-        self._count()
-        self._stack.pop()
-
 
 class _Phase:
     __slots__ = ("_phases", "_name")
@@ -87,8 +79,17 @@ class _Phase:
     def __init__(self, phases, name):
         self._phases, self._name = phases, name
 
+    # The count of Phases, written out: each step of the environments passes here four times.
+
     def __enter__(self):
-        self._phases._enter(self._name)
+        phases = self._phases
+        now, stack = phases._clock(), phases._stack
+        phases._seconds[stack[-1]] += now - phases._since
+        phases._since = now
+        stack.append(self._name)
 
     def __exit__(self, *_):
-        self._phases._leave()
+        phases = self._phases
+        now = phases._clock()
+        phases._seconds[phases._stack.pop()] += now - phases._since
+        phases._since = now

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from boards import titles as boards
     from host.cards import Card, CardError, CardTimeout, Kernel, open_card
     from host.checkpoint import CheckpointError
+    from host.replay.ring_memory import RingMemory
+    from host.replay.tree_memory import TreeMemory
     from host.runs.loop import Progress
     from hw.errors import Failure, MissingTool, RlfabricError, UsageError
     from rlfabric.advantages import AdvantageEstimator
     from rlfabric.kernels import designs, estimate, explore, generate, load_kernel
-    from rlfabric.memories import RingMemory, TreeMemory
     from rlfabric.pearl_composer import Composer
     from rlfabric.plan import Composed, compose
     from rlfabric.policy import Evaluation, Policy, evaluate, load_policy
@@ -68,13 +69,14 @@ _MODULES = {
     f"{_ABOVE}boards": ["DoesNotFit"],
     f"{_ABOVE}host.cards": ["Card", "CardError", "CardTimeout", "Kernel", "open_card"],
     f"{_ABOVE}host.checkpoint": ["CheckpointError"],
+    f"{_ABOVE}host.replay.ring_memory": ["RingMemory"],
+    f"{_ABOVE}host.replay.tree_memory": ["TreeMemory"],
     f"{_ABOVE}host.runs.loop": ["Progress"],
     f"{_ABOVE}hw.errors": ["Failure", "MissingTool", "RlfabricError", "UsageError"],
     f"{__name__}.advantages": ["AdvantageEstimator"],
     f"{__name__}.pearl_composer": ["Composer"],
     f"{__name__}.plan": ["Composed", "compose"],
     f"{__name__}.kernels": ["designs", "estimate", "explore", "generate", "load_kernel"],
-    f"{__name__}.memories": ["RingMemory", "TreeMemory"],
     f"{__name__}.policy": ["Evaluation", "Policy", "evaluate", "load_policy"],
     f"{__name__}.replay": ["PrioritizedReplayBuffer"],
     f"{__name__}.run": ["Run", "train"],

@@ -3,7 +3,7 @@
 from host.advantages import estimator
 from host.advantages.standardization import Standardization
 from host.cards import Card, Kernel
-from rlfabric.own_card import OwnCard
+from rlfabric.kernels import OwnCard
 
 __all__ = ["AdvantageEstimator"]
 

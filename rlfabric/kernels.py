@@ -1,9 +1,10 @@
-"""Designs, boards, and the kernels that are made of both."""
+"""Designs, boards, and the kernels that are made of both; ``OwnCard`` is the base of objects that
+make their own."""
 
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias, TypedDict
+from typing import TypeAlias, TypedDict, TypeVar
 
 from boards import get
 from host.cards import Card, Kernel, is_simulated, open_card
@@ -20,6 +21,7 @@ __all__ = [
     "Candidate",
     "Decision",
     "Explored",
+    "OwnCard",
     "Setting",
     "designs",
     "estimate",
@@ -202,3 +204,42 @@ def _check(config: dict[str, Setting], description: KernelDescription, path: Pat
             f"config must be that of the kernel in {path}, not {fields}: it is set when the kernel "
             "is built"
         )
+
+
+_Self = TypeVar("_Self", bound="OwnCard")
+
+
+class OwnCard:
+    """A base class of objects that load a kernel, and open a card for it if they are given a card's
+    name. Such an object is a context manager, which calls ``close`` at the end. A subclass has this
+    class as its first base, before the class whose ``close`` releases the kernel."""
+
+    _card: Card | None = None
+
+    def _kernel(
+        self, design: str, board: str, card: str | Card | Kernel, config: dict[str, Setting]
+    ) -> Kernel:
+        """Returns ``card`` if it is a loaded kernel, else ``design`` loaded on it, with ``config``
+        if the kernel is made here. A card that is given by name is opened, and belongs to this
+        object."""
+        if isinstance(card, Kernel):
+            return card
+        made = is_simulated(card if isinstance(card, str) else card.name)
+        kernel = load_kernel(design, board, card=card, **(config if made else {}))
+        if isinstance(card, str):
+            self._card = kernel.card
+        return kernel
+
+    def close(self) -> None:
+        """Releases the kernel, and closes the card if this object opened it. The object must not be
+        used afterwards."""
+        super().close()  # type: ignore[misc]
+        if self._card is not None:
+            self._card.close()
+            self._card = None
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

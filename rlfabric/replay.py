@@ -1,9 +1,22 @@
-"""A prioritized replay memory that makes its own kernel."""
+"""A prioritized replay memory that makes its own kernel. Those on the CPU need no card:
+
+>>> fields = {"obs": (np.float32, (4,)), "reward": (np.float32, ())}
+>>> memory = rlfabric.TreeMemory(fields, capacity=1000)
+>>> memory.add(obs=np.zeros((8, 4)), reward=np.arange(8))
+>>> batch = memory.sample(4, beta=0.4)
+>>> memory.update_priorities(batch["indexes"], td_errors=[0.1, 2.0, -0.3, 0.0])
+>>> len(memory), sorted(batch)
+(8, ['indexes', 'obs', 'reward', 'weights'])
+>>> memory = rlfabric.RingMemory(fields, capacity=1000)
+>>> memory.add(obs=np.zeros((8, 4)), reward=np.arange(8))
+>>> memory.sample(4)["weights"].tolist()
+[1.0, 1.0, 1.0, 1.0]
+"""
 
 from host.cards import Card, Kernel
 from host.replay import prioritized_buffer
 from host.replay.experience import Fields
-from rlfabric.own_card import OwnCard
+from rlfabric.kernels import OwnCard
 
 __all__ = ["PrioritizedReplayBuffer"]
 

@@ -1,11 +1,13 @@
 """Inputs and expected outputs of a unit, clock by clock."""
 
 import json
+import re
 
-from amaranth import Shape
+from amaranth import Module, Shape
+from amaranth.lib import wiring
 from packed import packed, port_shapes
 
-__all__ = ["Clocks"]
+__all__ = ["Clocks", "run_together"]
 
 
 class Clocks:
@@ -55,6 +57,40 @@ class Clocks:
             )
         )
         simulate(dut, "clock_bench", vectors=str(path))
+
+
+def run_together(simulate, directory, cases):
+    """``Clocks.run`` of units beside each other in one simulation: most of its time is its start.
+
+    ``cases``: name -> (Clocks, unit).
+    """
+    labels = {name: re.sub(r"\W+", "_", f"of_{name}") for name in cases}
+    assert len({*labels.values()}) == len(cases), labels
+    whole = Clocks()
+    for name, (clocks, _) in cases.items():
+        assert clocks.expected, f"nothing would be checked of {name}"
+        for rows, add in (
+            (enumerate(clocks.inputs), whole.at),
+            (clocks.expected.items(), whole.expect),
+        ):
+            for clock, row in rows:
+                add(clock, **{f"{labels[name]}__{port}": value for port, value in row.items()})
+    whole.run(simulate, _SideBySide({labels[k]: unit for k, (_, unit) in cases.items()}), directory)
+
+
+class _SideBySide(wiring.Component):
+    """Units in one module; their ports begin with their names."""
+
+    def __init__(self, units):
+        self._units = units
+        super().__init__({name: wiring.Out(unit.signature) for name, unit in units.items()})
+
+    def elaborate(self, platform):
+        m = Module()
+        for name, unit in self._units.items():
+            m.submodules[name] = unit
+            wiring.connect(m, unit, wiring.flipped(getattr(self, name)))
+        return m
 
 
 def _names(rows, shapes):

@@ -50,8 +50,7 @@ def examples(module):
 
 @pytest.mark.parametrize(
     "name",
-    ["run", "policy", "kernels", "replay", "memories", "advantages", "training", "plan"]
-    + ["pearl_composer"],
+    ["run", "policy", "kernels", "replay", "advantages", "training", "plan"] + ["pearl_composer"],
 )
 def test_examples(name):
     runner = doctest.DocTestRunner()

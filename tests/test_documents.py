@@ -111,6 +111,26 @@ def stops(text):
             yield cells[2], [re.findall(r"`([^`]+)`", cell) for cell in cells[2:4]]
 
 
+def test_every_file_of_the_host_is_in_its_page():
+    """Once, in the row of its folder."""
+    found, folder = [], None
+    for line in (ROOT / "docs/host.md").read_text().splitlines():
+        cells = [re.findall(r"`([^`]+)`", cell) for cell in line.split("|")]
+        if len(cells) == 5:
+            folder = cells[1][0] if cells[1] else folder
+            found += [f"{folder}/{name}.py" for name in cells[2]]
+    files = [
+        path for name in ("host", "system", "rlfabric") for path in ROOT.glob(f"{name}/**/*.py")
+    ]
+    own = {path.relative_to(ROOT).as_posix() for path in files if defines(path)}
+    assert sorted(found) == sorted(own)
+
+
+def defines(path):
+    """Whether a file has more than a docstring."""
+    return path.name != "__init__.py" or len(ast.parse(path.read_text()).body) > 1
+
+
 def defined(tree):
     """``NAME`` and ``CLASS.NAME`` of all that a module assigns or defines."""
     for node in tree.body:

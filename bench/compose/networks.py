@@ -8,9 +8,9 @@ MountainCar; MountainCarContinuous-v0 has 2 and 1. Both networks have rows.
 import boards
 from bench import row
 from bench.compose.eps import BATCHES, DDPG, task_of
+from bench.compose.fpga_equations import learner_clocks
 from bench.learner.cases import name_of
 from bench.learner.cf22 import multipliers_of
-from host.compose.equations import learner_clocks
 from host.compose.plans import plan_of
 from host.kernels import configure, find_design
 from hw.learner.step_clocks import step_clocks

@@ -15,7 +15,7 @@ import numpy as np
 import stable_baselines3
 import torch
 from gymnasium.spaces import Box
-from gymnasium.wrappers import RescaleAction
+from gymnasium.wrappers import RescaleAction, TransformReward
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -31,7 +31,7 @@ from host.environments.minatar import MinAtarEnv, is_minatar
 from host.environments.spec import Spec
 from host.runs.progress_bar import progress_bar
 
-__all__ = ["library_run"]
+__all__ = ["environments", "library_run", "new_model", "updates_of"]
 
 #: environments of an evaluation: acting takes as long for one as for so many
 _TOGETHER = 8
@@ -67,7 +67,7 @@ def library_run(job, *, resume, console, stop):
     return {
         "mean_return": mean,
         "steps": model.num_timesteps,
-        "updates": _updates(model),
+        "updates": updates_of(model),
         "seconds": round(state["seconds"], 3),
         "curve": state["curve"],
     }
@@ -76,7 +76,7 @@ def library_run(job, *, resume, console, stop):
 def _model(config, plan, folder, resume):
     """The model and the state of ``_Watch``: new, or as they were saved."""
     kind = getattr(stable_baselines3, plan.algorithm)
-    envs = _envs(config, plan.env_count, config.seed)
+    envs = environments(config.env, plan.env_count, config.seed)
     if resume and (folder / "state.json").exists():
         state = json.loads((folder / "state.json").read_text())
         model = kind.load(folder / "model.zip", envs, device="cpu")
@@ -86,19 +86,27 @@ def _model(config, plan, folder, resume):
         return model, state
     for name in ("state.json", "model.zip", "replay.pkl", "best.zip"):
         (folder / name).unlink(missing_ok=True)
+    model = new_model(plan, envs, config.seed)
+    state = dict(steps=0, curve=[], best=None, solved=False, confirmed=None, seconds=0.0, tries=0)
+    return model, state
+
+
+def new_model(plan, envs, seed):
+    """The model of the PeerPlan ``plan`` on ``envs``, whose weights, draws and exploration follow
+    from ``seed``."""
     arguments = dict(plan.arguments)
     if len(envs.observation_space.shape) == 3:
         own = arguments.get("policy_kwargs", {})
         arguments["policy_kwargs"] = own | {"features_extractor_class": Planes}
-    if isinstance(arguments.get("learning_rate"), list):
-        arguments["learning_rate"] = _Falling(*arguments["learning_rate"])
+    for name in ("learning_rate", "clip_range"):
+        if isinstance(arguments.get(name), list):
+            arguments[name] = _Falling(*arguments[name])
     if plan.noise:
         name, deviation = plan.noise
         size = envs.action_space.shape
         arguments["action_noise"] = _NOISES[name](np.zeros(size), np.full(size, deviation))
-    model = kind("MlpPolicy", envs, seed=config.seed, device="cpu", **arguments)
-    state = dict(steps=0, curve=[], best=None, solved=False, confirmed=None, seconds=0.0, tries=0)
-    return model, state
+    kind = getattr(stable_baselines3, plan.algorithm)
+    return kind("MlpPolicy", envs, seed=seed, device="cpu", **arguments)
 
 
 class Planes(BaseFeaturesExtractor):
@@ -120,7 +128,8 @@ class Planes(BaseFeaturesExtractor):
 
 
 class _Falling:
-    """A learning rate from ``first`` to ``last`` in a ``share`` of all steps; can be pickled."""
+    """A learning rate or clip range from ``first`` to ``last`` in a ``share`` of all steps, which
+    can be pickled."""
 
     def __init__(self, first, last, share):
         self.first, self.last, self.share = first, last, share
@@ -129,25 +138,31 @@ class _Falling:
         return self.first + (self.last - self.first) * min(1, (1 - left) / self.share)
 
 
-def _envs(config, count, seed):
-    spec = find_spec(config.env)  # it also registers the environments of installed packages
+def environments(env, count, seed, *, rescaled=True, reward_scale=1.0):
+    """stable-baselines3's vector of ``count`` environments called ``env``. With ``rescaled``,
+    actions are in [-1, 1]; else they are the environment's own. Rewards have the factor
+    ``reward_scale``."""
+    spec = find_spec(env)  # it also registers the environments of installed packages
 
     def wrapped(env):
         env = MinAtarEnv(env) if is_minatar(spec) else env
-        return RescaleAction(env, -1, 1) if isinstance(env.action_space, Box) else env
+        if reward_scale != 1:
+            env = TransformReward(env, lambda reward: reward * reward_scale)
+        rescales = rescaled and isinstance(env.action_space, Box)
+        return RescaleAction(env, -1, 1) if rescales else env
 
-    return make_vec_env(config.env, count, seed=seed, wrapper_class=wrapped)
+    return make_vec_env(env, count, seed=seed, wrapper_class=wrapped)
 
 
 def _mean(model, config, seed, episodes):
-    envs = _envs(config, min(episodes, _TOGETHER), seed)
+    envs = environments(config.env, min(episodes, _TOGETHER), seed)
     try:
         return float(evaluate_policy(model, envs, episodes)[0])
     finally:
         envs.close()
 
 
-def _updates(model):
+def updates_of(model):
     """Gradient steps: PPO counts epochs."""
     if not hasattr(model, "n_epochs"):
         return model._n_updates

@@ -99,6 +99,35 @@ _ZOO = {
             policy_kwargs=dict(log_std_init=-3.67, net_arch=[64, 64]),
         ),
     ),
+    ("ppo", "CartPole-v1"): dict(
+        steps=100_000,
+        env_count=8,
+        arguments=dict(
+            n_steps=32,
+            batch_size=256,
+            gae_lambda=0.8,
+            gamma=0.98,
+            n_epochs=20,
+            ent_coef=0.0,
+            learning_rate=[1e-3, 0.0, 1.0],
+            clip_range=[0.2, 0.0, 1.0],
+        ),
+    ),
+    ("ppo", "Pendulum-v1"): dict(
+        steps=100_000,
+        env_count=4,
+        arguments=dict(
+            n_steps=1024,
+            gae_lambda=0.95,
+            gamma=0.9,
+            n_epochs=10,
+            ent_coef=0.0,
+            learning_rate=1e-3,
+            clip_range=0.2,
+            use_sde=True,
+            sde_sample_freq=4,
+        ),
+    ),
 }
 
 
@@ -208,18 +237,29 @@ def dqn(config):
     )
 
 
-#: fields of stable-baselines3's DDPG that cannot be changed by an argument
-_DDPG = dict(
-    algo="ddpg",
-    activation="relu",
-    optimizer="adam",
-    loss="mse",
-    max_gradient_norm=None,
-    noise="gaussian",
-    reward_clip=None,
-    reward_scale=1.0,
-    target_interval=1,
-)
+#: fields of stable-baselines3's DDPG, TD3 and SAC that cannot be changed by an argument
+_ACTORS = dict(activation="relu", optimizer="adam", max_gradient_norm=None, reward_clip=None,
+               reward_scale=1.0)  # fmt: skip
+_DETERMINISTIC = dict(loss="mse", noise="gaussian", **_ACTORS)
+
+
+def _of_replay(algorithm, config, noise=None, **arguments):
+    shared = _replay_arguments(config) | dict(gradient_steps=config.updates_per_launch)
+    return PeerPlan(
+        algorithm=algorithm,
+        steps=config.steps,
+        env_count=config.env_count,
+        arguments=shared | arguments,
+        noise=noise,
+    )
+
+
+def _check_deterministic(config, algo, **fixed):
+    """UsageError unless the config has one step size and one deviation of the noise."""
+    agent = config.agent
+    _check_fixed(config, dict(algo=algo, **_DETERMINISTIC, **fixed))
+    both = dict(actor_learning_rate=agent.learning_rate, noise_end=agent.noise_start)
+    _check_fixed(config, dict(algo=algo) | both)
 
 
 def ddpg(config):
@@ -231,21 +271,40 @@ def ddpg(config):
     cannot have: it has one learning rate, and one deviation of the noise.
     """
     config = config.in_run()
+    _check_deterministic(config, "ddpg", target_interval=1)
+    return _of_replay("DDPG", config, ["normal", config.agent.noise_start])
+
+
+def td3(config):
+    """The ``PeerPlan`` of stable-baselines3's TD3 with the hyperparameters of the run's ``config``;
+    what is left out, and errors, as in ``ddpg``."""
+    config = config.in_run()
     agent = config.agent
-    _check_fixed(config, _DDPG)
-    both = dict(actor_learning_rate=agent.learning_rate, noise_end=agent.noise_start)
-    _check_fixed(config, dict(algo="ddpg") | both)
-    return PeerPlan(
-        algorithm="DDPG",
-        steps=config.steps,
-        env_count=config.env_count,
-        arguments=dict(
-            **_replay_arguments(config),
-            gradient_steps=config.updates_per_launch,
-        ),
-        noise=["normal", agent.noise_start],
+    _check_deterministic(config, "td3", target_interval=None)
+    return _of_replay(
+        "TD3",
+        config,
+        ["normal", agent.noise_start],
+        policy_delay=agent.policy_delay,
+        target_policy_noise=agent.target_noise,
+        target_noise_clip=agent.target_noise_clip,
+    )
+
+
+def sac(config):
+    """The ``PeerPlan`` of stable-baselines3's SAC with the hyperparameters of the run's ``config``;
+    it draws uniformly, so ``alpha`` and ``beta`` are left out. UsageError for a value that it
+    cannot have."""
+    config = config.in_run()
+    agent, entropy = config.agent, config.agent.entropy_coefficient
+    _check_fixed(config, dict(algo="sac", loss="squared", target_interval=1, **_ACTORS))
+    return _of_replay(
+        "SAC",
+        config,
+        ent_coef=f"auto_{entropy}" if agent.learn_entropy_coefficient else entropy,
+        target_entropy="auto" if agent.target_entropy is None else agent.target_entropy,
     )
 
 
 #: name -> function that makes a PeerPlan from the config of the run with which it is compared
-PEERS = {"dqn": dqn, "ppo": ppo, "zoo": zoo}
+PEERS = {"ddpg": ddpg, "dqn": dqn, "ppo": ppo, "sac": sac, "td3": td3, "zoo": zoo}

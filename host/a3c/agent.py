@@ -11,7 +11,7 @@ from host.algorithms.actor_critic import draw_by_logits, log_softmax
 from host.algorithms.algorithm import Algorithm, by_table
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import AgentConfig
-from host.algorithms.convolution import ConvNet, ConvolutionConfig
+from host.algorithms.convolution import CONVOLUTIONS, ConvNet, convolutions_for
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, NOTHING, POSITIVE, Choice, Integer
 from hw.fa3c.config import SLOTS
@@ -20,7 +20,7 @@ __all__ = ["A3C", "A3CConfig", "A3CPolicy", "A3CUpdater"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class A3CConfig(ConvolutionConfig, AgentConfig):
+class A3CConfig(AgentConfig):
     """Asynchronous advantage actor-critic (Mnih et al., 2016; FA3C, Cho et al., 2019, 2.2).
 
     The loss is a sum over the rollout of one agent, which is ``batch_size`` steps:
@@ -33,6 +33,9 @@ class A3CConfig(ConvolutionConfig, AgentConfig):
     ``g = decay g + (1 - decay) d**2``, ``theta -= learning_rate d / sqrt(g + optimizer_epsilon)``.
     """
 
+    #: Convolutions with ReLU before the hidden layers, filters:kernel:stride of each; None: 16:8:4
+    #: and 32:4:2 for images of at least 36 x 36 pixels, 16:3:1 for smaller ones, none for vectors.
+    convolutions: Annotated[tuple | None, CONVOLUTIONS] = None
     #: Width of each hidden layer: at most 2, of 1 to 4096.
     hidden: tuple = (128,)
     activation: Annotated[str, Choice(("relu",))] = "relu"
@@ -68,7 +71,7 @@ class A3CPolicy(Policy):
         network = ConvNet(
             spec,
             spec.action_count + 1,
-            convolutions=config.convolutions_for(spec),
+            convolutions=convolutions_for(config, spec),
             hidden=config.hidden,
             rng=rng,
         )

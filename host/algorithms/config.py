@@ -1,12 +1,12 @@
 """Hyperparameters of agents with their rules, and the clock on which their schedules depend."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, NamedTuple
 
 from host.algorithms.activation import ACTIVATIONS
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Integer, Number, check_fields
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_range, freeze_lists
 
 __all__ = ["LOSSES", "SCHEDULE", "AgentConfig", "Clock", "LearningConfig", "ReplayConfig"]
 __all__ += ["TemporalDifferenceConfig", "linear"]
@@ -57,6 +57,7 @@ class LearningConfig(ConfigBase):
     batch_size: Annotated[int, Integer(1, 1 << 16)] = 64
 
     def __post_init__(self):
+        freeze_lists(self, *(each.name for each in fields(self)))
         check_fields(self)
 
     @property

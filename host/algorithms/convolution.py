@@ -4,16 +4,13 @@ The network is that of kernel ``a3c`` (``hw.fa3c.config``) and of FA3C: no paddi
 convolution.
 """
 
-from dataclasses import dataclass
-from typing import Annotated
-
 import numpy as np
 
 from host.algorithms.network import FUNCTIONS, MLP
-from hw.config import check_range, freeze_lists
+from hw.config import check_range
 from hw.errors import UsageError
 
-__all__ = ["CONVOLUTIONS", "ConvNet", "ConvolutionConfig", "default_convolutions"]
+__all__ = ["CONVOLUTIONS", "ConvNet", "convolutions_for", "default_convolutions"]
 
 #: FA3C's convolutions for Atari screens (Table 1) and the smallest image, of which they leave 3 x 3
 #: pixels; MinAtar's (Young and Tian, 2019) for smaller planes, and the smallest plane
@@ -60,22 +57,9 @@ def default_convolutions(spec):
     return _PLANES if smallest >= _PLANE_SIZE else ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConvolutionConfig:
-    """Hyperparameters of agents that may see images: ``convolutions``. A config has this class as a
-    base before AgentConfig."""
-
-    #: Convolutions with ReLU before the hidden layers, filters:kernel:stride of each; None: 16:8:4
-    #: and 32:4:2 for images of at least 36 x 36 pixels, 16:3:1 for smaller ones, none for vectors.
-    convolutions: Annotated[tuple | None, CONVOLUTIONS] = None
-
-    def __post_init__(self):
-        freeze_lists(self, "convolutions")
-        super().__post_init__()
-
-    def convolutions_for(self, spec):
-        """The convolutions for the observations of a Spec."""
-        return default_convolutions(spec) if self.convolutions is None else self.convolutions
+def convolutions_for(config, spec):
+    """The convolutions of an agent with ``config`` for the observations of a Spec."""
+    return default_convolutions(spec) if config.convolutions is None else config.convolutions
 
 
 class ConvNet:

@@ -9,7 +9,7 @@ from gymnasium.spaces import Discrete
 from host.algorithms.algorithm import Algorithm, by_table
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import TemporalDifferenceConfig
-from host.algorithms.convolution import ConvNet, ConvolutionConfig
+from host.algorithms.convolution import CONVOLUTIONS, ConvNet, convolutions_for
 from host.algorithms.exploration import EpsilonConfig, epsilon_greedy
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
@@ -20,7 +20,7 @@ __all__ = ["DQN", "DQNConfig", "DQNPolicy", "DQNUpdater"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNConfig(ConvolutionConfig, EpsilonConfig, TemporalDifferenceConfig):
+class DQNConfig(EpsilonConfig, TemporalDifferenceConfig):
     """Deep Q-learning.
 
     ``y = r + discount Q'(s', a*)``, ``td = y - Q(s, a)``, where Q' is the target network. With
@@ -28,6 +28,9 @@ class DQNConfig(ConvolutionConfig, EpsilonConfig, TemporalDifferenceConfig):
     with the largest Q'(s', .). The discount is 0 if the episode terminated.
     """
 
+    #: Convolutions with ReLU before the hidden layers, filters:kernel:stride of each; None: 16:8:4
+    #: and 32:4:2 for images of at least 36 x 36 pixels, 16:3:1 for smaller ones, none for vectors.
+    convolutions: Annotated[tuple | None, CONVOLUTIONS] = None
     #: The network has a value and an advantage stream (Wang et al., 2016).
     dueling: Annotated[bool, Flag()] = False
     #: The online network picks the next action, the target network values it.
@@ -47,7 +50,7 @@ class DQNPolicy(Policy):
     def make_networks(self, rng):
         config, spec = self.config, self.spec
         options = dict(activation=config.activation, dueling=config.dueling, rng=rng)
-        outputs, convolutions = spec.action_count, config.convolutions_for(spec)
+        outputs, convolutions = spec.action_count, convolutions_for(config, spec)
         if spec.dtype == "float32" and not convolutions:  # the network that the card trains
             return {"q": MLP(spec.size, outputs, config.hidden, **options)}
         options |= dict(convolutions=convolutions, hidden=config.hidden)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from host.algorithms.config import SCHEDULE, linear
+from host.algorithms.config import SCHEDULE, LearningConfig, linear
 from host.rules import FRACTION, Choice, Number
 
 __all__ = ["EpsilonConfig", "Noise", "NoiseConfig", "epsilon_greedy"]
@@ -14,9 +14,8 @@ _DEVIATION = Number("in [0, 10]", lambda x: 0 <= x <= 10)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpsilonConfig:
-    """Hyperparameters of ``epsilon_greedy``. A config has this class as a base before
-    LearningConfig."""
+class EpsilonConfig(LearningConfig):
+    """Hyperparameters of ``epsilon_greedy``."""
 
     #: Chance of a random action at first.
     epsilon_start: Annotated[float, FRACTION] = 1.0
@@ -46,8 +45,8 @@ def epsilon_greedy(actions, epsilon, spec, rng):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseConfig:
-    """Hyperparameters of ``Noise``. A config has this class as a base before LearningConfig."""
+class NoiseConfig(LearningConfig):
+    """Hyperparameters of ``Noise``."""
 
     #: Standard deviation, at first, of the Gaussian noise on each component of an action, which is
     #: in [-1, 1].

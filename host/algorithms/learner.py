@@ -158,7 +158,10 @@ class Inline(Background):
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Future[object]:
         future = Future()
-        future.set_result(function(*arguments))
+        try:
+            future.set_result(function(*arguments))
+        except Exception as error:  # an interrupt is for the caller, whose thread this is
+            future.set_exception(error)
         return future
 
     def close(self, abort: Callable[[], object]) -> None:

@@ -16,6 +16,7 @@ from host.terminal.exit_codes import MISSING_TOOL
 from host.terminal.options import (
     Act,
     BoardName,
+    FieldsAreSet,
     Imports,
     Learner,
     Memory,
@@ -27,7 +28,6 @@ from host.terminal.options import (
     count,
 )
 from host.terminal.tables import console
-from host.terminal.unknown_option import FieldsAreSet
 from hw.errors import UsageError
 
 __all__ = ["app"]

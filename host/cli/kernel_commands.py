@@ -43,6 +43,7 @@ def _values(design, board, file, given, for_run, imports, explored):
     if file is not None:
         given = {**flat(chosen_fields(read_json(file), file, design, board)), **given}
     values, stored = of_run(for_run, design, board, given, imports or ())
+    values = {"library": False} | values
     own = {name: value for name, value in values.items() if name != "library"}
     if explored:
         _, document = exploration(design, board, values=own)
@@ -86,12 +87,12 @@ def verilog(
 
     - `rlfabric verilog a3c --set convolutions=16:8:4,32:3:2 --set hidden=128`
     """
-    from host.kernels import emit
+    from host.kernels import generate
     from host.kernels.lint import lint_directory
 
     given = fields_of(settings, capacity=capacity, fanout=fanout)
     values, _ = _values(design, board, file, given, for_run, imports, explored)
-    directory = emit(design, board, out, overwrite=overwrite, **values)
+    directory = generate(design, board, out, overwrite=overwrite, **values)
     if lint:
         lint_directory(directory)
         console.print("clean under verilator --lint-only -Wall with lint.vlt")

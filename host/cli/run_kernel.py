@@ -28,7 +28,7 @@ def of_run(run, design, board, values, imports=()):
     Returns
     -------
     values : dict
-        Keywords of ``host.kernels.emit``, the same as for a simulated card's kernel in the run.
+        Keywords of ``host.kernels.generate``, the same as for a simulated card's kernel in the run.
     stored : int or None
         For ``storage_bytes`` of ``host.kernels.package``; None without a run, and if the board
         cannot join banks or the run does not decide the buffer's size.

@@ -48,15 +48,9 @@ def document(algo, assignment):
     return {
         "version": version("rlfabric"),
         "algo": algo,
-        "machine": asdict(assignment.machine),
+        **asdict(assignment),
         "times": [asdict(row) for row in assignment.times.rows],
-        "sizes": asdict(assignment.sizes),
-        "transfers": assignment.transfers,
-        "metric": assignment.metric,
-        "alternatives": [asdict(each) for each in assignment.alternatives],
         "refused": [each._asdict() for each in assignment.refused],
-        "choice": asdict(assignment.choice),
-        "portability": assignment.portability,
     }
 
 

@@ -8,7 +8,6 @@ from collections import namedtuple
 from dataclasses import dataclass
 from typing import Annotated
 
-from host.compose.equations import WORD_BYTES, iteration_us, portability
 from host.compose.machine import Machine
 from host.compose.times import APART, BOTH, Times
 from host.rules import POSITIVE, Integer, check_choice, check_fields
@@ -21,12 +20,17 @@ __all__ = [
     "Refusal",
     "Sizes",
     "TRANSFERS",
+    "WORD_BYTES",
     "assign",
     "best",
+    "iteration_us",
+    "portability",
     "storage_of",
     "watts_of",
 ]
 
+#: Bytes of a word: an index, a priority, a number of an experience.
+WORD_BYTES = 4
 #: What step 1 maximises: experiences a second, or these for each watt.
 METRICS = ("throughput", "efficiency")
 #: Whether the times of primitives have T_comm in them, or it is added to them.
@@ -158,6 +162,32 @@ def assign(times, sizes, *, transfers="included", metric="throughput"):
         choice=choice,
         portability=portability([each.eps for each in found] + [0.0] * len(refused)),
     )
+
+
+def iteration_us(sample_us, insert_us, update_us, learn_us):
+    """T_itr in microseconds: ``sample + max(insert, update + learn)`` (PEARL, section VI-B,
+    Algorithm 1, equation 7).
+
+    Sampling, learning and updating priorities follow each other; insertions run beside the last
+    two. All are microseconds an iteration, with their T_comm.
+    """
+    return sample_us + max(insert_us, update_us + learn_us)
+
+
+def portability(rates):
+    """Phi, the harmonic mean of ``rates``: ``n / sum(1 / rate)``; 0 if one of them is 0 (PEARL,
+    section VII-D, equation 8).
+
+    rates : experiences a second of each device assignment of a machine, Phi(D), or of the best one
+        of each machine, Phi(P); 0 where there is no implementation.
+
+    PEARL prints the sum of the rates below the line; the metric that it cites, and its Table IV,
+    have the sum of their reciprocals. UsageError if there is no rate.
+    """
+    rates = tuple(rates)
+    if not rates:
+        raise UsageError("rates must be one or more, not none")
+    return 0.0 if 0 in rates else len(rates) / sum(1 / rate for rate in rates)
 
 
 def best(machine, alternatives, metric):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import boards
-from host.compose.equations import WORD_BYTES
+from host.compose.assignment import WORD_BYTES
 from host.kernels import configure, find_design
 from host.settings import resolve
 from hw.errors import UsageError

@@ -9,8 +9,15 @@ import typer
 
 from host.compose.plan_file import GRID, PLAN, PROGRAM, check_free, write
 from host.settings import fields_of
-from host.terminal.options import Imports, RunEnv, RunFile, Settings, Verbose, count
-from host.terminal.unknown_option import FieldsAreSet
+from host.terminal.options import (
+    FieldsAreSet,
+    Imports,
+    RunEnv,
+    RunFile,
+    Settings,
+    Verbose,
+    count,
+)
 from hw.errors import UsageError
 from hw.extras import python
 

@@ -25,12 +25,11 @@ from typing import Annotated
 
 import boards
 from host.compose.csv_rows import TEXT, known, located, read_rows
-from host.compose.equations import transfer_us
 from host.rules import NOT_NEGATIVE, POSITIVE, Choice, Integer, check_choice, check_fields
 from hw.errors import UsageError
 from hw.names import LABEL
 
-__all__ = ["KINDS", "Device", "Link", "Machine"]
+__all__ = ["KINDS", "Device", "Link", "Machine", "transfer_us"]
 
 #: Kinds of devices.
 KINDS = ("cpu", "cuda", "card")
@@ -172,6 +171,16 @@ class Machine:
         """As ``transfer_us``, without latencies: the term ``C / bandwidth`` of PEARL's Algorithm 1,
         line 14."""
         return sum(transfer_us(0, size_bytes, link.known("gb_per_s")) for link in self.route(a, b))
+
+
+def transfer_us(latency_us, size_bytes, gb_per_s):
+    """T_comm in microseconds: ``lat + size / bandwidth`` (PEARL, section VI-A, below equation 6).
+
+    latency_us : microseconds before the first byte.
+    size_bytes : bytes that are sent.
+    gb_per_s : 10^9 bytes a second.
+    """
+    return latency_us + size_bytes / (1e3 * gb_per_s)
 
 
 def _check_device(device, before):

@@ -11,7 +11,7 @@ from pathlib import Path
 from boards.templates import Code, docstring, literal, render
 from host.compose.plan_file import PROGRAM, proof_of
 from host.environments.environment_id import reward_threshold
-from host.kernels import emit
+from host.kernels import generate
 from host.replay.cpu_memories import memory_on_cpu
 from host.runs.replay_runs import learner_of
 from host.settings import flat
@@ -53,11 +53,11 @@ def program_files(plan, document, board, folder):
 
 
 def write_kernel(folder, document, board, *, overwrite=False):
-    """Writes the kernel of a plan, if it has one, below ``folder``, as ``host.kernels.emit``
-    does."""
+    """Writes the kernel of a plan, if it has one, below ``folder``, as
+    ``host.kernels.generate`` does."""
     if (kernel := document["kernel"]) is not None:
-        values = dict(overwrite=overwrite, **flat(kernel["config"]))
-        emit(kernel["name"], board, Path(folder) / _KERNELS, **values)
+        values = dict(overwrite=overwrite, library=False, **flat(kernel["config"]))
+        generate(kernel["name"], board, Path(folder) / _KERNELS, **values)
 
 
 def program(plan, document, kernel, folder):

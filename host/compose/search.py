@@ -2,9 +2,15 @@
 
 from dataclasses import dataclass
 
-from host.compose.assignment import METRICS, Refusal, best, storage_of, watts_of
+from host.compose.assignment import (
+    METRICS,
+    WORD_BYTES,
+    Refusal,
+    best,
+    storage_of,
+    watts_of,
+)
 from host.compose.card_clocks import kernel_config, plan_clocks
-from host.compose.equations import WORD_BYTES
 from host.compose.iteration import IterationTime, borrowed, iteration
 from host.compose.plans import Plan
 from host.rules import check_choice

@@ -6,7 +6,7 @@ from functools import cached_property
 from math import prod
 
 from host.agents.registry import find
-from host.compose.equations import WORD_BYTES
+from host.compose.assignment import WORD_BYTES
 from host.proof.kernel_proof import limits, prove
 from host.proof.step_recording import Recording
 from host.proof.trainer_reading import read

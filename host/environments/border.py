@@ -18,7 +18,7 @@ from host.values import REAL, is_masked, quietly
 from hw.errors import Failure, RlfabricError, UsageError
 
 __all__ = ["PASSED", "Border", "EnvironmentFailed", "all_finite", "check_finite", "enclose"]
-__all__ += ["failed", "received"]
+__all__ += ["failed", "has_own_arrays", "received"]
 
 #: Errors that pass the border as they are: messages of rlfabric, and missing packages.
 PASSED = (RlfabricError, DependencyNotInstalled)
@@ -219,4 +219,11 @@ def enclose(envs):
             if isinstance(env, gymnasium.Env) and not isinstance(env, Border):
                 inner.envs[i] = Border(env, f"environment {i}")
         return True
-    return bool(getattr(envs, "own_final_obs", False))
+    return bool(getattr(envs, "own_final_obs", False)) or has_own_arrays(envs)
+
+
+def has_own_arrays(envs):
+    """Whether all arrays that ``envs``, a vector environment, gives are made anew in each step, so
+    that they need no copy. The attribute counts where the class itself has it, which is one of
+    ours: no wrapper and no subclass takes it over."""
+    return bool(vars(type(envs)).get("own_arrays", False))

@@ -12,7 +12,16 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
-from host.environments.border import PASSED, enclose, failed, received
+from host.environments.border import (
+    PASSED,
+    all_finite,
+    check_finite,
+    enclose,
+    failed,
+    has_own_arrays,
+    received,
+)
+from host.environments.classic_control import classic_control
 from host.environments.environment_id import find_spec, missing_packages
 from host.environments.minatar import MinAtarEnv, is_minatar
 from host.environments.pixels import AtariEnvs, is_atari
@@ -40,7 +49,8 @@ def make_envs(env, count, algorithm, render_mode=None):
 
     Observations are flattened by ``host.environments.spaces.is_flattened``; for images of bytes
     with a warning (FlattenedImages). If the algorithm takes images, games of ALE are
-    ``AtariEnvs``; tasks are a ``TaskVectorEnv``.
+    ``AtariEnvs``; tasks are a ``TaskVectorEnv``, gymnasium's classic control is
+    ``ClassicControlEnvs``.
 
     Parameters
     ----------
@@ -79,7 +89,10 @@ def make_envs(env, count, algorithm, render_mode=None):
         elif algorithm.images and is_atari(spec):
             envs = AtariEnvs(spec, count, **how)
         else:
-            envs = SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
+            made = [make() for _ in range(count)]
+            envs = classic_control(made) or SyncVectorEnv(
+                [lambda one=one: one for one in made], autoreset_mode=AutoresetMode.SAME_STEP
+            )
     try:
         algorithm.check_actions(envs.single_action_space, env)
         if algorithm.learns_from == "replay":
@@ -198,9 +211,10 @@ class Actor:
     episode, and the final observation is in ``final_obs``. In NEXT_STEP, the step's observation is
     the final one, and the next step only resets. In DISABLED, the actor resets the environment.
 
-    Arrays of the environments are copied and checked (``host.environments.border``), so an
-    environment may write all its observations into one array. The environments of a SyncVectorEnv
-    are wrapped in place, each in a Border.
+    Arrays of the environments are checked (``host.environments.border``). They are copied, so an
+    environment may write all its observations into one array; those of our own vector environments
+    are not (``own_arrays``). The environments of a SyncVectorEnv are wrapped in place, each in a
+    Border.
 
     Parameters
     ----------
@@ -225,7 +239,7 @@ class Actor:
         self._applied, self._dtype = spec.applied, np.dtype(spec.dtype)
         self._rows = (envs.num_envs,)
         self._shape = (envs.num_envs, *spec.shape)
-        self._own_final_obs = enclose(envs)
+        self._own_final_obs, self._own_arrays = enclose(envs), has_own_arrays(envs)
         self._resetting = np.zeros(envs.num_envs, bool)
         self._return = np.zeros(envs.num_envs)
         self._length = np.zeros(envs.num_envs, np.int64)
@@ -278,16 +292,16 @@ class Actor:
             raise
         except Exception as error:
             raise failed(error, "envs", "step") from error
-        terminated = received(terminated, "terminated", _BOOL, self._rows, self._at, True)
-        truncated = received(truncated, "truncated", _BOOL, self._rows, self._at, True)
-        reward = received(reward, "rewards", _FLOAT64, self._rows, self._at, True)
+        terminated = self._received(terminated, "terminated", _BOOL, self._rows, self._at)
+        truncated = self._received(truncated, "truncated", _BOOL, self._rows, self._at)
+        reward = self._received(reward, "rewards", _FLOAT64, self._rows, self._at)
         if type(info) is not dict and not isinstance(info, Mapping):
             raise UsageError(f"envs must give an info that is a dict, not {info!r}")
-        valid, ended = ~self._resetting, terminated | truncated
-        which = ended.nonzero()[0]
+        ended = terminated | truncated
+        valid, which = ~self._resetting, ended.nonzero()[0]
         fresh = self._resetting if self.mode == AutoresetMode.NEXT_STEP else ended
         seen_at = partial(self._at, fresh=None if self.mode == AutoresetMode.DISABLED else fresh)
-        obs = next_obs = received(given, "observations", self._dtype, self._shape, seen_at)
+        obs = next_obs = self._received(given, "observations", self._dtype, self._shape, seen_at)
         if self.mode == AutoresetMode.NEXT_STEP:
             self._resetting = ended
         elif which.size:
@@ -313,6 +327,15 @@ class Actor:
         self._return[which] = 0
         self._length[which] = 0
         return transitions, episodes
+
+    def _received(self, values, name, dtype, shape, place):
+        """``received`` of an array of the step, without its copy where the array is ours."""
+        own = self._own_arrays and type(values) is np.ndarray
+        if own and values.dtype == dtype and values.shape == shape:
+            if dtype.kind == "f" and not all_finite(values):
+                check_finite(values, name, place)
+            return values
+        return received(values, name, dtype, shape, place, shape == self._rows)
 
     def _reset(self, which=None, **how):
         """First observations of new episodes: of the environments ``which``, or of all."""

@@ -203,7 +203,7 @@ class Spec:
         low, high = (np.array(ends, _arithmetic(self._taken)) for ends in (self.low, self.high))
         return low, (high - low) / 2, high
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Numbers of an observation."""
         return int(np.prod(self.shape))

@@ -131,7 +131,7 @@ class TaskVectorEnv(VectorEnv):
     ``step`` raises UsageError for actions that are not in the space.
     """
 
-    own_final_obs = True  # arrays are made anew in each step
+    own_arrays = True  # arrays are made anew in each step
 
     def __init__(self, num_envs, task, render_mode=None, max_episode_steps=None):
         made, program = program_of(task)

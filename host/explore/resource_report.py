@@ -29,11 +29,11 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
     """Reports the resources of design ``name`` on ``board``, as yosys maps them: writes report.json
     and report.png to the folder ``out/<board>/<name>``, and returns the report as a dict.
 
-    ``values`` and ``library`` are as for ``host.kernels.emit``; ``levels`` is the number of levels
-    of units in the report. Before yosys is started, ``boards.DoesNotFit`` is raised if the design's
-    own estimate is too large, and files of another kernel in the folder are removed, or raise
-    ValueError unless ``overwrite``, as in ``generate``. Without matplotlib there is no picture, and
-    a line says so.
+    ``values`` and ``library`` are as for ``host.kernels.generate``; ``levels`` is the number of
+    levels of units in the report. Before yosys is started, ``boards.DoesNotFit`` is raised if the
+    design's own estimate is too large, and files of another kernel in the folder are removed, or
+    raise ValueError unless ``overwrite``, as in ``generate``. Without matplotlib there is no
+    picture, and a line says so.
     """
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)

@@ -28,7 +28,6 @@ __all__ = [
     "config_with_estimate",
     "configure",
     "describe",
-    "emit",
     "find_design",
     "generate",
     "keep",
@@ -106,7 +105,7 @@ def _hints(design, board, config, default):
     return [f"{change} fits" for change in found]
 
 
-def generate(name, board, out, *, overwrite=False, **values):
+def generate(name, board, out, *, overwrite=False, library=True, **values):
     """Writes the files of design ``name`` for ``board`` and returns their directory.
 
     The files are ``<kernel>.v``; ``kernel.json``, the kernel description that a card loads;
@@ -125,29 +124,25 @@ def generate(name, board, out, *, overwrite=False, **values):
     overwrite : bool
         Whether a finished bitstream of another kernel, and files that were changed by hand, are
         moved to a folder inside the directory; if not, they raise ValueError.
+    library : bool
+        Whether other fields have the design's default for Python programs, if it has one: ``gae``
+        has results of 32 bits then, since a host needs precise advantages, not a small memory. If
+        not, they have the design's own default on the board.
     **values
-        Config fields, as for ``override``. Other fields have the board's default, except that
-        ``gae`` has results of 32 bits, since a host needs precise advantages, not a small memory.
+        Config fields, as for ``override``.
     """
-    return _made(name, board, out, values, overwrite, library=True)
-
-
-def emit(name, board, out, *, overwrite=False, library=False, **values):
-    """As ``generate``, but fields that ``values`` does not name have the design's own default on
-    the board. With ``library`` it is ``generate``.
-    """
-    return _made(name, board, out, values, overwrite, library=library)
+    return _made(name, board, out, values, overwrite, library)
 
 
 def package(name, board, out, *, storage_bytes=None, overwrite=False, library=False, **values):
-    """As ``emit``, but also writes all inputs that the board's tools need for a bitstream.
+    """As ``generate``, but also writes all inputs that the board's tools need for a bitstream.
 
     ``storage_bytes`` : as for ``boards.memory.banks``. If ``host.explore.resource_report`` has
     written the area before, in the same directory and for the same config, the area decides where
     the kernel is placed.
     """
     options = dict(storage_bytes=storage_bytes)
-    return _made(name, board, out, values, overwrite, library=library, package=options)
+    return _made(name, board, out, values, overwrite, library, options)
 
 
 def identity(design, board, description):
@@ -162,7 +157,7 @@ def identity(design, board, description):
     }
 
 
-def _made(name, board, out, values, overwrite, *, library, package=None):
+def _made(name, board, out, values, overwrite, library, package=None):
     """Writes all files and returns their directory; ``package``: options of the inputs of the
     board's tools, None without these."""
     design, board = find_design(name), boards.get(board)

@@ -52,6 +52,11 @@ class SentReplay:
     def __len__(self) -> int:
         return len(self.memory)
 
+    @property
+    def in_process(self) -> bool:
+        """As of a ``ReplayMemory``: that of the kernel."""
+        return self.trainer.in_process
+
     def step(
         self,
         experiences: Experiences | None = None,

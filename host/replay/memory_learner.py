@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 
 from host.algorithms.config import Clock
-from host.algorithms.learner import Background, Learner
+from host.algorithms.learner import Background, Inline, Learner
 from host.algorithms.policy import Policy
 from host.phases import Phases
 from host.replay.nstep import Collected, stored
@@ -14,11 +14,11 @@ __all__ = ["MemoryLearner"]
 
 class MemoryLearner(Learner):
     """Learns from a replay memory, whose launches run while the policy acts: launches of the card,
-    or what a memory on the CPU does instead.
+    or what a memory on the CPU does instead. What this process computes itself runs before.
 
     A subclass has ``plan``, which decides what the next launch does besides storing; ``launch``,
-    which runs the launch in a thread of its own; ``learned``, which takes its results; and
-    ``BUFFER``, the class of its buffer.
+    which runs the launch, on a card in a thread of its own; ``learned``, which takes its results;
+    and ``BUFFER``, the class of its buffer.
 
     Parameters
     ----------
@@ -52,7 +52,9 @@ class MemoryLearner(Learner):
         self.buffer, self.phases = buffer, phases or Phases()
         self.learning_starts, self.updates_per_launch = learning_starts, updates_per_launch
         self.in_flight = launches_in_flight
-        self._card, self._fill = Background("card"), 0
+        # Beside Python code nothing would run: a thread costs a third of a loop's processor time.
+        self._card = Inline() if buffer.in_process else Background("card")
+        self._fill = 0
         if policy.exploration_at(0) is None:  # a column that would stay empty
             self.columns = tuple(name for name in self.columns if name != "exploration")
 

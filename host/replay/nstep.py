@@ -77,7 +77,7 @@ class NStep:
         self.n, self.dtype = n, record_dtype(spec.fields)
         self._scale, self._clip = np.float32(scale), np.inf if clip is None else clip
         self._powers = gamma ** np.arange(n + 1, dtype=np.float64)
-        self._rows = np.arange(env_count)
+        self._first = n * np.arange(env_count)  # the flat index of each environment's slot 0
         self._cursor = np.zeros(env_count, np.int64)
         self._open = np.zeros((env_count, n), bool)
         self._age = np.zeros((env_count, n), np.int64)
@@ -85,6 +85,11 @@ class NStep:
         self._obs = np.zeros((env_count, n), self.dtype["obs"])
         self._action = np.zeros((env_count, n), self.dtype["action"])
         self._last_obs = np.zeros(env_count, self.dtype["obs"])
+        # The same memory with one index for environment and slot.
+        self._flat = {
+            name: vars(self)[name].reshape(env_count * n, *vars(self)[name].shape[2:])
+            for name in ("_open", "_age", "_reward", "_obs", "_action")
+        }
 
     @classmethod
     def of(cls, agent: Windowed, spec: Spec, env_count: int) -> "NStep":
@@ -96,20 +101,32 @@ class NStep:
         """Takes one step of all environments; those where ``valid`` is False are left out. Returns
         the experiences that this step completes, records [experiences], possibly none: environment
         by environment, the oldest first in each."""
-        rows, slot, valid = self._rows, self._cursor, step.valid
-        self._obs[rows, slot] = step.obs
-        self._action[rows, slot] = step.action
-        self._reward[rows, slot] = 0
-        self._age[rows, slot] = 0
-        self._open[rows, slot] |= valid
-        active = self._open & valid[:, None]
-        reward = np.clip(np.asarray(step.reward, np.float64), -self._clip, self._clip)
-        self._reward += np.where(active, self._powers[self._age] * reward[:, None], 0)
+        flat, valid, slot = self._flat, step.valid, self._first + self._cursor
+        every = bool(np.logical_and.reduce(valid))
+        flat["_obs"][slot], flat["_action"][slot] = step.obs, step.action
+        flat["_reward"][slot], flat["_age"][slot] = 0, 0
+        if every:
+            flat["_open"][slot], active = True, self._open
+            self._last_obs[...] = step.next_obs
+        else:
+            flat["_open"][slot] |= valid
+            active = self._open & valid[:, None]
+            self._last_obs[valid] = step.next_obs[valid]
+        reward = np.asarray(step.reward, np.float64)
+        if self._clip < np.inf:
+            reward = np.clip(reward, -self._clip, self._clip)
+        gain = self._powers[self._age] * reward[:, None]
+        np.add(self._reward, gain, out=self._reward, where=active)
         self._age += active
-        self._last_obs[valid] = step.next_obs[valid]
         ended = np.logical_or(step.terminated, step.truncated)
+        self._cursor = (self._cursor + valid) % self.n
+        if not np.logical_or.reduce(ended):
+            # One window of an environment may be full: the oldest, at the cursor.
+            oldest = self._first + self._cursor
+            full = (flat["_age"][oldest] == self.n) & flat["_open"][oldest] & valid
+            [env] = full.nonzero()
+            return self._records(env, oldest[env])
         closing = active & ((self._age == self.n) | ended[:, None])
-        self._cursor = (slot + valid) % self.n
         return self._take(closing, np.asarray(step.terminated, bool))
 
     def flush(self) -> NDArray[np.void]:
@@ -118,22 +135,28 @@ class NStep:
 
         It must be called before environments are reset, so that no experience is lost.
         """
-        return self._take(self._open.copy(), np.zeros(len(self._rows), bool))
+        return self._take(self._open, np.zeros(len(self._first), bool))
 
     def _take(self, closing, terminated):
         # Columns are rotated, so that column 0 is the oldest window: the order is by environment,
         # then by age.
         order = (self._cursor[:, None] + np.arange(self.n)) % self.n
-        env, column = np.nonzero(closing[self._rows[:, None], order])
-        slot = order[env, column]
-        self._open &= ~closing
-        records = np.zeros(len(env), self.dtype)
-        records["obs"] = self._obs[env, slot]
+        env, column = np.nonzero(np.take_along_axis(closing, order, axis=1))
+        return self._records(env, self._first[env] + order[env, column], terminated)
+
+    def _records(self, env, slot, terminated=None):
+        """Closes the windows ``slot``, flat indexes, of the environments ``env``; returns their
+        experiences."""
+        flat, records = self._flat, np.zeros(len(env), self.dtype)
+        flat["_open"][slot] = False
+        records["obs"] = flat["_obs"][slot]
         records["next_obs"] = self._last_obs[env]
-        records["action"] = self._action[env, slot]
-        records["reward"] = self._reward[env, slot].astype(np.float32) * self._scale
-        discount = self._powers[self._age[env, slot]]
-        records["discount"] = np.where(terminated[env], 0, discount)
+        records["action"] = flat["_action"][slot]
+        records["reward"] = flat["_reward"][slot].astype(np.float32) * self._scale
+        discount = self._powers[flat["_age"][slot]]
+        if terminated is not None:
+            discount = np.where(terminated[env], 0, discount)
+        records["discount"] = discount
         return records
 
     _STATE = ("_cursor", "_open", "_age", "_reward", "_obs", "_action", "_last_obs")

@@ -4,24 +4,29 @@ Proportional prioritization of Schaul et al., Prioritized Experience Replay (ICL
 tree, the draws, priorities, weights, and the experiences themselves live on the card.
 """
 
+from contextlib import suppress
+
 import numpy as np
 
 from host.cards.kernel import Kernel
-from host.programs.launcher import Launcher, aligned
+from host.programs.launcher import CommandError, Launcher, aligned
 from host.replay.buffer_state import Stored
 from host.replay.experience import Fields, put_items, put_records
-from hw.replay.commands import MAX_COUNT, MAX_TRANSFER, Opcode
-from hw.replay.records import HEADER
+from host.replay.row_memory import RingSteps
+from hw.errors import Failure
+from hw.replay.commands import COMMANDS, MAX_COUNT, MAX_TRANSFER, Opcode
+from hw.replay.records import HEADER, REPLAY_STATUS, Error
 
 __all__ = ["PrioritizedReplayBuffer"]
 
 
-class PrioritizedReplayBuffer(Stored):
+class PrioritizedReplayBuffer(RingSteps, Stored):
     """A replay memory on a card. Experience i is drawn with probability ``P(i) = p_i / sum p``,
     ``p = (|td| + epsilon)**alpha``.
 
     Every call is a launch. A loop of one's own is fastest with ``step``, which does an update, an
-    insert and a draw in one launch.
+    insert and a draw in one launch. On card ``model`` with the kernel ``replay``, steps change what
+    the kernel's twin holds, and launch nothing: the buffer is then a ``TreeMemory``, to the byte.
 
     Parameters
     ----------
@@ -44,6 +49,9 @@ class PrioritizedReplayBuffer(Stored):
     takeover : bool
         A kernel serves one buffer. If another buffer has the kernel: ValueError, unless True; the
         other then raises RuntimeError at its next use. The other's ``close`` frees the kernel too.
+    by_programs : bool
+        Whether card ``model`` runs a program for each step, as the other cards do, with the same
+        results in several times the time.
 
     Attributes
     ----------
@@ -54,12 +62,14 @@ class PrioritizedReplayBuffer(Stored):
     device_cycles : int or None
         Clocks of all launches so far; None on a card that does not count.
     status : record
-        The card's block after the last launch; ``saturations`` counts TD errors above 65536 and
+        The card's block after the last step; ``saturations`` counts TD errors above 65536 and
         priorities above the format's largest (256 by default), which were clipped to it.
 
     Raises ValueError for a bad option, HashMismatch for a kernel that is not the described one,
     CapacityError if the experiences do not fit the memory bank.
     """
+
+    _core = _left = None
 
     def __init__(
         self,
@@ -73,8 +83,9 @@ class PrioritizedReplayBuffer(Stored):
         stratified: bool = True,
         timeout_s: float = 600.0,
         takeover: bool = False,
+        by_programs: bool = False,
     ) -> None:
-        self.launcher = Launcher(kernel, timeout_s=timeout_s)
+        self.launcher, self.by_programs = Launcher(kernel, timeout_s=timeout_s), by_programs
         self.config = self.launcher.config
         super().__init__(
             fields,
@@ -101,6 +112,9 @@ class PrioritizedReplayBuffer(Stored):
         self.launcher.pointers["storage"] = self._storage
         state = np.random.SFC64(seed).state["state"]["state"]
         self.launcher.run([self._setup, (Opcode.SEED, {"state": state})])
+        twin = kernel.twin
+        if hasattr(getattr(twin, "core", None), "ring"):  # a core that learns has it inside
+            self._core = twin.core
 
     @property
     def _setup(self):
@@ -110,8 +124,24 @@ class PrioritizedReplayBuffer(Stored):
             "priority": self.config.replay.one,
         }
 
+    @property
+    def _ring(self):
+        core, launcher = self._core, self.launcher
+        if core is None or self.by_programs or launcher.kernel.twin is None:
+            return None
+        launcher.kernel.claims.confirm(launcher.claim)
+        return core.ring
+
     def __len__(self) -> int:
-        return int(self.launcher.status["fill"])
+        core, launcher = self._core, self.launcher
+        if core is None:
+            return int(self.status["fill"])
+        launcher.kernel.claims.confirm(launcher.claim)
+        return core.fill
+
+    @property
+    def in_process(self) -> bool:
+        return self.launcher.kernel.twin is not None
 
     @property
     def device_cycles(self) -> int | None:
@@ -123,8 +153,11 @@ class PrioritizedReplayBuffer(Stored):
 
     @property
     def status(self) -> np.void:
-        """The card's status block after the last launch (``hw.replay.commands.REPLAY_STATUS``)."""
-        return self.launcher.status
+        """The card's status block after the last step (``hw.replay.records.REPLAY_STATUS``)."""
+        if self._core is None:
+            return self.launcher.status if self._left is None else self._left
+        self.launcher.kernel.claims.confirm(self.launcher.claim)
+        return np.frombuffer(self._core.status(), REPLAY_STATUS.dtype)[0]
 
     def abort(self) -> None:
         """Gives up the launch under way, which another thread waits for."""
@@ -132,24 +165,58 @@ class PrioritizedReplayBuffer(Stored):
 
     def close(self) -> None:
         """Releases the kernel for another buffer; this one must not be used afterwards."""
+        if self._core is not None:
+            with suppress(Failure):  # another one has the kernel
+                self._left = self.status
+            self._core = None
         self.launcher.kernel.claims.release(self.launcher.claim)
+
+    # -- on the twin's ring
+
+    def _updated(self, ring, indexes, td_errors):
+        with self.launcher.kernel.flight:
+            return ring.update(indexes, td_errors, **self._power)
+
+    def _step(self, update, records, first_priorities, draws):
+        ring = self._ring
+        if ring is None:
+            return self._launched(update, records, first_priorities, draws)
+        with self.launcher.kernel.flight:
+            if update is not None:
+                ring.update(*update, **self._power)
+            if records is not None:
+                self._inserted(ring, records, first_priorities)
+            if draws and not ring.manager.total:
+                program, *_ = self._program(update, records, first_priorities, draws)
+                raise self._empty([opcode for opcode, _ in program])
+            return [self._batch(*self._drawn(ring, *draw)) for draw in draws]
+
+    def _empty(self, opcodes):
+        """The CommandError of the first SAMPLE in a memory whose priorities are all 0."""
+        first, command = opcodes.index(Opcode.SAMPLE), COMMANDS[Opcode.SAMPLE]
+        errors = self.launcher.design.errors
+        return CommandError(Error.EMPTY, errors, first, 0, command.name, command.doc)
 
     # -- arrays to programs
 
-    def _step(self, update, records, first_priorities, draws):
-        program, operands, offset = [], [], 0
-        if update is not None:
-            indexes, errors = update
-            values = errors.view(np.uint32)
-            lists = program, operands, offset
-            offset = put_items(*lists, Opcode.UPDATE, indexes, values, **self._power)
-        if records is not None:
-            put_records(program, operands, offset, records, first_priorities)
-        places = self._put_draws(program, draws)
+    def _launched(self, update, records, first_priorities, draws):
+        program, operands, places = self._program(update, records, first_priorities, draws)
         if not program:
             return []
         results = self.launcher.run(program, operands, places[-1].stop if places else 0)
         return [self._received(results[place]) for place in places]
+
+    def _program(self, update, records, first_priorities, draws):
+        """``(program, operands, places)``: each draw has its place in results."""
+        program, operands, offset = [], [], 0
+        if update is not None:
+            indexes, errors = update
+            values = errors.astype(np.float32, copy=False).view(np.uint32)
+            lists = program, operands, offset
+            offset = put_items(*lists, Opcode.UPDATE, indexes, values, **self._power)
+        if records is not None:
+            put_records(program, operands, offset, records, first_priorities)
+        return program, operands, self._put_draws(program, draws)
 
     @property
     def _batch_limit(self):

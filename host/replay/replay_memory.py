@@ -100,6 +100,12 @@ class ReplayMemory:
             "epsilon": int(EPSILON_FORMAT.quantize(epsilon)[0]),
         }
 
+    @property
+    def _ring(self):
+        """The twin's ring (``sim.model.replay.ring``), which steps change in this process; None if
+        programs run."""
+        return None
+
     def _warn_of_epsilon(self):
         """Gives a RuntimeWarning if the card's format changes epsilon by more than a tenth."""
         counted = self._power["epsilon"] / (1 << EPSILON_FORMAT.fraction)
@@ -115,6 +121,12 @@ class ReplayMemory:
 
     def __len__(self) -> int:
         raise NotImplementedError
+
+    @property
+    def in_process(self) -> bool:
+        """Whether this process computes all that the memory does, as on the CPU and by a twin, so
+        that nothing is gained by another thread that calls it."""
+        return True
 
     def step(
         self,
@@ -148,8 +160,7 @@ class ReplayMemory:
         ValueError for a wrong argument; nothing was changed then.
         """
         if update is not None:
-            indexes, errors = checked_items(len(self), "td_errors", *update)
-            update = indexes, np.ascontiguousarray(held("td_errors", errors, np.float32))
+            update = self._checked_update(*update)
         count, records, first_priorities = 0, None, None
         if experiences is not None:
             records = self.records_of(experiences)
@@ -250,6 +261,16 @@ class ReplayMemory:
     @property
     def _batch_limit(self):
         return self.capacity
+
+    def _checked_update(self, indexes, td_errors):
+        """The items of an update, as arrays: int64 and float32. A ring also takes float64 whose
+        numbers float32 holds."""
+        ring = self._ring
+        if ring is not None and ring.takes(indexes, td_errors):
+            return indexes, td_errors
+        indexes, errors = checked_items(len(self), "td_errors", indexes, td_errors)
+        errors = held("td_errors", errors, np.float32)
+        return indexes.astype(np.int64), np.require(errors, requirements="CAW")
 
     def _checked_draw(self, fill, count, beta):
         """``(count, beta)`` of a draw, beta as the card counts it."""

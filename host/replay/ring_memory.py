@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from host.replay.experience import Fields
 from host.replay.row_memory import Drawn, RowMemory
 from hw.replay.config import ReplayConfig
+from sim.model.replay.ring import Ring
 from sim.model.replay.tree.loops import UNIFORM, targets_of
 
 __all__ = ["RingMemory"]
@@ -53,6 +54,7 @@ class RingMemory(RowMemory):
             epsilon=epsilon,
             stratified=stratified,
         )
+        self.ring = Ring(self.capacity, self.dtype.itemsize // 4)
         self._random = np.array(np.random.SFC64(seed).state["state"]["state"], np.uint64)
 
     def update(self, indexes: NDArray[np.integer], td_errors: NDArray[np.float32]) -> None:
@@ -61,20 +63,18 @@ class RingMemory(RowMemory):
     def draw(self, count: int, beta: int) -> Drawn:
         ranges = map(np.uint64, (0, UNIFORM, len(self)))
         indexes = targets_of(self._random, count, *ranges).astype(np.int64)
-        return Drawn(self._taken(indexes), indexes, np.ones(count, np.float32))
+        records = self.ring.rows.take(indexes, axis=0).reshape(-1).view(self.dtype)
+        return Drawn(records, indexes, np.ones(count, np.float32))
 
     def priorities(self) -> NDArray[np.uint32]:
         """1.0 for each experience, as a raw number of the card's format: uint32 [fill]."""
         return np.full(len(self), self._replay.one, np.uint32)
 
-    def _enter(self, begin, count, first_priorities):
-        """Nothing: all experiences are drawn equally often."""
+    def _insert(self, records, first_priorities):
+        self.ring.insert(records)
 
     def _set(self, indexes, raw):
-        """Nothing, as ``_enter``."""
-
-    def _reset(self):
-        """Nothing, as ``_enter``."""
+        """Nothing: all experiences are drawn equally often."""
 
     @property
     def _drawing(self):

@@ -1,17 +1,18 @@
-"""The base class of replay memories on the CPU: experiences in rows of bytes, oldest overwritten
-first."""
+"""Base classes of replay memories whose experiences are in a twin's ring, in this process."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from host.replay.experience import Fields, FirstPriorities
+from host.replay.experience import FirstPriorities
 from host.replay.replay_memory import ReplayMemory
-from hw.replay.config import ReplayConfig
 
-__all__ = ["Drawn", "RowMemory"]
+if TYPE_CHECKING:  # they take numba, which a card does without
+    from sim.model.replay.ring import PrioritizedRing, Ring
+
+__all__ = ["Drawn", "RingSteps", "RowMemory"]
 
 
 class Drawn(NamedTuple):
@@ -23,10 +24,36 @@ class Drawn(NamedTuple):
     weights: NDArray[np.float32]
 
 
+class RingSteps(ReplayMemory):
+    """A base class of prioritized memories: the parts of a step on a twin's ring, the property
+    ``_ring``."""
+
+    def update_priorities(self, indexes: ArrayLike, td_errors: ArrayLike) -> None:
+        ring = self._ring
+        if ring is None or not self._updated(ring, indexes, td_errors):
+            super().update_priorities(indexes, td_errors)  # lists, other types, and what is wrong
+
+    def _updated(self, ring: "PrioritizedRing", indexes: ArrayLike, td_errors: ArrayLike) -> bool:
+        """Whether the ring has taken the arguments of ``update_priorities``."""
+        return ring.update(indexes, td_errors, **self._power)
+
+    @staticmethod
+    def _inserted(ring, records, first_priorities):
+        """Stores at most ``capacity`` records."""
+        if first_priorities is None:
+            ring.insert(records)
+        else:
+            ring.insert(records, values=first_priorities.values, **first_priorities.fields)
+
+    def _drawn(self, ring, count, beta):
+        """The ``Drawn``; some priority must not be 0."""
+        records = np.empty(count, self.dtype)
+        return Drawn(records, *ring.draw(count, beta, self._stratum(count), records))
+
+
 class RowMemory(ReplayMemory):
     """A base class of replay memories on the CPU. A subclass says what is drawn: it has ``draw``,
-    ``update``, ``priorities``, ``_enter``, ``_set``, ``_reset``, ``_drawing`` and
-    ``_load_drawing``.
+    ``update``, ``priorities``, ``_insert``, ``_set``, ``_drawing`` and ``_load_drawing``.
 
     Parameters
     ----------
@@ -34,6 +61,8 @@ class RowMemory(ReplayMemory):
 
     Attributes
     ----------
+    ring : sim.model.replay.ring.Ring
+        The experiences; a subclass makes it.
     position : int
         Index where the next experience goes.
     device_cycles : None
@@ -41,14 +70,18 @@ class RowMemory(ReplayMemory):
     """
 
     device_cycles = None
+    ring: "Ring"
 
-    def __init__(self, fields: Fields, replay: ReplayConfig, **options: int | float | bool) -> None:
-        super().__init__(fields, replay, **options)
-        self._rows = np.zeros((self.capacity, self.dtype.itemsize), np.uint8)
-        self.position = self._fill = 0
+    @property
+    def _ring(self):
+        return self.ring
 
     def __len__(self) -> int:
-        return self._fill
+        return self.ring.fill
+
+    @property
+    def position(self) -> int:
+        return self.ring.position
 
     def __enter__(self):
         return self
@@ -65,8 +98,7 @@ class RowMemory(ReplayMemory):
     def clear(self) -> None:
         """Forgets all experiences, their priorities and the largest priority so far. The generator
         of the draws is not set back to the seed."""
-        self.position = self._fill = 0
-        self._reset()
+        self.ring.clear()
 
     # -- the parts of a step, for arguments that were checked
 
@@ -85,15 +117,7 @@ class RowMemory(ReplayMemory):
             begin = len(records) - self.capacity
             first_priorities = first_priorities and first_priorities.part(begin, len(records))
             records = records[begin:]
-        raw = np.frombuffer(np.ascontiguousarray(records), np.uint8)
-        rows = raw.reshape(-1, self.dtype.itemsize)
-        first = min(len(rows), self.capacity - self.position)
-        self._rows[self.position : self.position + first] = rows[:first]
-        if first < len(rows):
-            self._rows[: len(rows) - first] = rows[first:]
-        self._enter(self.position, len(rows), first_priorities)
-        self.position = (self.position + len(rows)) % self.capacity
-        self._fill = min(self._fill + len(rows), self.capacity)
+        self._insert(records, first_priorities)
 
     def draw(self, count: int, beta: int) -> Drawn:
         """Draws ``count`` experiences, at most the fill; the weights have the exponent ``beta``, as
@@ -107,21 +131,13 @@ class RowMemory(ReplayMemory):
             self.insert(records, first_priorities)
         return [self._batch(*self.draw(*each)) for each in draws]
 
-    def _taken(self, indexes):
-        """Copies of the records at ``indexes``."""
-        return self._rows.take(indexes, axis=0).reshape(-1).view(self.dtype)
-
     def _stored(self):
-        return self._rows[: self._fill].copy()
+        return self.ring.rows[: len(self)].view(np.uint8).copy()
 
     # -- what a subclass keeps
 
-    def _enter(self, begin, count, first_priorities):
-        """``count`` experiences were stored from index ``begin`` on, as ``insert`` says."""
-        raise NotImplementedError
-
-    def _reset(self):
-        """Forgets all priorities."""
+    def _insert(self, records, first_priorities):
+        """Stores at most ``capacity`` ``records``, as ``insert`` says."""
         raise NotImplementedError
 
     @property
@@ -151,8 +167,8 @@ class RowMemory(ReplayMemory):
         experiences, priorities, random, position, maximum = self._check_state(state)
         fill = len(experiences)
         self.clear()
-        self._rows[:fill] = experiences
-        self.position, self._fill = position, fill
+        self.ring.rows.view(np.uint8)[:fill] = experiences
+        self.ring.position, self.ring.fill = position, fill
         self._load_drawing(random, maximum, priorities)
 
     @property

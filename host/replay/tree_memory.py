@@ -6,15 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from host.replay.experience import Fields
-from host.replay.row_memory import Drawn, RowMemory
+from host.replay.row_memory import Drawn, RingSteps, RowMemory
 from hw.errors import UsageError
-from hw.replay.commands import Given
 from hw.replay.config import ReplayConfig
-from hw.replay.priority import PriorityConfig
-from hw.replay.weight import WeightConfig
-from sim.model.replay.priority import Priorities
-from sim.model.replay.tree.manager import ReplayManager
-from sim.model.replay.weight import Weights
+from sim.model.replay.ring import PrioritizedRing, items_of
 
 __all__ = ["TreeMemory"]
 
@@ -22,7 +17,7 @@ __all__ = ["TreeMemory"]
 _LEAVES = 1 << 24
 
 
-class TreeMemory(RowMemory):
+class TreeMemory(RingSteps, RowMemory):
     """A prioritized replay memory on the CPU: experience i is drawn with probability ``P(i) = p_i /
     sum p``, ``p = (|td| + epsilon)**alpha`` (Schaul et al., ICLR 2016), by a tree with ``fanout``
     children a node (CF'22 section 3.1).
@@ -76,78 +71,44 @@ class TreeMemory(RowMemory):
             stratified=stratified,
         )
         self._warn_of_epsilon()
-        tree = replace(self._replay, capacity=self.capacity)
-        width = dict(priority_width=tree.priority_width)
-        fraction = tree.priority_fraction
-        self._priorities_of = Priorities(PriorityConfig(**width, priority_fraction=fraction))
-        self._weights_of = Weights(WeightConfig(**width))
-        self._manager = ReplayManager(tree)
-        self._manager.seed(np.random.SFC64(seed).state["state"]["state"])
-        self._initial, self._restored, self.saturations = tree.one, 0, 0
+        words = self.dtype.itemsize // 4
+        self.ring = PrioritizedRing(replace(self._replay, capacity=self.capacity), words)
+        self.ring.manager.seed(np.random.SFC64(seed).state["state"]["state"])
+
+    @property
+    def saturations(self) -> int:
+        return self.ring.saturations
 
     # -- the parts of a step
 
     def update(self, indexes: NDArray[np.integer], td_errors: NDArray[np.float32]) -> None:
-        items = _items(indexes)
-        _, clipped = self._manager.update_items(items, len(self), *self._found(td_errors))
-        self.saturations += clipped
+        if not self.ring.update(indexes, td_errors, **self._power):
+            self.ring.update(*self._checked_update(indexes, td_errors), **self._power)
 
     def draw(self, count: int, beta: int) -> Drawn:
-        manager = self._manager
-        if not manager.total:
+        if not self.ring.manager.total:
             raise UsageError("priorities must not all be 0 in a memory that is drawn from")
-        width = self._stratum(count)
-        indexes, priorities, _ = manager.sample(count, stratum_width=width)
-        weights = self._weights_of(priorities, manager.total, len(self), beta)
-        return Drawn(self._taken(indexes), indexes, weights.view(np.float32))
+        return self._drawn(self.ring, count, beta)
 
-    def _enter(self, begin, count, first_priorities):
-        manager = self._manager
-        if first_priorities is None:
-            manager.fill(begin, count, self.capacity, self._largest or self._initial)
-        elif first_priorities.fields["given"] == Given.PRIORITIES:
-            items = _items(np.zeros(count, np.uint32), first_priorities.values)
-            manager.enter_items(begin, self.capacity, items, count)
-        else:
-            found = self._found(first_priorities.values)
-            _, clipped = manager.enter_updates(begin, self.capacity, *found)
-            self.saturations += clipped
-
-    def _found(self, td_errors):
-        """``(priorities, saturated, invalid)`` of TD errors, float32 or their bits."""
-        return self._priorities_of(td_errors.view(np.uint32).astype(np.int64), **self._power)
-
-    @property
-    def _largest(self):
-        return max(self._manager.maximum, self._restored)
+    def _insert(self, records, first_priorities):
+        self._inserted(self.ring, records, first_priorities)
 
     # -- all that is stored
 
     def priorities(self) -> NDArray[np.uint32]:
         """The priorities of all experiences in the order of their indexes: uint32 [fill], raw
         numbers of the card's format."""
-        return self._manager.priorities[: len(self)].astype(np.uint32)
+        return self.ring.manager.priorities[: len(self)].astype(np.uint32)
 
     def _set(self, indexes, raw):
-        self._manager.set_items(_items(indexes, raw), len(indexes), len(self))
-
-    def _reset(self):
-        self._manager.clear()
-        self._restored = self.saturations = 0
+        self.ring.manager.set_items(items_of(indexes, raw), len(indexes), len(self))
 
     @property
     def _drawing(self):
-        state = np.array(self._manager.state, np.uint64)
-        return {"random": state, "maximum": int(self._largest)}
+        state = np.array(self.ring.manager.state, np.uint64)
+        return {"random": state, "maximum": int(self.ring.maximum)}
 
     def _load_drawing(self, random, maximum, priorities):
-        self._manager.seed(random)
-        self._restored = maximum
+        self.ring.manager.seed(random)
+        self.ring.restored = maximum
         self._set(np.arange(len(priorities), dtype=np.uint32), priorities)
-
-
-def _items(indexes, values=0):
-    """Pairs of index and value, uint32 [2 n], as ``ReplayManager`` takes them."""
-    items = np.zeros((len(indexes), 2), np.uint32)
-    items[:, 0], items[:, 1] = indexes, values
-    return items.reshape(-1)

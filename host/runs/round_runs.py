@@ -7,6 +7,7 @@ from typing import Annotated
 from host.a3c.card_network import ActorCritic
 from host.a3c.round_collector import RoundCollector
 from host.a3c.round_learner import CardRounds, RoundLearner
+from host.algorithms.convolution import convolutions_for
 from host.rules import Choice, Integer
 from host.runs.family import Family
 from host.runs.run_config import RunConfig, spec_of
@@ -96,7 +97,7 @@ class RoundsConfig(RunConfig):
             "channels": channels,
             "binary32": spec.dtype == "float32",
             "input_exponent": spec.exponent,
-            "convolutions": self.agent.convolutions_for(spec),
+            "convolutions": convolutions_for(self.agent, spec),
             "outputs": spec.action_count + 1,
             "batch": self.group_size,
             # The last numbers, as many as a population has, are no agents: see RoundLearner.

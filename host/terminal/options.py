@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands have, and the error for one that is unknown."""
 
 import os
 from contextlib import suppress
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import typer.core
 
 from host.settings import integer
 from host.terminal.exit_codes import TRACEBACK
@@ -18,6 +19,7 @@ __all__ = [
     "Design",
     "Explored",
     "Fanout",
+    "FieldsAreSet",
     "ForRun",
     "Imports",
     "Learner",
@@ -142,3 +144,38 @@ def count(text):
         if (value := integer(str(text))) > 0:
             return value
     raise typer.BadParameter(f"must be a positive integer, such as 1000 or 1e5, not {text!r}")
+
+
+class FieldsAreSet(typer.core.TyperCommand):
+    """``--gamma 0.9`` is an unknown option; its error proposes ``--set gamma=0.9``."""
+
+    def parse_args(self, ctx, args):
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            option = getattr(error, "option_name", None)  # click's NoSuchOption has it
+            name = str(option).lstrip("-").replace("-", "_")
+            if option and name in _fields():
+                error.message += f": a field is set by `--set {name}={_value(option, given)}`"
+            raise
+
+
+def _fields():
+    """Names of all fields of runs and agents."""
+    from host.agents.registry import ALGORITHMS
+    from host.runs.preset import default_learner, preset
+    from host.settings import leaves
+
+    configs = [preset(name, default_learner(name)) for name in ALGORITHMS]
+    return {path[-1][1] for config in configs for _, _, path in leaves(config)}
+
+
+def _value(option, args):
+    """The value that was given for ``option``."""
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}=")
+        if word == option and following and not following.startswith("--"):
+            return following
+    return "VALUE"

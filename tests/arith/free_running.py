@@ -1,6 +1,7 @@
 """A free-running function of hardware as a unit with ports, its clocks and its area."""
 
 import json
+import re
 
 import numpy as np
 from amaranth import *
@@ -11,7 +12,7 @@ from boards.area import synthesize
 from hw.verilog import to_verilog
 from system.tools import BUILD_DIRECTORY
 
-__all__ = ["FreeRunning", "check", "dsp_blocks"]
+__all__ = ["FreeRunning", "check", "check_together", "dsp_blocks"]
 
 
 class FreeRunning(wiring.Component):
@@ -56,6 +57,48 @@ def check(simulate, tmp_path, unit, inputs, expected, latency):
         )
     )
     simulate(unit, "arith.free_bench", vectors=str(file))
+
+
+def check_together(simulate, tmp_path, cases):
+    """``check`` of units beside each other in one simulation: most of its time is its start.
+
+    ``cases``: name -> (unit, inputs, expected, latency), as ``check`` takes them. Of units with
+    fewer rows these come again from the first on.
+    """
+    labels = {name: re.sub(r"\W+", "_", f"of_{name}") for name in cases}
+    assert len({*labels.values()}) == len(cases), labels
+
+    def named(kind):
+        """``kind(case)``, a dict, of all cases, with names that begin with the case's."""
+        return {
+            f"{labels[name]}__{port}": value
+            for name, case in cases.items()
+            for port, value in kind(*case).items()
+        }
+
+    def build(m, ports):
+        for name, (unit, *_) in cases.items():
+            m.submodules[labels[name]] = unit
+            for port in unit.inputs:
+                m.d.comb += getattr(unit, port).eq(ports[f"{labels[name]}__{port}"])
+        return named(lambda unit, *_: {port: getattr(unit, port) for port in unit.outputs})
+
+    rows = max(len(x) for _, inputs, _, _ in cases.values() for x in inputs.values())
+
+    def filled(arrays):
+        return {port: np.resize(np.asarray(x), rows) for port, x in arrays.items()}
+
+    unit = FreeRunning(
+        named(lambda unit, *_: unit.inputs), named(lambda unit, *_: unit.outputs), build
+    )
+    check(
+        simulate,
+        tmp_path,
+        unit,
+        named(lambda unit, inputs, *_: filled(inputs)),
+        named(lambda unit, inputs, expected, _: filled(expected)),
+        named(lambda *case: case[-1]),
+    )
 
 
 def dsp_blocks(unit):

@@ -1,10 +1,12 @@
 """hw.arith.arithmetic: its operations against integers and the float32 twin, and its area."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from amaranth import Const, Shape, Signal, unsigned
 from arith.float32_cases import CORNERS, bits, corners, floats, random_operands
-from arith.free_running import FreeRunning, check, dsp_blocks
+from arith.free_running import FreeRunning, check, check_together, dsp_blocks
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.binary32 import Binary32
@@ -17,12 +19,16 @@ from sim.model.arith.fixed import requantize
 FLOAT, FIXED, DUAL = Binary32(), FixedPoint(), DualPrecision()
 #: A product with fewer fraction bits than some results.
 COARSE = Arithmetic(kind="fixed", weight=SQ(5, 2), activation=SQ(6, 3), gradient=SQ(2, 9))
-FORMATS = [FIXED, COARSE]
+EACH = {"float": FLOAT, "fixed": FIXED, "dual": DUAL}
 
 
-@pytest.mark.parametrize("arithmetic", [FLOAT, FIXED, DUAL], ids=["float", "fixed", "dual"])
-def test_conversions(simulate, tmp_path, arithmetic):
+def test_conversions(simulate, tmp_path):
     """To and from binary32 at once, one as an activation of a product, what a sign says."""
+    check_together(simulate, tmp_path, {name: converted(each) for name, each in EACH.items()})
+
+
+def converted(arithmetic):
+    """A case of ``check_together``."""
 
     def build(m, ports):
         bits, value = ports["bits"], ports["value"]
@@ -53,9 +59,7 @@ def test_conversions(simulate, tmp_path, arithmetic):
     def shown(array):
         return bits(array) if array.dtype == np.float32 else array
 
-    check(
-        simulate,
-        tmp_path,
+    return (
         FreeRunning(dict(bits=32, value=shape), outputs, build),
         dict(bits=raw, value=shown(values)),
         dict(
@@ -129,10 +133,15 @@ def test_float32(simulate, tmp_path):
     assert FLOAT.sum_shape("weight", "activation", count=64) == unsigned(32)
 
 
-@pytest.mark.parametrize("places", [1, 6])
-@pytest.mark.parametrize("arithmetic", [FLOAT, FIXED, DUAL], ids=["float", "fixed", "dual"])
-def test_scaled_down(simulate, tmp_path, arithmetic, places):
+def test_scaled_down(simulate, tmp_path):
     """All corners, numbers whose result is a subnormal or lies beside one, ties."""
+    each = product(EACH, (1, 6))
+    cases = {f"{name} {places}": scaled_down(EACH[name], places) for name, places in each}
+    check_together(simulate, tmp_path, cases)
+
+
+def scaled_down(arithmetic, places):
+    """A case of ``check_together``."""
     shape, rng = arithmetic.shape("gradient"), np.random.default_rng(places)
     if arithmetic.saturates:
         ties = np.arange(-200, 200)
@@ -155,15 +164,20 @@ def test_scaled_down(simulate, tmp_path, arithmetic, places):
         m.d.comb += y.eq(arithmetic.scaled_down(ports["x"], places))
         return dict(y=y)
 
-    unit = FreeRunning({"x": shape}, {"y": shape}, build)
-    check(simulate, tmp_path, unit, {"x": x}, {"y": expected}, {"y": 0})
+    return FreeRunning({"x": shape}, {"y": shape}, build), {"x": x}, {"y": expected}, {"y": 0}
 
 
-@pytest.mark.parametrize("arithmetic", FORMATS, ids=["fine", "coarse"])
-@pytest.mark.parametrize("a_kind, b_kind", [("weight", "activation"), ("gradient", "activation")])
-@pytest.mark.parametrize("target", ["activation", "gradient"])
-def test_fixed(simulate, tmp_path, arithmetic, a_kind, b_kind, target):
+def test_fixed(simulate, tmp_path):
     """Product, sum of products, and the sum in the target's format."""
+    formats = {"fine": FIXED, "coarse": COARSE}
+    each = product(formats, ("weight", "gradient"), ("activation", "gradient"))
+    cases = {" ".join(case): summed(formats[case[0]], *case[1:]) for case in each}
+    check_together(simulate, tmp_path, cases)
+
+
+def summed(arithmetic, a_kind, target):
+    """A case of ``check_together``: products with activations."""
+    b_kind = "activation"
     count = 6
     a_format, b_format = getattr(arithmetic, a_kind), getattr(arithmetic, b_kind)
     sums = arithmetic.sum_shape(a_kind, b_kind, count=count)
@@ -225,9 +239,9 @@ def test_fixed(simulate, tmp_path, arithmetic, a_kind, b_kind, target):
     term = np.where((c + term > source.high) | (c + term < source.low), 0, term)
     value, saturated = requantize(c, source.fraction, format)
     assert saturated.any() and not saturated.all()
-    check(
-        simulate,
-        tmp_path,
+    latencies = arithmetic.multiply_latency, arithmetic.add_latency, arithmetic.requantize_latency
+    assert latencies == (2, 1, 2) and arithmetic.zero == 0
+    return (
         unit,
         dict(a=a, b=b, c=c, term=term, other=other),
         dict(
@@ -240,8 +254,6 @@ def test_fixed(simulate, tmp_path, arithmetic, a_kind, b_kind, target):
         ),
         dict(product=2, total=1, wide=1, value=2, saturated=2, less=0),
     )
-    latencies = arithmetic.multiply_latency, arithmetic.add_latency, arithmetic.requantize_latency
-    assert latencies == (2, 1, 2) and arithmetic.zero == 0
 
 
 def signed_shape(width):
@@ -256,6 +268,7 @@ def operands(format, rng, rows):
     )
 
 
+@pytest.mark.long  # yosys: a third of the folder's time
 def test_dsp_blocks_of_multiply_accumulates():
     """One a product in fixed point, be it of the widest formats; two in binary32."""
     cases = {

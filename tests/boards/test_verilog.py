@@ -13,7 +13,7 @@ import pytest
 
 import boards
 from boards import DoesNotFit
-from host.kernels import configure, emit, generate
+from host.kernels import configure, generate
 from host.kernels.lint import LintError, lint_directory
 from hw.designs import DESIGNS
 from system.tools import require
@@ -81,7 +81,7 @@ def test_small(generated, design, tool):
 @pytest.mark.parametrize("design, board", long_but([("replay", "ulx3s"), ("gae", "ulx3s")], FIT))
 def test_defaults(tmp_path, design, board):
     """What `rlfabric verilog` writes by default, and what a run gets where that differs."""
-    lint(emit(design, board, tmp_path), design)
+    lint(generate(design, board, tmp_path, library=False), design)
 
 
 @pytest.mark.long
@@ -101,7 +101,7 @@ def test_what_does_not_fit_is_refused(tmp_path, design, board):
     limit = "bram36 must be at most 19" if design == "fixar" else "lut must be at most 67713"
     refusal = rf"^{limit} on ULX3S-85F \(the usable share\), not \d+( or more)?; .* fits"
     with pytest.raises(DoesNotFit, match=refusal) as refused:
-        emit(design, board, tmp_path)
+        generate(design, board, tmp_path, library=False)
     assert "\n" not in str(refused.value) and not [*tmp_path.iterdir()]
 
 

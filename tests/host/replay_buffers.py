@@ -31,11 +31,15 @@ def experiences(count, first=0):
 
 def filled(kernel, count=60, **options):
     """A buffer with ``count`` experiences of different priorities."""
-    buffer = make(kernel, **options)
-    buffer.add(**experiences(count))
-    fill = len(buffer)
-    buffer.update_priorities(np.arange(fill), np.linspace(-2, 3, fill))
-    return buffer
+    return rated(make(kernel, **options), count)
+
+
+def rated(memory, count=60):
+    """``memory`` with ``count`` experiences of different priorities."""
+    memory.add(**experiences(count))
+    fill = len(memory)
+    memory.update_priorities(np.arange(fill), np.linspace(-2, 3, fill))
+    return memory
 
 
 def equal(a, b):

@@ -51,12 +51,12 @@ def test_verilog(run, monkeypatch, name):
     """`rlfabric verilog` with every field set."""
     config, found = legal_config(name, 1), []
 
-    def emit(design, board, out, *, overwrite, **values):
+    def generate(design, board, out, *, overwrite, library, **values):
         monkeypatch.setattr(host.kernels, "_check", lambda *_: None)
-        found.append(configure(find_design(design), boards.get(board), values))
+        found.append(configure(find_design(design), boards.get(board), values, library=library))
         return out
 
-    monkeypatch.setattr(host.kernels, "emit", emit)
+    monkeypatch.setattr(host.kernels, "generate", generate)
     settings = (word for item in texts_of(config).items() for word in ("--set", "=".join(item)))
     assert run("verilog", name, *settings)[0] == 0 and found == [config]
 

@@ -1,10 +1,11 @@
 """hw.nn.activation: twin against NumPy's float64, hardware against the twin, DSP blocks."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from arith.float32_cases import CORNERS, bits, corners, floats, random_operands
-from arith.free_running import FreeRunning, check, dsp_blocks
-from marks import long_but
+from arith.free_running import FreeRunning, check_together, dsp_blocks
 from nn.exact_activation import EXACT
 
 from hw.arith.arithmetic import Arithmetic
@@ -24,16 +25,7 @@ DUAL = DualPrecision()
 NARROW = DualPrecision(activation=SQ(6, 10), gradient=SQ(4, 12))
 ALL = {"float32": FLOAT, "fixed": FIXED, "fine": FINE, "whole": WHOLE}
 ALL |= {"dual": DUAL, "narrow dual": NARROW}
-#: tanh in every arithmetic, for its formats are what it is about; others in binary32 and one more.
-CASES = long_but(
-    [
-        (name, activation)
-        for name in ALL
-        for activation in ACTIVATIONS
-        if activation == "tanh" or name in ("float32", "fixed")
-    ],
-    [(name, activation) for name in ALL for activation in ACTIVATIONS],
-)
+CASES = list(product(ALL, ACTIVATIONS))
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +64,12 @@ def ports(arithmetic, values):
     return values if arithmetic.saturates else bits(values)
 
 
-@pytest.mark.parametrize("name, activation", CASES)
-def test_activate(simulate, tmp_path, name, activation):
+def test_activate(simulate, tmp_path):
+    check_together(simulate, tmp_path, {" ".join(case): activated(*case) for case in CASES})
+
+
+def activated(name, activation):
+    """A case of ``check_together``."""
     arithmetic = ALL[name]
     shape = arithmetic.shape("activation")
     y = numbers(arithmetic, "activation", np.random.default_rng(1), 300)
@@ -82,9 +78,7 @@ def test_activate(simulate, tmp_path, name, activation):
     def build(m, inputs):
         return dict(result=unit.apply(m, arithmetic, inputs["y"], name="active"))
 
-    check(
-        simulate,
-        tmp_path,
+    return (
         FreeRunning(dict(y=shape), dict(result=shape), build),
         dict(y=ports(arithmetic, y)),
         dict(result=ports(arithmetic, twin.activate(arithmetic, activation, y))),
@@ -92,8 +86,12 @@ def test_activate(simulate, tmp_path, name, activation):
     )
 
 
-@pytest.mark.parametrize("name, activation", CASES)
-def test_derivative(simulate, tmp_path, name, activation):
+def test_derivative(simulate, tmp_path):
+    check_together(simulate, tmp_path, {" ".join(case): derived(*case) for case in CASES})
+
+
+def derived(name, activation):
+    """A case of ``check_together``."""
     arithmetic = ALL[name]
     x_shape, dx_shape = arithmetic.shape("activation"), arithmetic.shape("gradient")
     rng = np.random.default_rng(2)
@@ -117,9 +115,7 @@ def test_derivative(simulate, tmp_path, name, activation):
         dx, x = inputs["dx"], inputs["x"]
         return dict(result=unit.derive(m, arithmetic, dx, x, name="active"))
 
-    check(
-        simulate,
-        tmp_path,
+    return (
         FreeRunning(dict(dx=dx_shape, x=x_shape), dict(result=dx_shape), build),
         dict(dx=ports(arithmetic, dx), x=ports(arithmetic, x)),
         dict(result=ports(arithmetic, twin.derivative(arithmetic, activation, dx, x))),

@@ -1,8 +1,10 @@
 """hw.nn.fixed_coefficients: hardware against the twin, and the twin against real numbers."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from clocks import Clocks
+from clocks import Clocks, run_together
 from nn.optimizer_cases import DUAL, FIXED, NAMES, Case, values
 
 from hw.nn.fixed_coefficients import LARGEST_EXPONENT, FixedCoefficients, origins
@@ -30,9 +32,14 @@ def cases():
         yield tuple((rng.random(9) * np.exp2(rng.integers(-30, 10, 9))).astype(np.float32))
 
 
-@EACH_ARITHMETIC
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_hardware(simulate, tmp_path, optimizer, arithmetic):
+def test_hardware(simulate, tmp_path):
+    each = product(OPTIMIZERS, (FIXED, DUAL))
+    cases = {f"{name} {arithmetic.kind}": entered(name, arithmetic) for name, arithmetic in each}
+    run_together(simulate, tmp_path, cases)
+
+
+def entered(optimizer, arithmetic):
+    """A case of ``run_together``."""
     case = Case(optimizer, arithmetic)
     unit = FixedCoefficients(case.config, case.sum_shape)
     clocks = Clocks()
@@ -46,7 +53,7 @@ def test_hardware(simulate, tmp_path, optimizer, arithmetic):
         # What the optimizer does not read may be anything.
         read = {k: v for k, v in expected.items() if not k.startswith(unread)}
         clocks.expect(clock + unit.LATENCY, o=read)
-    clocks.run(simulate, unit, tmp_path)
+    return clocks, unit
 
 
 @EACH_ARITHMETIC

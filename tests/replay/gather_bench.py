@@ -16,18 +16,12 @@ from hw.replay.commands import MAX_GRANULES
 from hw.replay.config import ReplayConfig
 from hw.replay.gather import Gather
 from hw.replay.tree.operations import response_layout
-from hw.replay.weight import WeightConfig
 from sim.model.replay.weight import weight
 
 CASE = json.loads(os.environ["CASE"])
 CONFIG, WIDTH, DEPTH = ReplayConfig(**CASE["config"]), CASE["data_width"], CASE["depth"]
 BYTES, PARTS = WIDTH // 8, WIDTH // 128
 RESPONSE = response_layout(CONFIG)
-WEIGHT = WeightConfig(
-    priority_width=CONFIG.priority_width,
-    total_width=CONFIG.total_width,
-    count_width=CONFIG.capacity.bit_length(),
-)
 STORAGE = (1 << 45) + (3 << 12)
 #: Granules of an experience: none, less than a beat, one, more.
 GRANULES = sorted({0, 1, PARTS - 1, PARTS, PARTS + 1, 3 * PARTS - 1, 3 * PARTS})
@@ -81,7 +75,7 @@ class Bench:
         granules, stride, dense = operands["granules"], operands["stride"], []
         priorities = np.array([priority for _, priority, _ in leaves])
         numbers = (np.uint64(operands[name]) for name in ("total", "fill"))
-        weights = weight(priorities, *numbers, operands["beta"], WEIGHT).view(np.uint32).tolist()
+        weights = weight(priorities, *numbers, operands["beta"]).view(np.uint32).tolist()
         for (index, priority, _), bits in zip(leaves, weights, strict=True):
             dense.append(index | priority << 32 | bits << 64)
             begin = STORAGE + index * stride * BYTES

@@ -10,8 +10,6 @@ from later import later
 from hw.replay.weight import WeightConfig, WeightUnit
 from sim.model.replay.weight import weight
 
-CONFIG = WeightConfig()
-
 
 def operands(config, count):
     """``(priority, total, count)``: all corners crossed, then random of every size."""
@@ -41,7 +39,7 @@ def test_twin_is_the_formula(beta):
     # Widest exponents: every weight has to stay a normal float32.
     config = WeightConfig(priority_width=31, total_width=48, count_width=32)
     priority, total, count = values = operands(config, 50_000)
-    got = weight(*values, beta, config)
+    got = weight(*values, beta)
     assert got.dtype == np.float32
     never = (values == 0).any(axis=0)
     assert not got[never].any()
@@ -59,7 +57,7 @@ def test_normalised_weights_of_a_batch():
     rng = np.random.default_rng(9)
     leaves = rng.integers(1, 1 << 20, 1000)
     drawn = rng.choice(leaves, 64, p=leaves / leaves.sum())
-    got = weight(drawn, leaves.sum(), 1000, 13107, CONFIG)
+    got = weight(drawn, leaves.sum(), 1000, 13107)
     exact = (1000 * drawn / leaves.sum()) ** -(13107 / 32768)
     np.testing.assert_allclose(got / got.max(), exact / exact.max(), rtol=2.0**-17)
 
@@ -77,7 +75,7 @@ def test_normalised_weights_of_a_batch():
 def test_matches_twin(simulate, tmp_path, config, beta):
     config = WeightConfig(**config)
     priority, total, count = operands(config, 300)
-    result = weight(priority, total, count, beta, config)
+    result = weight(priority, total, count, beta)
     check_stream(
         simulate,
         tmp_path,

@@ -9,7 +9,7 @@ from sim.model.arith.interpolate import flat, interpolate_one, parts
 __all__ = ["log2", "log2_one"]
 
 _FRACTION, _LIMIT = LOG2_FORMAT.fraction, (1 << LOG2_FORMAT.fraction) - 1
-_ONE, _TOP = np.uint64(1), np.uint64(63)
+_ONE, _BITS = np.uint64(1), np.uint64(64)
 
 
 def log2(x, config):
@@ -25,9 +25,10 @@ def log2_one(x, mantissa_width, table):
     """The logarithm to base 2 of one uint64 ``x``, raw in UQ(6, 20); an x of 0 counts as 1. Its
     fraction is interpolated in ``table``, of which ``parts`` gives the form."""
     word, exponent = max(x, _ONE), 63
-    while not word >> _TOP:
-        word, exponent = word << _ONE, exponent - 1
-    # What follows the leading one, at the top of the word.
+    for power in range(5, -1, -1):  # the leading one goes to the top of the word
+        places = _ONE << np.uint64(power)
+        if not word >> (_BITS - places):
+            word, exponent = word << places, exponent - np.int64(places)
     mantissa = np.int64((word << _ONE) >> np.uint64(64 - mantissa_width))
     fraction = min(interpolate_one(mantissa, table), _LIMIT)
     return (exponent << _FRACTION) + fraction

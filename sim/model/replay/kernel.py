@@ -4,14 +4,11 @@ import numpy as np
 
 from hw.replay.commands import BUFFERS, COMMANDS, Given, Opcode
 from hw.replay.config import ReplayKernelConfig
-from hw.replay.priority import PriorityConfig
 from hw.replay.records import GRANULE_BYTES, REPLAY_STATUS, Error
-from hw.replay.weight import WeightConfig
 from sim.model.program import CommandTwin, ProgramTwin
-from sim.model.replay.priority import Priorities
+from sim.model.replay.ring import PrioritizedRing
 from sim.model.replay.tree.loops import store, write_batch
-from sim.model.replay.tree.manager import ReplayManager
-from sim.model.replay.weight import Weights
+from sim.model.replay.weight import weights
 
 __all__ = ["ReplayCore", "ReplayKernel"]
 
@@ -23,7 +20,7 @@ _NO_WORDS = np.zeros(0, np.uint32)
 
 
 class ReplayCore(CommandTwin):
-    """Executes the commands of ``hw.replay.commands`` on a ``ReplayManager`` and card memory.
+    """Executes the commands of ``hw.replay.commands`` on a ``PrioritizedRing`` and card memory.
 
     config : ReplayKernelConfig, or another with its fields
     wrong : None, or a function that checks the experiences of an INSERT, uint32 [count, words of
@@ -36,27 +33,34 @@ class ReplayCore(CommandTwin):
     def __init__(self, config, wrong=None):
         self.config, self.replay = config, config.replay
         self._wrong = wrong
-        self.manager = ReplayManager(self.replay)
-        priority_config = PriorityConfig(
-            priority_width=self.replay.priority_width,
-            priority_fraction=self.replay.priority_fraction,
-        )
-        self.priorities = Priorities(priority_config)
-        weight_config = WeightConfig(
-            priority_width=self.replay.priority_width,
-            total_width=self.replay.total_width,
-            count_width=self.replay.capacity.bit_length(),
-        )
-        self.weights = Weights(weight_config)
-        self.capacity, self.initial = self.replay.capacity, self.replay.one
-        self.position = self.fill = self.restored = self.saturations = 0
-        # ``stride``: words from one experience to the next in storage.
-        self.granules = self.stride = self.extent = 0
+        self._ring = PrioritizedRing(self.replay)
+        self.manager = self._ring.manager
+        self.granules = self.extent = 0
+
+    @property
+    def ring(self):
+        """The ring, for programs in this process that need no commands; its experiences are those
+        that the last launch had."""
+        ring = self._ring
+        if ring.storage is None:
+            ring.storage = self._stored()
+        return ring
+
+    @property
+    def capacity(self):
+        return self._ring.capacity
+
+    @property
+    def position(self):
+        return self._ring.position
+
+    @property
+    def fill(self):
+        return self._ring.fill
 
     @property
     def maximum(self):
-        seen = self.manager.maximum
-        return seen if seen > self.restored else self.restored
+        return self._ring.maximum
 
     @property
     def empty(self):
@@ -65,16 +69,17 @@ class ReplayCore(CommandTwin):
     def status(self):
         """Bytes of REPLAY_STATUS; clock counts are 0."""
         manager = self.manager
-        numbers = (manager.total, *manager.state, self.maximum, self.position, self.fill,
-                   self.saturations, 0, 0, 0, self.capacity, self.granules)  # fmt: skip
+        ring = self._ring
+        numbers = (manager.total, *manager.state, ring.maximum, ring.position, ring.fill,
+                   ring.saturations, 0, 0, 0, ring.capacity, self.granules)  # fmt: skip
         return REPLAY_STATUS.pack(numbers)
 
     def _setup(self, c):
-        self.manager.clear()
-        self.capacity, self.granules, self.extent = c.capacity, c.granules, c.transfer
-        self.stride = c.record * (GRANULE_BYTES // 4)
-        self.initial = c.priority
-        self.position = self.fill = self.restored = self.saturations = 0
+        ring = self._ring
+        ring.clear()
+        ring.capacity, ring.initial, ring.storage = c.capacity, c.priority, None
+        ring.size, ring.stride = c.granules * (GRANULE_BYTES // 4), c.record * (GRANULE_BYTES // 4)
+        self.granules, self.extent = c.granules, c.transfer
         return _DONE
 
     def _seed(self, c):
@@ -82,46 +87,31 @@ class ReplayCore(CommandTwin):
         return _DONE
 
     def _restore(self, c):
-        self.position, self.fill, self.restored = c.position, c.fill, c.maximum
+        ring = self._ring
+        ring.position, ring.fill, ring.restored = c.position, c.fill, c.maximum
         return _DONE
 
     def _insert(self, c):
-        manager, begin, capacity = self.manager, self.position, self.capacity
+        manager, ring = self.manager, self._ring
+        begin, capacity = ring.position, ring.capacity
         if self.granules:
             stored, records = self._stored(), self.words(c, "source")
-            store(stored, records, begin, c.count, capacity, self.stride, self.granules * 4)
+            store(stored, records, begin, c.count, capacity, ring.stride, ring.size)
             if self._wrong is not None:
-                refused = self._wrong(records[: c.count * self.granules * 4].reshape(c.count, -1))
+                refused = self._wrong(records[: c.count * ring.size].reshape(c.count, -1))
                 if refused[0]:
                     manager.fill(begin, c.count, capacity, 0)
                     return refused
+        outcome = _DONE
         if c.given == _NOTHING:
-            outcome = _DONE
-            manager.fill(begin, c.count, capacity, c.priority or self.maximum or self.initial)
+            manager.fill(begin, c.count, capacity, c.priority or ring.maximum or ring.initial)
         else:
-            outcome = self._enter(c, self.words(c, "priorities"))
-        self.position = (begin + c.count) % capacity
-        self.fill = min(self.fill + c.count, capacity)
+            items = self.words(c, "priorities")
+            bad = ring.enter(c.given, items, c.count, c.alpha, c.epsilon)
+            if bad >= 0:
+                outcome = Error.TD if c.given == _TD_ERRORS else Error.PRIORITY, bad
+        ring.advance(c.count)
         return outcome
-
-    def _enter(self, c, items):
-        """Enters the priorities of an INSERT's list; returns ``(error, position)`` of its first bad
-        item."""
-        if c.given == _TD_ERRORS:
-            found = self._found(c, items)
-            bad, clipped = self.manager.enter_updates(self.position, self.capacity, *found)
-            self._count_saturations(clipped)
-            return _DONE if bad < 0 else (Error.TD, bad)
-        bad = self.manager.enter_items(self.position, self.capacity, items, c.count)
-        return _DONE if bad < 0 else (Error.PRIORITY, bad)
-
-    def _found(self, c, items):
-        """``(priorities, saturated, invalid)`` for items with TD errors."""
-        bits = items[1 : 2 * c.count : 2].astype(np.int64)
-        return self.priorities(bits, c.alpha, c.epsilon)
-
-    def _count_saturations(self, clipped):
-        self.saturations = min(self.saturations + clipped, 0xFFFF_FFFF)
 
     def _set(self, c):
         items = self.words(c, "source")
@@ -134,8 +124,10 @@ class ReplayCore(CommandTwin):
         return self._update_by(c, self.words(c, "source"))
 
     def _update_by(self, c, items):
-        bad, clipped = self.manager.update_items(items, self.fill, *self._found(c, items))
-        self._count_saturations(clipped)
+        bits = items[1 : 2 * c.count : 2].astype(np.int64)
+        found = self._ring.priorities(bits, c.alpha, c.epsilon)
+        bad, clipped = self.manager.update_items(items, self.fill, *found)
+        self._ring.count_clipped(clipped)
         if bad < 0:
             return _DONE
         return (Error.INDEX if items[2 * bad] >= self.fill else Error.TD), bad
@@ -161,9 +153,10 @@ class ReplayCore(CommandTwin):
         return _DONE if bad < 0 else (Error.INDEX, bad)
 
     def _write_batch(self, c, batch, indexes, priorities, granules):
-        weights = self.weights(priorities, self.manager.total, self.fill, c.beta)
+        whole = np.array((self.manager.total, self.fill), np.uint64)
+        found = weights(priorities, whole[:1], whole[1:], c.beta)
         stored = self._stored() if granules else _NO_WORDS
-        write_batch(batch, stored, self.stride, granules * 4, indexes, priorities, weights)
+        write_batch(batch, stored, self._ring.stride, granules * 4, indexes, priorities, found)
 
     def _stored(self):
         """The experiences as words, writable."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from hw.arith.log2 import LOG2_FORMAT
+from hw.arith.exp2 import exp2_table
+from hw.arith.log2 import LOG2_FORMAT, Log2Config
 from hw.replay.priority import ERROR_FORMAT
 from sim.compiled import compiled
 from sim.model.arith.interpolate import flat, parts
@@ -10,15 +11,17 @@ from sim.model.arith.log2 import log2_one
 from sim.model.arith.power import power_one
 from sim.model.arith.to_fixed import to_fixed_one
 
-__all__ = ["Priorities", "priority"]
+__all__ = ["Priorities", "priority", "priority_one"]
 
 
 def _numbers(of):
     return of.fraction, of.width, of.high
 
 
-_ERROR = _numbers(ERROR_FORMAT)
-_LOG_FRACTION = LOG2_FORMAT.fraction
+_ERROR_FRACTION, _ERROR_WIDTH, _ERROR_HIGH = _numbers(ERROR_FORMAT)
+_LOG_FRACTION, _MANTISSA_WIDTH = LOG2_FORMAT.fraction, Log2Config().mantissa_width
+# The tables are the same for every format.
+_LOG, _EXP = parts(Log2Config().table), parts(exp2_table())
 
 
 def priority(td, alpha, epsilon, config):
@@ -39,36 +42,47 @@ def priority(td, alpha, epsilon, config):
 
 
 class Priorities:
-    """A function that computes priorities, as ``priority`` does, for many TD errors. The tables of
-    ``config``, a PriorityConfig, are looked up once."""
+    """A function that computes priorities, as ``priority`` does, for many TD errors.
+
+    format : ``(fraction, width, high)`` of ``config.format``, as ``priority_one`` takes them
+    """
 
     def __init__(self, config):
-        log, target = config.log2, config.format
-        tables = parts(log.table), parts(config.power.exp2.table)
-        self._tables = log.mantissa_width, *tables, _ERROR, _numbers(target)
+        self.format = _numbers(config.format)
 
     def __call__(self, bits, alpha, epsilon):
         """``(raw, saturated, invalid)``, arrays [n] as of ``priority``, from ``bits``, int64 [n]
         that hold the 32 bits of float32 TD errors."""
-        return _priorities(bits, alpha, epsilon, *self._tables)
+        return _priorities(bits, alpha, epsilon, *self.format)
 
 
 @compiled
-def _priorities(bits, alpha, epsilon, mantissa_width, log_table, exp_table, error, target):
-    """``(raw, saturated, invalid)``; ``error`` and ``target`` are ``_numbers`` of formats."""
+def priority_one(bits, alpha, epsilon, fraction, width, high):
+    """``priority`` of one TD error, whose bits are the int64 ``bits``: ``(raw, saturated,
+    invalid)``. ``fraction``, ``width`` and ``high`` are the fraction bits, all bits and the largest
+    raw value of the format."""
+    biased = (bits >> 23) & 0xFF
+    invalid = biased == 0xFF
+    mantissa = ((bits & 0x7F_FFFF) | 0x80_0000) << 1
+    number, clipped = to_fixed_one(
+        mantissa, biased - 127, _ERROR_FRACTION, _ERROR_WIDTH, _ERROR_HIGH
+    )
+    total = number + epsilon
+    log = log2_one(np.uint64(total), _MANTISSA_WIDTH, _LOG) - (_ERROR_FRACTION << _LOG_FRACTION)
+    mantissa, exponent = power_one(log, alpha, _EXP)
+    result, beyond = to_fixed_one(mantissa, exponent, fraction, width, high)
+    if invalid or result == 0 or (total == 0 and alpha != 0):
+        result = 1
+    return result, (clipped or beyond) and not invalid, invalid
+
+
+@compiled
+def _priorities(bits, alpha, epsilon, fraction, width, high):
     count = len(bits)
     raw = np.empty(count, np.int64)
     saturated, invalid = np.empty(count, np.bool_), np.empty(count, np.bool_)
     for k in range(count):
-        biased = (bits[k] >> 23) & 0xFF
-        invalid[k] = biased == 0xFF
-        mantissa = ((bits[k] & 0x7F_FFFF) | 0x80_0000) << 1
-        number, clipped = to_fixed_one(mantissa, biased - 127, *error)
-        total = number + epsilon
-        log = log2_one(np.uint64(total), mantissa_width, log_table)
-        log -= error[0] << _LOG_FRACTION
-        result, beyond = to_fixed_one(*power_one(log, alpha, exp_table), *target)
-        least = invalid[k] or result == 0 or (total == 0 and alpha != 0)
-        raw[k] = 1 if least else result
-        saturated[k] = (clipped or beyond) and not invalid[k]
+        raw[k], saturated[k], invalid[k] = priority_one(
+            bits[k], alpha, epsilon, fraction, width, high
+        )
     return raw, saturated, invalid

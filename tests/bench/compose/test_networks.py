@@ -1,11 +1,19 @@
-"""bench.compose.networks: which networks and kernel the clocks are of, and PEARL's equation 6."""
+"""bench.compose.networks: which networks and kernel the clocks are of, and PEARL's equations of its
+own modules, with the numbers of its text."""
 
 import itertools
 
 import pytest
 
 from bench.compose import networks
+from bench.compose.fpga_equations import (
+    learner_clocks,
+    pipelines,
+    sample_clocks,
+    update_clocks,
+)
 from hw.arith.arithmetic import Arithmetic
+from hw.errors import UsageError
 from hw.learner.config import LearnerConfig
 from hw.learner.step_clocks import step_clocks
 
@@ -46,3 +54,38 @@ def test_rows():
         # Multiply-accumulates of the second matrix: no multiplier does more than one in a clock.
         assert row["value"] > 256 * 128 * batch / config.lanes / config.multipliers
         assert "U200" in row["source"] and f"DP={config.lanes}" in case
+
+
+@pytest.mark.parametrize(
+    "sram, manager, pipeline, count",
+    [(100, 40, 20, 3), (100, 41, 20, 2), (100, 0, 100, 1), (100, 0, 0.5, 200), (99, 40, 20, 2)],
+)
+def test_pipelines(sram, manager, pipeline, count):
+    """Equation 2: as many as fit, the last one exactly."""
+    assert pipelines(sram, manager, pipeline) == count
+    assert manager + count * pipeline <= sram < manager + (count + 1) * pipeline
+
+
+@pytest.mark.parametrize(
+    "sizes, message",
+    [
+        ((100, 40, 0), "pipeline must be positive, not 0"),
+        ((100, 40, 61), "sram must be at least 101, for the replay manager and one pipeline on"),
+        ((100, 101, 1), "sram must be at least 102"),
+    ],
+)
+def test_no_pipeline(sizes, message):
+    with pytest.raises(UsageError, match=message):
+        pipelines(*sizes)
+
+
+def test_replay_manager():
+    """Equations 4 and 5 for a fanout and a batch of 64 and four levels, and of all different."""
+    assert sample_clocks(64, 64, 4) == 8704 and update_clocks(64, 4) == 136
+    assert sample_clocks(16, 32, 5) == 1184 and update_clocks(32, 5) == 74
+
+
+def test_learner():
+    """Equation 6: three layers propagate twice more, three clocks of a stage each."""
+    assert learner_clocks(40, 64, 3) == 2800
+    assert learner_clocks(7, 10, 1) == 70

@@ -112,6 +112,48 @@ def test_ddpg_is_of_no_other_algorithm():
         ddpg(preset("dqn", "cpu", env="CartPole-v1"))
 
 
+def _equal(algo, **fields):
+    """A config that stable-baselines3 can have; numbers that could be exchanged differ."""
+    numbers = dict(
+        learning_rate=0.5, capacity=999, learning_starts=50, batch_size=8, gamma=0.75, n_step=3,
+        steps_per_launch=4, updates_per_launch=5, env_count=2, steps=400, target_tau=0.625,
+        hidden=(7, 6), reward_scale=1.0, max_gradient_norm=None,
+    )  # fmt: skip
+    return override(preset(algo, "cpu"), numbers | fields)
+
+
+SHARED = dict(
+    learning_rate=0.5, buffer_size=999, learning_starts=50, batch_size=8, gamma=0.75, n_steps=3,
+    train_freq=4, gradient_steps=5, tau=0.625, policy_kwargs=dict(net_arch=[7, 6]),
+)  # fmt: skip
+
+
+def test_every_number_of_td3_is_the_runs():
+    config = _equal(
+        "td3", actor_learning_rate=0.5, noise_start=0.25, noise_end=0.25, loss="mse",
+        policy_delay=9, target_noise=0.375, target_noise_clip=0.875,
+    )  # fmt: skip
+    plan = PEERS["td3"](config)
+    assert (plan.algorithm, plan.steps, plan.env_count) == ("TD3", 400, 2)
+    assert plan.noise == ["normal", 0.25] and plan.arguments == SHARED | dict(
+        policy_delay=9, target_policy_noise=0.375, target_noise_clip=0.875
+    )
+    with pytest.raises(ValueError, match="^loss must be 'mse' for peer td3, not 'huber'$"):
+        PEERS["td3"](override(config, {"loss": "huber"}))
+
+
+def test_every_number_of_sac_is_the_runs():
+    config = _equal("sac", loss="squared", entropy_coefficient=0.25)
+    plan = PEERS["sac"](config)
+    assert (plan.algorithm, plan.steps, plan.env_count, plan.noise) == ("SAC", 400, 2, None)
+    assert plan.arguments == SHARED | dict(ent_coef="auto_0.25", target_entropy="auto")
+    fixed = dict(learn_entropy_coefficient=False, target_entropy=-2.0)
+    found = PEERS["sac"](override(config, fixed)).arguments
+    assert (found["ent_coef"], found["target_entropy"]) == (0.25, -2.0)
+    with pytest.raises(ValueError, match="^loss must be 'squared' for peer sac, not 'mse'$"):
+        PEERS["sac"](override(config, {"loss": "mse"}))
+
+
 @pytest.mark.parametrize("algo, env", ZOO)
 def test_the_zoos_are_whole(algo, env):
     class Config:
@@ -119,7 +161,8 @@ def test_the_zoos_are_whole(algo, env):
 
     Config.algo, Config.env = algo, env
     plan = PEERS["zoo"](Config)
-    assert plan.algorithm == algo.upper() and plan.steps >= 20_000 and plan.env_count == 1
+    assert plan.algorithm == algo.upper() and plan.steps >= 20_000
+    assert plan.env_count == {"CartPole-v1": 8, "Pendulum-v1": 4}[env] if algo == "ppo" else 1
     assert asdict(plan) == json.loads(json.dumps(asdict(plan)))
 
 

@@ -1,10 +1,9 @@
 """hw.fixar.aap.sample_mask: samples of a batch, and padding behind them, word by word."""
 
-import pytest
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from clocks import Clocks
+from clocks import Clocks, run_together
 
 from hw.fixar.aap.sample_mask import sample_mask
 from hw.fixar.config import FixarConfig
@@ -25,10 +24,15 @@ class Existing(wiring.Component):
         return m
 
 
-@pytest.mark.parametrize("cores, largest", [(1, 8), (2, 31), (3, 7), (3, 31)])
-def test_every_word(simulate, tmp_path, cores, largest):
+def test_every_word(simulate, tmp_path):
     """Survivor 12: also words whose places, all cores' samples before them, have a bit more than
     the batch."""
+    sizes = (1, 8), (2, 31), (3, 7), (3, 31)
+    run_together(simulate, tmp_path, {str(each): every_word(*each) for each in sizes})
+
+
+def every_word(cores, largest):
+    """A case of ``run_together``."""
     config = FixarConfig(observation=3, action=1, hidden=(4,), batch=largest, cores=cores, side=4)
     clocks = Clocks()
     for batch in {1, cores, largest - 1, largest}:
@@ -39,4 +43,4 @@ def test_every_word(simulate, tmp_path, cores, largest):
                 keep = sum((s * cores < batch) << k for k, s in enumerate(samples))
                 now = clocks.add(index=index, pair=pair, batch=batch)
                 clocks.expect(now + 2, keep=keep)
-    clocks.run(simulate, Existing(config), tmp_path)
+    return clocks, Existing(config)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from clocks import Clocks
+from clocks import Clocks, run_together
 
 from hw.fixar.array.accumulators import Accumulators, Mode
 from hw.fixar.estimate import accumulators
@@ -85,29 +85,38 @@ class Timeline:
         self.clocks.run(simulate, self.unit, directory)
 
 
-@pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("side, depth", [(4, 8), (16, 512)])
-def test_a_layer(simulate, tmp_path, side, depth, mode):
+def together(simulate, directory, timelines):
+    """``Timeline.run`` of each, in one simulation; ``timelines``: name -> Timeline."""
+    cases = {name: (each.clocks, each.unit) for name, each in timelines.items()}
+    run_together(simulate, directory, cases)
+
+
+def test_a_layer(simulate, tmp_path):
     """Three tiles of a word an index, all indices in turn, up to the last of psum."""
+    sizes = itertools.product(((4, 8), (16, 512)), Mode)
+    together(simulate, tmp_path, {str(each): a_layer(*each[0], each[1]) for each in sizes})
+
+
+def a_layer(side, depth, mode):
     timeline = Timeline(side, depth=depth)
     for tile in range(3):
         for index in (*range(3), *range(depth - 3, depth)):
             timeline.word(index, tile == 0, tile == 2, mode)
-    timeline.run(simulate, tmp_path)
+    return timeline
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_corners(simulate, tmp_path, mode):
+def test_corners(simulate, tmp_path):
     """First and last at once, one word a clock: all limits of c0, c1 and begin."""
-    timeline = Timeline(1, depth=2)
+    timelines = {mode: Timeline(1, depth=2) for mode in Mode}
     corners = [
         (-SUMS, SUMS - 1, -1, 0, 0xFFFF, -0x10000),
         (-SUMS, SUMS - 1, -1, 0, 1),
         (-BEGIN, BEGIN - 1, -1, 0, 0xFFFF),
     ]
-    for c0, c1, begin in itertools.product(*corners):
-        timeline.word(0, 1, 1, mode, [(c0, c1)], [begin])
-    timeline.run(simulate, tmp_path)
+    for mode, timeline in timelines.items():
+        for c0, c1, begin in itertools.product(*corners):
+            timeline.word(0, 1, 1, mode, [(c0, c1)], [begin])
+    together(simulate, tmp_path, timelines)
 
 
 def test_a_pair_has_no_carry(simulate, tmp_path):
@@ -137,10 +146,13 @@ def test_sums_of_full_size(simulate, tmp_path):
     assert timeline.left[3] == [(-32 * (SUMS + (SUMS << 16))) % (1 << 106)]
 
 
-@pytest.mark.parametrize("width", [49, 53, 64])
-def test_random(simulate, tmp_path, width):
+def test_random(simulate, tmp_path):
     """Any index as soon as it may come back, often at once; any mode; words that are none."""
     assert Accumulators.RETURN == 3
+    together(simulate, tmp_path, {width: drawn(width) for width in (49, 53, 64)})
+
+
+def drawn(width):
     timeline = Timeline(2, depth=5, width=width, seed=width)
     rng, used, returned = timeline.rng, {}, 0
     for _ in range(300):
@@ -159,7 +171,7 @@ def test_random(simulate, tmp_path, width):
         used[index] = timeline.now
         timeline.word(index, int(first), int(rng.random() < 0.3), rng.choice(list(Mode)))
     assert returned > 50
-    timeline.run(simulate, tmp_path)
+    return timeline
 
 
 @pytest.mark.parametrize(

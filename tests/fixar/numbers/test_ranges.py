@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from clocks import Clocks
+from clocks import Clocks, run_together
 
 from hw.fixar.numbers.ranges import NOTHING, PassRange, Ranges, range_layout
 
@@ -26,9 +26,13 @@ def pass_words(rng, lanes, count):
     return words, seen
 
 
-@pytest.mark.parametrize("lanes", [1, 4, 16])
-def test_pass(simulate, tmp_path, lanes):
+def test_pass(simulate, tmp_path):
     """Passes of any length, with nothing in them too; none leaves anything to the next."""
+    run_together(simulate, tmp_path, {lanes: passes(lanes) for lanes in (1, 4, 16)})
+
+
+def passes(lanes):
+    """A case of ``run_together``."""
     rng = np.random.default_rng(lanes)
     unit, clocks, clock = PassRange(lanes, 11), Clocks(), 0
     for length in (0, 1, 1, 3, 20, 0, 1, 9, 30):
@@ -50,7 +54,7 @@ def test_pass(simulate, tmp_path, lanes):
             clock += 1
         clocks.at(clock - 1, o__ready=1)
         clocks.expect(clock, o__valid=0)
-    clocks.run(simulate, unit, tmp_path)
+    return clocks, unit
 
 
 @pytest.mark.parametrize("sources, slots", [(1, 1), (3, 11)])

@@ -1,8 +1,7 @@
 """tanh_tail and tanh_slope: twins against real numbers, hardware against the twins."""
 
 import numpy as np
-import pytest
-from clocks import Clocks
+from clocks import Clocks, run_together
 
 from hw.arith.fixed import SQ
 from hw.fixar.config import FixarConfig
@@ -41,8 +40,13 @@ def test_twins():
     assert tail(FORMATS, np.array([32, 31, -32, -33])).tolist() == [1, 0, 0, -1]
 
 
-@pytest.mark.parametrize("side, action", [(4, 6), (16, 6), (4, 1), (16, 40)])
-def test_tail(simulate, tmp_path, side, action):
+def test_tail(simulate, tmp_path):
+    sizes = (4, 6), (16, 6), (4, 1), (16, 40)
+    run_together(simulate, tmp_path, {str(each): tails(*each) for each in sizes})
+
+
+def tails(side, action):
+    """A case of ``run_together``."""
     config = FixarConfig(side=side, action=action, batch=10)
     rng = np.random.default_rng(action)
     unit, clocks, clock, leaves = TanhTail(config), Clocks(), 0, {}
@@ -65,7 +69,7 @@ def test_tail(simulate, tmp_path, side, action):
     assert unit.LATENCY == 13
     for at in range(clock + 13 + side):
         clocks.expect(at, o=leaves.get(at, dict(valid=0)))
-    clocks.run(simulate, unit, tmp_path)
+    return clocks, unit
 
 
 def test_slope(simulate, tmp_path):

@@ -1,12 +1,12 @@
 """rounded_mac and hw.gae.array.dequantize against integers of any size, clock by clock."""
 
 import random
+from itertools import product
 
 import numpy as np
 import pytest
 from amaranth import Const, signed, unsigned
-from arith.free_running import FreeRunning, check
-from later import crossed
+from arith.free_running import FreeRunning, check_together
 
 from boards.area import synthesize
 from hw.gae.array.dequantize import dequantize, dequantize_latency
@@ -41,8 +41,13 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("clocks, widths", crossed([1, 2, 3], list(SHAPES)))
-def test_blend(simulate, tmp_path, clocks, widths):
+def test_blend(simulate, tmp_path):
+    each = product((1, 2, 3), SHAPES)
+    check_together(simulate, tmp_path, {str(case): blend(*case) for case in each})
+
+
+def blend(clocks, widths):
+    """A case of ``check_together``."""
     word, coefficient, fraction, x_width, x_signed = widths
     shape = signed(word)
     unit = FreeRunning(
@@ -56,7 +61,7 @@ def test_blend(simulate, tmp_path, clocks, widths):
             )
         ),
     )
-    rng, count = random.Random(clocks), 3000
+    rng, count = random.Random(clocks), 1000
     inputs = dict(
         addend=numbers(rng, word + 1, True, count),
         coefficient=numbers(rng, coefficient, False, count),
@@ -67,13 +72,17 @@ def test_blend(simulate, tmp_path, clocks, widths):
     assert 0 < sum(wrapped) < count
     latency = dict(value=clocks, wrapped=clocks)
     arrays = {name: np.array(each, dtype=object) for name, each in inputs.items()}
-    check(simulate, tmp_path, unit, arrays, dict(value=value, wrapped=wrapped), latency)
+    return unit, arrays, dict(value=value, wrapped=wrapped), latency
 
 
-@pytest.mark.parametrize("lookahead", [1, 3])
-@pytest.mark.parametrize("code_width", [8, 16, 32])
-def test_load(simulate, tmp_path, lookahead, code_width):
+def test_load(simulate, tmp_path):
     """A mean and a scale of the whole formats; words pass as they are."""
+    each = product((1, 3), (8, 16, 32))
+    check_together(simulate, tmp_path, {str(case): loaded(*case) for case in each})
+
+
+def loaded(lookahead, code_width):
+    """A case of ``check_together``."""
     config = GaeConfig(code_width=code_width, lookahead=lookahead)
     word, rng, count = config.word, random.Random(1), 1000
     scale, mean = config.scale.high - 5, word.high >> 1
@@ -102,7 +111,7 @@ def test_load(simulate, tmp_path, lookahead, code_width):
     ]
     values, wrapped = zip(*wanted, strict=True)
     latency = dict.fromkeys(("word", "wrapped"), dequantize_latency(config))
-    check(simulate, tmp_path, unit, dict(code=code), dict(word=values, wrapped=wrapped), latency)
+    return unit, dict(code=code), dict(word=values, wrapped=wrapped), latency
 
 
 def mapped(config):

@@ -1,7 +1,7 @@
 """hw.gae.array.stack: what is popped, in which order, and what an estimate leaves where it is."""
 
 import pytest
-from clocks import Clocks
+from clocks import Clocks, run_together
 from gae.array.estimator_cases import BOOTSTRAP, NONE, TERMINAL
 
 from hw.gae.array.stack import Stack
@@ -29,9 +29,13 @@ def pushed(clocks, slots):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("count", [1, 3, 4, 5])
-def test_pop(simulate, tmp_path, count):
+def test_pop(simulate, tmp_path):
     """The last first, a clock after the other, then NONE; the slot above the memory among them."""
+    cases = {count: (popped_of(count), Stack(CONFIG)) for count in (1, 3, 4, 5)}
+    run_together(simulate, tmp_path, cases)
+
+
+def popped_of(count):
     slots = [slot(TERMINAL, k + 1, -k - 1) for k in range(4)] + [slot(BOOTSTRAP, 99, 7)]
     clocks = started()
     pushed(clocks, slots[:count])
@@ -47,7 +51,7 @@ def test_pop(simulate, tmp_path, count):
         clocks.expect(start + 2 + k, popped=1 | last << 1 | popped << 2)
     clocks.add()
     assert max(clocks.expected) == start + 1 + count
-    clocks.run(simulate, Stack(CONFIG), tmp_path)
+    return clocks
 
 
 def test_an_empty_stack_ends_as_well(simulate, tmp_path):
@@ -58,10 +62,15 @@ def test_an_empty_stack_ends_as_well(simulate, tmp_path):
     clocks.run(simulate, Stack(CONFIG), tmp_path)
 
 
-@pytest.mark.parametrize("depth", [4, 5])
-def test_results_take_the_places_of_slots(simulate, tmp_path, depth):
+def test_results_take_the_places_of_slots(simulate, tmp_path):
     """Also where they come before the last slot has been popped, as they do in long stacks: none of
     them changes what is still to be popped, nor does that of the slot above the memory."""
+    units = {depth: Stack(GaeConfig(rows=1, depth=depth)) for depth in (4, 5)}
+    cases = {depth: (results_of(depth), unit) for depth, unit in units.items()}
+    run_together(simulate, tmp_path, cases)
+
+
+def results_of(depth):
     clocks = started()
     pushed(clocks, [slot(TERMINAL, k + 1, k) for k in range(depth)] + [slot(NONE, 0, 0)])
     start = clocks.add(pop=1)
@@ -81,7 +90,7 @@ def test_results_take_the_places_of_slots(simulate, tmp_path, depth):
         clocks.expect(start + 2 + k, o__valid=1, o__payload=(0x4C + k) | (0x5C + k) << 8)
     clocks.expect(start + depth + 2, o__valid=1, o__payload=0)
     clocks.expect(start + depth + 3, o__valid=0)
-    clocks.run(simulate, Stack(GaeConfig(rows=1, depth=depth)), tmp_path)
+    return clocks
 
 
 def test_rewind_and_clear(simulate, tmp_path):

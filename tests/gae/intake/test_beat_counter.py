@@ -3,10 +3,9 @@
 import random
 
 import numpy as np
-import pytest
 from amaranth import unsigned
 from arith.free_running import FreeRunning, check
-from clocks import Clocks
+from clocks import Clocks, run_together
 from gae.slots import CONFIGS, beat_order, kernel_config
 from paces import PACES, pace
 
@@ -35,9 +34,14 @@ def test_order_of_19_rows():
     assert beat_order(config, Opcode.PUSH_CODES) == kinds + codes
 
 
-@pytest.mark.parametrize("values", [*CONFIGS.values(), MOST_ROWS], ids=lambda v: f"{v['rows']}")
-def test_beats(simulate, tmp_path, values):
+def test_beats(simulate, tmp_path):
     """Commands of each opcode, back to back or not; a beat stays until its step."""
+    cases = {str(values): counted(values) for values in (*CONFIGS.values(), MOST_ROWS)}
+    run_together(simulate, tmp_path, cases)
+
+
+def counted(values):
+    """A case of ``run_together``."""
     config, rng, clocks = kernel_config(**values), random.Random(2), Clocks()
     rows = config.gae.rows
     layout = beat_layout(rows)
@@ -62,7 +66,7 @@ def test_beats(simulate, tmp_path, values):
                 for _ in range(rng.choice([0, 0, 1, 5])):
                     clocks.expect(clocks.add(), active=0)
     command(Opcode.PUSH_CODES, (1 << 32) - 1, pace("steady", rng), 2)
-    clocks.run(simulate, BeatCounter(config), tmp_path)
+    return clocks, BeatCounter(config)
 
 
 def test_of_beat(simulate, tmp_path):

@@ -2,8 +2,7 @@
 
 import random
 
-import pytest
-from clocks import Clocks
+from clocks import Clocks, run_together
 from gae.slots import CONFIGS, beat_order, kernel_config, packed, slot_word
 from paces import PACES, pace
 
@@ -74,12 +73,12 @@ class Slots:
             self.waiting = None
         return advance
 
-    def run(self, simulate, directory):
+    def ended(self):
+        """A case of ``run_together``."""
         while self.waiting is not None:
             self._clock(pace("steady", self.rng))
         self._clock(pace("steady", self.rng))
-        unit = SlotAssembler(self.config.gae, self.config.engine.beat_bytes)
-        self.clocks.run(simulate, unit, directory)
+        return self.clocks, SlotAssembler(self.config.gae, self.config.engine.beat_bytes)
 
 
 #: Slots of a command, and config: 16 rows fill the last beat of every plane.
@@ -92,16 +91,20 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("rounds, values", SHAPES, ids=str)
-def test_collect(simulate, tmp_path, rounds, values):
+def test_collect(simulate, tmp_path):
     """Every pace of beats with every pace of slots; what pads a plane is anything."""
+    cases = {f"{values['rows']} rows": collected(rounds, values) for rounds, values in SHAPES}
+    run_together(simulate, tmp_path, cases)
+
+
+def collected(rounds, values):
     slots = Slots(kernel_config(**values))
     for offered in PACES:
         for taken in PACES:
             offers, takes = pace(offered, random.Random(6)), pace(taken, random.Random(7))
             for opcode in (Opcode.PUSH, Opcode.PUSH_CODES):
                 slots.command(opcode, rounds, offers, takes)
-    slots.run(simulate, tmp_path)
+    return slots.ended()
 
 
 def test_a_slot_leaves_in_the_clock_after_its_last_beat(simulate, tmp_path):

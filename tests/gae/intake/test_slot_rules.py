@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from amaranth import unsigned
 from arith.free_running import FreeRunning, check
-from clocks import Clocks
+from clocks import Clocks, run_together
 from gae.slots import bits, packed
 from later import later
 
@@ -58,10 +58,10 @@ class Rows:
         self.rng, self.clocks = random.Random(rows), Clocks()
         self.kinds = None
 
-    def run(self, simulate, directory):
+    def ended(self):
+        """A case of ``run_together``."""
         self.begin([False] * self.rows)
-        unit = SlotRules(GaeConfig(rows=self.rows), self.size)
-        self.clocks.run(simulate, unit, directory)
+        return self.clocks, SlotRules(GaeConfig(rows=self.rows), self.size)
 
     def begin(self, open_rows):
         self.clocks.add(start=1, open=bits(open_rows))
@@ -102,9 +102,13 @@ def test_a_round_has_every_transition():
     assert {(a, b) for a, b in zip(ROUND, ROUND[1:] + ROUND[:1], strict=True)} == set(RULES)
 
 
-@pytest.mark.parametrize("rows, beat_bytes", [(1, 16), (16, 16), (19, 16), (33, 32), later(64, 64)])
-def test_kinds(simulate, tmp_path, rows, beat_bytes):
+@pytest.mark.parametrize("sizes", [[(1, 16), (16, 16), (19, 16), (33, 32)], later([(64, 64)])])
+def test_kinds(simulate, tmp_path, sizes):
     """Each row takes every transition, each at its own time; what is no kind; then anything."""
+    run_together(simulate, tmp_path, {rows: judged_slots(rows, size) for rows, size in sizes})
+
+
+def judged_slots(rows, beat_bytes):
     slots = Rows(rows, beat_bytes)
     for ordered in (True, False):
         for is_open in (False, True):
@@ -120,7 +124,7 @@ def test_kinds(simulate, tmp_path, rows, beat_bytes):
         for _ in range(4):
             elements = [slots.rng.choice([0, 1, 2, 3, 3, 4]) for _ in range(rows)]
             slots.slot(elements, ordered=slots.rng.random() < 0.8)
-    slots.run(simulate, tmp_path)
+    return slots.ended()
 
 
 def test_counts(simulate, tmp_path):

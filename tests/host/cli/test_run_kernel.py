@@ -89,10 +89,12 @@ def test_the_kernel_is_the_runs(trained, algo, design, board, options, settings)
 
 def test_what_is_asked_for_besides_wins(trained):
     folder, _, _ = trained("dqn", "u200", NET)
-    values, stored = of_run(folder, "dqn", "u200", {"lanes": "4", "capacity": 8192})
+    asked = {"lanes": "4", "capacity": 8192, "multipliers": "8"}  # the run was asked for 4
+    values, stored = of_run(folder, "dqn", "u200", asked)
     values.pop("library")
     config = described("dqn", "u200", values).config
     assert (config["learner"]["lanes"], config["learner"]["hidden"]) == (4, (8, 8))
+    assert config["learner"]["multipliers"] == 8
     assert config["replay"]["capacity"] == 8192 and stored is None
     assert of_run(None, "dqn", "u200", {"lanes": "4"}) == ({"lanes": "4"}, None)
 

@@ -2,14 +2,13 @@
 
 import pytest
 
-from host.compose.assignment import Sizes
+from host.compose.assignment import Sizes, iteration_us, portability
 from hw.errors import UsageError
 from tests.host.assign_tables import (
     CARD,
     CPU,
     GPU,
     LINKS,
-    THREE,
     WATTS,
     WITHOUT_GPU,
     check,
@@ -142,18 +141,6 @@ def test_unknown_watts():
 
 
 @pytest.mark.parametrize(
-    "options, text",
-    [
-        ({"transfers": "none"}, "transfers must be one of included, added, not 'none'"),
-        ({"metric": "speed"}, "metric must be one of throughput, efficiency, not 'speed'"),
-    ],
-)
-def test_unknown_options(options, text):
-    with pytest.raises(UsageError, match=text):
-        tried(WATTS, LINKS, THREE, **options)
-
-
-@pytest.mark.parametrize(
     "name, value, rule",
     [
         ("batch", 0, "an integer in 1"), ("batch", 1.5, "an integer in 1"),
@@ -163,3 +150,20 @@ def test_unknown_options(options, text):
 def test_sizes_are_checked(name, value, rule):
     with pytest.raises(UsageError, match=f"{name} must be {rule}.*, not {value}"):
         Sizes(**{"batch": 1, "inserts": 0.5, "words": 1, name: value})
+
+
+@pytest.mark.parametrize(
+    "parts, total", [((5, 3, 2, 7), 14), ((5, 9, 2, 7), 14), ((5, 9.5, 2, 7), 14.5)]
+)
+def test_iteration(parts, total):
+    """Equation 7: insertions run beside learning and updates."""
+    assert iteration_us(*parts) == total
+
+
+def test_portability():
+    """Equation 8: 2 / (1/3 + 1/6) = 4; less than the mean."""
+    assert portability([3, 6]) == pytest.approx(4, rel=1e-12)
+    assert portability(iter([5])) == 5
+    assert portability([3, 0, 6]) == 0
+    with pytest.raises(UsageError, match="rates must be one or more, not none"):
+        portability([])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from host.compose.machine import Device, Link, Machine
+from host.compose.machine import Device, Link, Machine, transfer_us
 from host.compose.times import Times, Timing
 from hw.errors import UsageError
 from tests.host.machine_files import DEVICES, LINKS, TIMES, machine, write_machine
@@ -225,3 +225,8 @@ def test_transfers():
         assert found.transfer_us(a, b, 0) == latency
     direct = machine({"card0": None, "gpu0": None, "cpu0": None}, links | {"gpu0 card0": (3, 8)})
     assert direct.transfer_us("card0", "gpu0", 8000) == 4
+
+
+def test_transfer():
+    assert transfer_us(10, 32_000, 16) == 12  # 32 kB at 16 GB/s take 2 us
+    assert transfer_us(0, 12, 0.5) == 0.024

@@ -185,8 +185,3 @@ def test_efficiency_needs_the_watts_of_a_card_that_has_no_part(clocks):
     assert compose(task, [advantages], devices, profiles, SIZES).choice.watts is None
     with pytest.raises(UsageError, match="for metric efficiency, not empty for card0$"):
         compose(task, [advantages], devices, profiles, SIZES, metric="efficiency")
-
-
-def test_an_unknown_metric():
-    with pytest.raises(UsageError, match="metric must be one of throughput, efficiency"):
-        found([TREE], "cpu", metric="beauty")

@@ -58,8 +58,9 @@ def test_equal_searches_give_equal_bytes(explored, tmp_path):
 def made(monkeypatch):
     """``made(*words)``: the config of the kernel that `verilog` would write, as a dict."""
 
-    def emit(name, board, out, *, overwrite, **values):
-        found.append(configure(find_design(name), boards.get(board), values).to_dict())
+    def generate(name, board, out, *, overwrite, library, **values):
+        made = configure(find_design(name), boards.get(board), values, library=library)
+        found.append(made.to_dict())
         return out
 
     def made(*words):
@@ -67,7 +68,7 @@ def made(monkeypatch):
         return found.pop()
 
     found = []
-    monkeypatch.setattr(host.kernels, "emit", emit)
+    monkeypatch.setattr(host.kernels, "generate", generate)
     return made
 
 
@@ -125,11 +126,15 @@ def test_the_choice_of_all_that_is_not_given(tmp_path, monkeypatch, command):
     """``--explored`` takes what ``explore`` prints."""
     found = []
 
-    def take(design, board, *_, overwrite, storage_bytes=None, levels=None, **values):
+    def take(design, board, *_, overwrite, library, storage_bytes=None, levels=None, **values):
         found.append(configure(find_design(design), boards.get(board), values))
         raise UsageError("enough")
 
-    for place in ("host.kernels.emit", "host.kernels.package", "host.explore.resource_report.make"):
+    for place in (
+        "host.kernels.generate",
+        "host.kernels.package",
+        "host.explore.resource_report.make",
+    ):
         monkeypatch.setattr(place, take)
     words = ["gae", "--board", "zcu106", "--set", "rows=16"]
     text = invoke("explore", *words, "--json", "--out", tmp_path)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from host.kernels import describe, emit, generate, read_description
+from host.kernels import describe, generate, read_description
 from host.kernels.kernel_folder import MANIFEST, take, write
 from tests.host.stub_designs import StubDesign
 
@@ -173,11 +173,11 @@ def test_every_generator_takes_its_folder(tmp_path):
     """A design for a board: another config's files go, and its description never says another."""
     folder = generate("stub", "u200", tmp_path, fanout=8)
     (folder / "stub.xclbin").write_text("hours")
-    for make in (generate, emit, describe):
+    for make in (generate, describe):
         with pytest.raises(ValueError, match="without the finished bitstream of another kernel"):
             make("stub", "u200", tmp_path, fanout=4)
     assert read_description(folder / "kernel.json").config["fanout"] == 8
-    emit("stub", "u200", tmp_path, fanout=4, overwrite=True)
+    generate("stub", "u200", tmp_path, fanout=4, overwrite=True)
     assert read_description(folder / "kernel.json").config["fanout"] == 4
     describe("stub", "u200", tmp_path, fanout=16)
     assert {path.name for path in folder.iterdir() if path.is_file()} == {"kernel.json", MANIFEST}

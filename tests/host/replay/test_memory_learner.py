@@ -26,7 +26,7 @@ class Buffer:
     """A replay memory of 10 with 4 experiences, whatever it is sent."""
 
     capacity, saturations = 10, np.array([5, 6, 7])
-    closed = False
+    closed = in_process = False
 
     def __init__(self):
         self.sent = []

@@ -8,6 +8,7 @@ from replay.kernels import NARROW, kernel_config, opened
 
 from host.learner.learning_replay import LearningReplay
 from host.replay.prioritized_buffer import PrioritizedReplayBuffer
+from host.replay.tree_memory import TreeMemory
 
 FIELDS = {"reward": (np.float32, ())}
 
@@ -45,8 +46,14 @@ def test_more_than_the_memory_holds():
     """The newest stay, with their own priorities."""
     with opened("model", NARROW) as kernel:
         own = buffer(kernel, capacity=5)
-        own.add(reward=np.arange(8), priorities=np.arange(1, 9))
-        assert own.priorities().tolist() == [256 * p for p in (4, 5, 6, 7, 8)]
+        on_cpu = TreeMemory(FIELDS, capacity=5)
+        for memory, one in ((own, 1 << 8), (on_cpu, 1 << 16)):
+            memory.add(reward=np.arange(8), priorities=np.arange(1, 9))
+            assert memory.priorities().tolist() == [one * p for p in (4, 5, 6, 7, 8)]
+        on_cpu.clear()  # and as a learner's kernel stores them there
+        given = on_cpu.first_priorities(8, np.arange(1, 9), None)
+        on_cpu.insert(on_cpu.records_of({"reward": np.arange(8)}), given)
+        assert on_cpu.priorities().tolist() == [p << 16 for p in (4, 5, 6, 7, 8)]
 
 
 def test_more_than_one_insert():

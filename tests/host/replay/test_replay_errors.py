@@ -2,6 +2,7 @@
 after it."""
 
 import json
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -11,23 +12,70 @@ from host.cards import CapacityError, HashMismatch, open_card
 from host.programs.launcher import CommandError
 from host.replay.experience import record_dtype
 from host.replay.prioritized_buffer import PrioritizedReplayBuffer
+from host.replay.tree_memory import TreeMemory
 from sim.card.memory import Bank
-from tests.host.replay_buffers import CAPACITY, CARDS, FIELDS, bad_calls, equal, filled, make
+from tests.host.replay_buffers import (
+    CAPACITY,
+    CARDS,
+    FIELDS,
+    bad_calls,
+    equal,
+    experiences,
+    filled,
+    make,
+    rated,
+)
 
 
-@CARDS
-def test_bad_calls_are_refused_and_change_nothing(card):
-    with opened(card, WIDE) as kernel:
-        buffer = filled(kernel)
-        state, launches = buffer.state_dict(), buffer.launches
-        for method, arguments, message in bad_calls():
-            with pytest.raises(ValueError, match=f"^.*{message}"), np.errstate(over="ignore"):
-                call = getattr(buffer, method)
-                call(**arguments) if isinstance(arguments, dict) else call(*arguments)
-            assert buffer.launches == launches, f"{method}{arguments} must not reach the card"
-        equal(buffer.state_dict(), state)
-        with opened(card, WIDE) as other:
-            equal(filled(other).sample(50), buffer.sample(50))
+def called(memory, method, arguments):
+    call = getattr(memory, method)
+    return call(**arguments) if isinstance(arguments, dict) else call(*arguments)
+
+
+def as_arrays(method, arguments):
+    """Lists as arrays, which the ring reads at once; TD errors of 32 bits if these hold them."""
+    if isinstance(arguments, dict) or not isinstance(arguments[0], list):
+        return arguments
+    indexes, values = map(np.array, arguments)
+    narrow = method == "update_priorities" and (abs(values) != 1e300).all()
+    return indexes, values.astype(np.float32) if narrow else values
+
+
+@pytest.mark.parametrize("of", ["tree", "model", "model, by programs", "sim"])
+def test_bad_calls_are_refused_and_change_nothing(of):
+    """The same words from each memory, with lists and with arrays."""
+    card, _, by_programs = of.partition(", ")
+    with ExitStack() as stack:
+
+        def memory():
+            if card == "tree":
+                return rated(TreeMemory(FIELDS, CAPACITY))
+            kernel = stack.enter_context(opened(card, WIDE))
+            return filled(kernel, by_programs=bool(by_programs))
+
+        own = memory()
+        state, launches = own.state_dict(), getattr(own, "launches", 0)
+        for method, arguments, message in bad_calls(CAPACITY if card == "tree" else 65535):
+            for given in (arguments, as_arrays(method, arguments)):
+                with pytest.raises(ValueError, match=f"^.*{message}"), np.errstate(over="ignore"):
+                    called(own, method, given)
+                assert getattr(own, "launches", 0) == launches, "nothing may reach the card"
+        equal(own.state_dict(), state)
+        equal(memory().sample(50), own.sample(50))
+
+
+def test_an_update_in_a_step_is_checked_before_it_runs():
+    """An index is of what was stored before; what follows is not done either."""
+    with opened("model", WIDE) as kernel:
+        for memory in (filled(kernel), rated(TreeMemory(FIELDS, CAPACITY))):
+            state = memory.state_dict()
+            for indexes, errors in (([60], [1.0]), ([0, 59, 0], [1, 2, np.inf])):
+                update = np.array(indexes), np.array(errors)
+                with pytest.raises(ValueError, match=r"indexes must be|td_errors must be finite"):
+                    memory.step(experiences(3), update, (5, 0.4))
+            with pytest.raises(ValueError, match="batch_size must be at most the fill"):
+                memory.step(experiences(3), (np.arange(60), np.arange(60.0)), (64, 0.4))
+            equal(memory.state_dict(), state)
 
 
 @CARDS
@@ -37,13 +85,13 @@ def test_nothing_to_draw(card):
         buffer = filled(kernel)
         buffer.set_priorities(np.arange(60), np.zeros(60))
         state = buffer.state_dict()
-        with pytest.raises(
-            CommandError,
-            match=r"command 0 \(SAMPLE\) must be valid, not empty: "
-            "SAMPLE while all priorities are 0",
-        ):
+        words = "SAMPLE.* must be valid, not empty: SAMPLE while all priorities are 0"
+        with pytest.raises(CommandError, match=rf"^command 0 \({words}"):
             buffer.sample(5)
         equal(buffer.state_dict(), state)
+        with pytest.raises(CommandError, match=rf"^command 1 \({words}"):
+            buffer.step(experiences(2), sample=[(5, 0.4)] * 2, priorities=[0, 0])
+        assert len(buffer) == 62
         buffer.update_priorities([7], [1.0])
         assert buffer.sample(5)["indexes"].tolist() == [7] * 5
         with pytest.raises(ValueError, match=r"batch_size must be at most the fill \(0\), not 1"):

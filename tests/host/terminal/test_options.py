@@ -3,7 +3,7 @@
 import pytest
 
 from host.settings import fields_of
-from host.terminal.unknown_option import _value
+from host.terminal.options import _value
 
 
 def test_a_value_may_have_an_equals_sign():

@@ -4,8 +4,7 @@ import itertools
 import random
 
 import pytest
-from clocks import Clocks
-from marks import long_but
+from clocks import Clocks, run_together
 from replay.tree.forwarding_memory_top import ForwardTop
 
 from hw.replay.config import compute_stage
@@ -57,29 +56,50 @@ def clocks_of(operations, depth, stage, rng):
     return clocks
 
 
-@pytest.mark.parametrize("depth, style", SHAPES)
-def test_pairs_at_every_distance(simulate, tmp_path, depth, style):
-    stage = compute_stage(depth, style)
-    clocks = clocks_of(pairs_at_every_distance(depth), depth, stage, random.Random(1))
-    clocks.run(simulate, ForwardTop(width=WIDTH, depth=depth, style=style), tmp_path)
+@pytest.fixture
+def each_shape(simulate, tmp_path):
+    """``each_shape(clocks_of_shape)``: what ``clocks_of_shape(depth, style)`` says, of each."""
+
+    def run(clocks_of_shape):
+        cases = {
+            f"{style} {depth}": (
+                clocks_of_shape(depth, style),
+                ForwardTop(width=WIDTH, depth=depth, style=style),
+            )
+            for depth, style in SHAPES
+        }
+        run_together(simulate, tmp_path, cases)
+
+    return run
 
 
-@pytest.mark.parametrize("depth, style", long_but(SHAPES[::2], SHAPES))
-def test_random_operations(simulate, tmp_path, depth, style):
+def test_pairs_at_every_distance(each_shape):
+    def clocks(depth, style):
+        stage = compute_stage(depth, style)
+        return clocks_of(pairs_at_every_distance(depth), depth, stage, random.Random(1))
+
+    each_shape(clocks)
+
+
+def test_random_operations(each_shape):
     """Few words, so that most operations meet one under way; then all of them."""
-    rng = random.Random(2)
-    operations = [
-        (rng.randrange(min(depth, few)), rng.random() < rate)
-        for few, rate in ((1, 0.5), (2, 0.9), (3, 0.5), (8, 0.7), (depth, 0.5))
-        for _ in range(400)
-    ]
-    clocks = clocks_of(operations, depth, compute_stage(depth, style), rng)
-    clocks.run(simulate, ForwardTop(width=WIDTH, depth=depth, style=style), tmp_path)
+
+    def clocks(depth, style):
+        rng = random.Random(2)
+        operations = [
+            (rng.randrange(min(depth, few)), rng.random() < rate)
+            for few, rate in ((1, 0.5), (2, 0.9), (3, 0.5), (8, 0.7), (depth, 0.5))
+            for _ in range(400)
+        ]
+        return clocks_of(operations, depth, compute_stage(depth, style), rng)
+
+    each_shape(clocks)
 
 
-def test_clear_forgets(simulate, tmp_path):
+def test_clear_forgets(each_shape):
     """Words, history and the register of a single word are all zero after a sweep."""
-    for depth, style in SHAPES:
+
+    def clocks(depth, style):
         stage, clocks = compute_stage(depth, style), Clocks()
         for address in range(depth):
             clocks.add(clear=1, clear_address=address)
@@ -91,12 +111,15 @@ def test_clear_forgets(simulate, tmp_path):
             clocks.add(clear=1, clear_address=address)
         for address in (0, min(depth, 9) - 1, depth - 1):
             clocks.expect(clocks.add(address=address) + stage, word=0)
-        clocks.run(simulate, ForwardTop(width=WIDTH, depth=depth, style=style), tmp_path)
+        return clocks
+
+    each_shape(clocks)
 
 
-def test_clear_past_the_end_is_ignored(simulate, tmp_path):
+def test_clear_past_the_end_is_ignored(each_shape):
     """Sweeps go on to the end of the deepest memory: shorter ones keep what they hold."""
-    for depth, style in SHAPES:
+
+    def clocks(depth, style):
         stage, clocks = compute_stage(depth, style), Clocks()
         for address in range(depth):
             clocks.add(clear=1, clear_address=address)
@@ -108,4 +131,6 @@ def test_clear_past_the_end_is_ignored(simulate, tmp_path):
             clocks.add(clear=1, clear_address=address)
         for address in range(depth):
             clocks.expect(clocks.add(address=address) + stage, word=1000 + address)
-        clocks.run(simulate, ForwardTop(width=WIDTH, depth=depth, style=style), tmp_path)
+        return clocks
+
+    each_shape(clocks)

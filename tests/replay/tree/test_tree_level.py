@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from clocks import Clocks
+from clocks import Clocks, run_together
 from later import later
 
 from hw.replay.config import ReplayConfig
@@ -23,8 +23,9 @@ CASES = {
 }
 EACH_CASE = pytest.mark.parametrize("case", CASES)
 #: The widest node is large to simulate: its boundaries are quick, and clocks are those of others.
+WIDEST = "widest, two nodes"
 FEW_CASES = pytest.mark.parametrize(
-    "case", [later(name) if name.startswith("widest") else name for name in CASES]
+    "cases", [[name for name in CASES if name != WIDEST], later([WIDEST])], ids=["few", "widest"]
 )
 
 
@@ -115,8 +116,13 @@ class Nodes:
         else:
             self.bubble()
 
-    def run(self, simulate, directory):
-        self.clocks.run(simulate, self.unit, directory)
+
+def run_each(simulate, directory, cases, seed, enter):
+    """``enter(nodes)`` of each of ``cases``, in one simulation."""
+    nodes = {case: Nodes(case, seed) for case in cases}
+    for each in nodes.values():
+        enter(each)
+    run_together(simulate, directory, {k: (each.clocks, each.unit) for k, each in nodes.items()})
 
 
 @EACH_CASE
@@ -129,10 +135,12 @@ def test_shape(case):
     assert shape.latency == latency
 
 
-@EACH_CASE
-def test_boundaries_and_zero_children(simulate, tmp_path, case):
+def test_boundaries_and_zero_children(simulate, tmp_path):
     """One child alone, then a node full, then with holes: no draw finds a child of zero."""
-    nodes = Nodes(case, 1)
+    run_each(simulate, tmp_path, CASES, 1, boundaries)
+
+
+def boundaries(nodes):
     fanout = nodes.shape.fanout
     for node in {0, nodes.shape.nodes - 1}:
         for child in sorted({0, 1, fanout // 2, fanout - 2, fanout - 1}):
@@ -146,14 +154,16 @@ def test_boundaries_and_zero_children(simulate, tmp_path, case):
             for child in range(fanout):
                 nodes.set(node, child, 0 if child in holes else nodes.rng.randint(1, 9))
             nodes.find_boundaries(node)
-    nodes.run(simulate, tmp_path)
 
 
 @FEW_CASES
-def test_back_to_back(simulate, tmp_path, case):
+def test_back_to_back(simulate, tmp_path, cases):
     """A set and a find of one node 1 to 7 clocks apart, with bubbles, or with the neighbour's
     operations between them."""
-    nodes = Nodes(case, 2)
+    run_each(simulate, tmp_path, cases, 2, back_to_back)
+
+
+def back_to_back(nodes):
     rng, shape = nodes.rng, nodes.shape
     for distance in range(1, 8):
         for busy in (False, True):
@@ -171,13 +181,15 @@ def test_back_to_back(simulate, tmp_path, case):
             nodes.find_boundaries(node)
             nodes.set(node, child, 0)
             nodes.find_any(node)
-    nodes.run(simulate, tmp_path)
 
 
 @FEW_CASES
-def test_random_operations(simulate, tmp_path, case):
+def test_random_operations(simulate, tmp_path, cases):
     """Of one node, of few, of all; children up to their largest total; then a sweep to zero."""
-    nodes = Nodes(case, 3)
+    run_each(simulate, tmp_path, cases, 3, any_operations)
+
+
+def any_operations(nodes):
     rng, shape = nodes.rng, nodes.shape
     last = shape.nodes - 1
     for few in ([last], [0, last], range(min(shape.nodes, 4)), range(shape.nodes)):
@@ -195,4 +207,3 @@ def test_random_operations(simulate, tmp_path, case):
     for node in {0, last}:
         nodes.set(node, shape.fanout - 1, 1)
         nodes.find_boundaries(node)
-    nodes.run(simulate, tmp_path)

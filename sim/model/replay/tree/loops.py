@@ -1,8 +1,8 @@
 """The loops of ``sim.model.replay``, compiled, because a batch is too small for NumPy to be fast.
 
-A tree is one array of sums, uint64, ``fanout`` to a node; level k begins at ``offsets[k]``, leaves
-first, each level padded to whole nodes. Items are pairs of index and value, uint32 [2 * count], and
-may be longer.
+A tree is one array of sums, uint64, ``2**shift`` to a node; level k begins at ``offsets[k]``,
+leaves first, each level padded to whole nodes. Items are pairs of index and value, uint32 [2 *
+count], and may be longer.
 
 Nothing here checks whether an index is inside its array. The loops keep leaves below the capacity,
 or fill, that they are given. ``CommandCheck`` has checked before that this is at most the tree's
@@ -15,7 +15,7 @@ from hw.replay.config import FRACTION_WIDTH
 from sim.compiled import compiled
 
 __all__ = ["UNIFORM", "clear", "enter_items", "enter_updates", "fill", "find", "get_items", "put"]
-__all__ += ["put_items", "put_updates", "scale", "store", "targets_of", "write_batch"]
+__all__ += ["put_items", "put_updates", "scale", "set_leaves", "store", "targets_of", "write_batch"]
 
 #: ``stratum_width`` of uniform draws: one stratum that is everything.
 UNIFORM = 1 << FRACTION_WIDTH
@@ -38,15 +38,21 @@ def scale(a, b):
 
 
 @compiled
-def _put(tree, offsets, fanout, place, priority):
-    change = priority - tree[place]  # modulo 2**64, as the sums
-    for level in range(len(offsets)):
-        tree[offsets[level] + place] += change
-        place //= fanout
+def set_leaves(tree, offsets, shift, places, priorities):
+    """Sets the leaves ``places`` (int64) to ``priorities`` (uint64), one after the other, in place;
+    both arrays change. Returns the new sum of all leaves.
 
-
-@compiled
-def _total(tree, offsets):
+    Level by level: the sums of a level are far from each other in memory, and the processor fetches
+    several at a time if none of another level comes between."""
+    for k in range(len(places)):
+        priority = priorities[k]
+        priorities[k] = priority - tree[places[k]]  # the change, modulo 2**64 as the sums
+        tree[places[k]] = priority
+    for level in range(1, len(offsets)):
+        begin = offsets[level]
+        for k in range(len(places)):
+            places[k] >>= shift
+            tree[begin + places[k]] += priorities[k]
     total = _ZERO
     for k in range(offsets[-1], len(tree)):
         total += tree[k]
@@ -54,107 +60,124 @@ def _total(tree, offsets):
 
 
 @compiled
-def put(tree, offsets, fanout, capacity, indexes, priorities):
+def put(tree, offsets, shift, capacity, indexes, priorities):
     """Sets the leaves ``indexes`` to ``priorities`` (uint64), one after the other, in place. An
     index that is not in 0..capacity - 1 is left out. Returns ``(largest, total)``: the largest
     priority that was set, 0 if none was, and the new sum of all leaves."""
-    largest = _ZERO
+    places, raw = np.empty(len(indexes), np.int64), np.empty(len(indexes), np.uint64)
+    largest, count = _ZERO, 0
     for k in range(len(indexes)):
         if 0 <= indexes[k] < capacity:
-            largest = max(largest, priorities[k])
-            _put(tree, offsets, fanout, indexes[k], priorities[k])
-    return largest, _total(tree, offsets)
+            places[count], raw[count] = indexes[k], priorities[k]
+            largest = max(largest, raw[count])
+            count += 1
+    return largest, set_leaves(tree, offsets, shift, places[:count], raw[:count])
 
 
 @compiled
-def put_items(tree, offsets, fanout, items, count, fill, limit):
+def put_items(tree, offsets, shift, items, count, fill, limit):
     """Sets the leaves that the first ``count`` of ``items`` name, to the items' values, in order. A
     bad item is left out: one whose index is not below ``fill``, or whose priority is above
     ``limit``. Returns ``(largest, total, bad)``: the largest priority that was set, 0 if none was;
     the new sum of all leaves; the position of the first bad item, or -1."""
-    largest, bad = _ZERO, -1
+    places, raw = np.empty(count, np.int64), np.empty(count, np.uint64)
+    largest, bad, good = _ZERO, -1, 0
     for k in range(count):
         place, priority = np.int64(items[2 * k]), np.uint64(items[2 * k + 1])
         if place < fill and priority <= np.uint64(limit):
             largest = max(largest, priority)
-            _put(tree, offsets, fanout, place, priority)
+            places[good], raw[good] = place, priority
+            good += 1
         elif bad < 0:
             bad = k
-    return largest, _total(tree, offsets), bad
+    return largest, set_leaves(tree, offsets, shift, places[:good], raw[:good]), bad
 
 
 @compiled
-def put_updates(tree, offsets, fanout, items, fill, priorities, saturated, invalid):
+def put_updates(tree, offsets, shift, items, fill, priorities, saturated, invalid):
     """Sets the leaves that ``items`` name, in order, to ``priorities``, one for each item; the
     items' values are not used. A bad item is left out: one whose index is not below ``fill``, or
     that is ``invalid``. Returns ``(largest, total, bad, clipped)``, the first three as
     ``put_items``; ``clipped`` is how many of the items that were set are ``saturated``."""
-    largest, bad, clipped = _ZERO, -1, 0
+    places, raw = np.empty(len(priorities), np.int64), np.empty(len(priorities), np.uint64)
+    largest, bad, clipped, good = _ZERO, -1, 0, 0
     for k in range(len(priorities)):
         place, priority = np.int64(items[2 * k]), np.uint64(priorities[k])
         if place < fill and not invalid[k]:
             largest = max(largest, priority)
-            _put(tree, offsets, fanout, place, priority)
+            places[good], raw[good] = place, priority
+            good += 1
             clipped += saturated[k]
         elif bad < 0:
             bad = k
-    return largest, _total(tree, offsets), bad, clipped
+    return largest, set_leaves(tree, offsets, shift, places[:good], raw[:good]), bad, clipped
 
 
 @compiled
-def fill(tree, offsets, fanout, begin, count, capacity, priority):
+def _ring_places(begin, count, capacity):
+    """``count`` places from ``begin`` on; place 0 follows place ``capacity - 1``."""
+    places = np.empty(count, np.int64)
+    place = begin
+    for k in range(count):
+        places[k] = place
+        place = place + 1 if place + 1 < capacity else 0
+    return places
+
+
+@compiled
+def fill(tree, offsets, shift, begin, count, capacity, priority):
     """Sets ``count`` leaves from leaf ``begin`` on to ``priority``, in place. Leaf 0 follows leaf
     ``capacity - 1``. Returns the new sum of all leaves."""
-    for k in range(count):
-        _put(tree, offsets, fanout, (begin + k) % capacity, np.uint64(priority))
-    return _total(tree, offsets)
+    places = _ring_places(begin, count, capacity)
+    return set_leaves(tree, offsets, shift, places, np.full(count, np.uint64(priority)))
 
 
 @compiled
-def enter_items(tree, offsets, fanout, begin, capacity, items, count, limit):
+def enter_items(tree, offsets, shift, begin, capacity, items, count, limit):
     """Sets ``count`` leaves from leaf ``begin`` on to the values of the first ``count`` of
     ``items``; the items' indexes are not used. Leaf 0 follows leaf ``capacity - 1``. A value above
     ``limit`` is bad and becomes 0. Returns ``(largest, total, bad)`` as ``put_items``."""
-    largest, bad = _ZERO, -1
+    raw, largest, bad = np.empty(count, np.uint64), _ZERO, -1
     for k in range(count):
-        priority = np.uint64(items[2 * k + 1])
-        if priority > np.uint64(limit):
-            priority = _ZERO
+        raw[k] = np.uint64(items[2 * k + 1])
+        if raw[k] > np.uint64(limit):
+            raw[k] = _ZERO
             if bad < 0:
                 bad = k
-        largest = max(largest, priority)
-        _put(tree, offsets, fanout, (begin + k) % capacity, priority)
-    return largest, _total(tree, offsets), bad
+        largest = max(largest, raw[k])
+    places = _ring_places(begin, count, capacity)
+    return largest, set_leaves(tree, offsets, shift, places, raw), bad
 
 
 @compiled
-def enter_updates(tree, offsets, fanout, begin, capacity, priorities, saturated, invalid):
+def enter_updates(tree, offsets, shift, begin, capacity, priorities, saturated, invalid):
     """Sets leaves from leaf ``begin`` on to ``priorities``, one leaf for each of them. Leaf 0
     follows leaf ``capacity - 1``. An ``invalid`` priority is bad and becomes 0. Returns ``(largest,
     total, bad, clipped)`` as ``put_updates``."""
-    largest, bad, clipped = _ZERO, -1, 0
-    for k in range(len(priorities)):
-        priority = np.uint64(priorities[k])
+    count = len(priorities)
+    raw, largest, bad, clipped = np.empty(count, np.uint64), _ZERO, -1, 0
+    for k in range(count):
+        raw[k] = np.uint64(priorities[k])
         if invalid[k]:
-            priority = _ZERO
+            raw[k] = _ZERO
             if bad < 0:
                 bad = k
         else:
             clipped += saturated[k]
-        largest = max(largest, priority)
-        _put(tree, offsets, fanout, (begin + k) % capacity, priority)
-    return largest, _total(tree, offsets), bad, clipped
+        largest = max(largest, raw[k])
+    places = _ring_places(begin, count, capacity)
+    return largest, set_leaves(tree, offsets, shift, places, raw), bad, clipped
 
 
 @compiled
-def clear(tree, offsets, fanout, level, node):
+def clear(tree, offsets, shift, level, node):
     """Sets the sums in node number ``node`` of ``level``, and all sums below them, to 0, in place.
     It does not look below a sum that is already 0, because then all sums below it are 0 too."""
-    for place in range(node * fanout, (node + 1) * fanout):
+    for place in range(node << shift, (node + 1) << shift):
         if tree[offsets[level] + place] != 0:
             tree[offsets[level] + place] = 0
             if level > 0:
-                clear(tree, offsets, fanout, level - 1, place)
+                clear(tree, offsets, shift, level - 1, place)
 
 
 @compiled
@@ -236,7 +259,7 @@ def targets_of(state, count, base, stratum_width, total):
 
 
 @compiled
-def find(tree, offsets, fanout, total, targets):
+def find(tree, offsets, shift, total, targets):
     """``(indexes, priorities, errors)``, one of each for each of ``targets`` (uint64): the least i
     with p_0 + ... + p_i > target, where p_k is the priority of leaf k; p_i; and False. If the
     target is not below ``total``, the sum of all leaves, they are 0, 0 and True."""
@@ -249,7 +272,7 @@ def find(tree, offsets, fanout, total, targets):
         if errors[k]:
             continue
         for level in range(len(offsets) - 1, -1, -1):
-            child = node * fanout
+            child = node << shift
             while target >= tree[offsets[level] + child]:
                 target -= tree[offsets[level] + child]
                 child += 1

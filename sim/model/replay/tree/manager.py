@@ -40,36 +40,36 @@ class ReplayManager:
     """
 
     def __init__(self, config):
-        self.config = config
+        self.config, self.shift = config, config.digit_width
         fanout, sizes = config.fanout, []
         count = config.capacity
         while not sizes or count > 1:
             nodes = -(-count // fanout)
             sizes.append(nodes * fanout)
             count = nodes
-        self._tree = np.zeros(sum(sizes), np.uint64)
-        self._offsets = np.cumsum([0, *sizes[:-1]])
+        self.tree = np.zeros(sum(sizes), np.uint64)
+        self.offsets = np.cumsum([0, *sizes[:-1]])
         self.total = self.maximum = self._stratum = 0
         self.seed([0, 0, 0, 0])
 
     @property
     def priorities(self):
-        return self._tree[: self.config.capacity]  # of a copy, too
+        return self.tree[: self.config.capacity]  # of a copy, too
 
     def clear(self):
         """Sets all priorities, ``total`` and ``maximum`` to 0. The generator's state stays."""
-        clear(self._tree, self._offsets, self.config.fanout, len(self._offsets) - 1, 0)
+        clear(self.tree, self.offsets, self.shift, len(self.offsets) - 1, 0)
         self.total = self.maximum = 0
 
     def seed(self, state):
         """Replaces the generator's state by four 64-bit words: a, b, c and counter of SFC64, in the
         order in which NumPy has them."""
-        self._state = np.array(state, np.uint64)
+        self.generator = np.array(state, np.uint64)
 
     @property
     def state(self):
         """The generator's state, four words."""
-        return self._state.tolist()
+        return self.generator.tolist()
 
     def get(self, indexes):
         """``(priorities, errors)`` of ``indexes``: an index that is not in 0..capacity - 1 is an
@@ -85,7 +85,7 @@ class ReplayManager:
         indexes, priorities = np.asarray(indexes, np.int64), np.asarray(priorities, np.uint64)
         config = self.config
         largest, self.total = put(
-            self._tree, self._offsets, config.fanout, config.capacity, indexes, priorities
+            self.tree, self.offsets, self.shift, config.capacity, indexes, priorities
         )
         self.maximum = max(self.maximum, largest)
         return self._outside(indexes)
@@ -100,7 +100,7 @@ class ReplayManager:
         was left out, or -1."""
         config = self.config
         largest, self.total, bad = put_items(
-            self._tree, self._offsets, config.fanout, items, count, fill, config.priority_limit
+            self.tree, self.offsets, self.shift, items, count, fill, config.priority_limit
         )
         self.maximum = max(self.maximum, largest)
         return bad
@@ -111,9 +111,9 @@ class ReplayManager:
         or that is ``invalid``, is left out. Returns ``(bad, clipped)``: the position of the first
         item that was left out, or -1, and how many of the others are ``saturated``."""
         largest, self.total, bad, clipped = put_updates(
-            self._tree,
-            self._offsets,
-            self.config.fanout,
+            self.tree,
+            self.offsets,
+            self.shift,
             items,
             fill,
             priorities,
@@ -126,8 +126,7 @@ class ReplayManager:
     def fill(self, begin, count, capacity, priority):
         """Sets ``count`` priorities from index ``begin`` on to ``priority``. Index 0 follows index
         ``capacity - 1``."""
-        fanout = self.config.fanout
-        self.total = fill(self._tree, self._offsets, fanout, begin, count, capacity, priority)
+        self.total = fill(self.tree, self.offsets, self.shift, begin, count, capacity, priority)
         self.maximum = max(self.maximum, priority)
 
     def enter_items(self, begin, capacity, items, count):
@@ -135,9 +134,9 @@ class ReplayManager:
         ``items`` (pairs as of ``set_items``), whose indexes are not used. Index 0 follows index
         ``capacity - 1``. A value above ``config.priority_limit`` becomes 0. Returns the position of
         the first such item, or -1."""
-        tree, config = self._tree, self.config
+        tree, config = self.tree, self.config
         largest, self.total, bad = enter_items(
-            tree, self._offsets, config.fanout, begin, capacity, items, count, config.priority_limit
+            tree, self.offsets, self.shift, begin, capacity, items, count, config.priority_limit
         )
         self.maximum = max(self.maximum, largest)
         return bad
@@ -148,9 +147,9 @@ class ReplayManager:
         the position of the first invalid one, or -1, and how many of the others are
         ``saturated``."""
         largest, self.total, bad, clipped = enter_updates(
-            self._tree,
-            self._offsets,
-            self.config.fanout,
+            self.tree,
+            self.offsets,
+            self.shift,
             begin,
             capacity,
             priorities,
@@ -180,11 +179,11 @@ class ReplayManager:
         base = 0 if first else self._stratum
         self._stratum = (base + count * stratum_width) % UNIFORM
         ranges = map(np.uint64, (base, stratum_width, self.total))
-        return self.find(targets_of(self._state, count, *ranges))
+        return self.find(targets_of(self.generator, count, *ranges))
 
     def find(self, targets):
         """``(indexes, priorities, errors)`` for ``targets``: the least index i for which the sum of
         the priorities 0..i is above the target. A target of ``total`` or more is an error, with
         index and priority 0."""
         total, targets = np.uint64(self.total), np.asarray(targets, np.uint64)
-        return find(self._tree, self._offsets, self.config.fanout, total, targets)
+        return find(self.tree, self.offsets, self.shift, total, targets)
