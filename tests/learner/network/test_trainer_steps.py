@@ -35,7 +35,7 @@ def follows_twin(simulate, tmp_path, config, *, seed=0, batches=_BATCHES, wild=N
     for number, (gap, late) in enumerate(batches):
         # All of a batch, a half, and again.
         batch = max(config.lanes, (config.batch >> number % 2) // config.lanes * config.lanes)
-        seen = rng.normal(size=(batch - 1, config.observation)).astype(np.float32)
+        seen = rng.normal(size=(max(1, batch - 1), config.observation)).astype(np.float32)
         observed.append(_acted(config, twin, seen))
         step = steps(1, batch, **values)[0]
         row = _trained(config, twin, rng, batch, step, number == wild)
