@@ -54,7 +54,7 @@ class SentReplay:
 
     @property
     def in_process(self) -> bool:
-        """As of a ``ReplayMemory``: that of the kernel."""
+        """As of a ``ReplayMemory``, on the kernel."""
         return self.trainer.in_process
 
     def step(
