@@ -247,7 +247,7 @@ class Actor:
 
     def begin(self, action: ArrayLike) -> None:
         """Begins a step, whose results ``end`` returns; ``action`` is as for ``step``. Environments
-        with ``step_async`` run from now on, beside their caller; others run inside ``end``."""
+        with ``step_async`` run from now on, parallel to it; others run inside ``end``."""
         self._action = np.asarray(action)
         if self._action.shape[:1] != self._rows:
             raise UsageError(
