@@ -10,6 +10,7 @@ JUDGE ?=
 STATE ?=
 UNIT ?=
 MACHINES ?=
+EXTRAS ?=
 SIM ?= icarus
 JOBS ?= 2
 
@@ -32,11 +33,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # Extras that each target installs.
 DEMO := dev,sim,plot
 TOOLS := $(DEMO),bitstream,test
-TESTS := $(TOOLS),torch,actors,atari,minatar,video,notebook
+TESTS := $(TOOLS),torch,sb3,onnx,actors,atari,minatar,video,notebook
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-machines learning cocotb lint verilog bitstream bench tables
-.PHONY: tutorial clean
+.PHONY: release tutorial clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -83,6 +84,9 @@ bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with REA
 tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables from docs/results/*.json, draw docs/figures
 	@$(RUN) -m bench --print
 	@$(RUN) -m bench figures
+
+release: $(READY) ## build wheel and sdist in dist/, try both in empty environments with each extra (or EXTRAS="sim plot"); uploads nothing
+	@$(RUN) scripts/release.py dist $(EXTRAS)
 
 tutorial: $(READY_TEST) ## execute examples/tutorial.ipynb, after a change of what it shows, and keep its outputs
 	@$(RUN) -m scripts.tutorial

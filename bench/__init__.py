@@ -18,6 +18,7 @@ BENCHES = (
     "gae",
     "host",
     "learner",
+    "loop",
     "machine",
     "profile",
     "replay",

@@ -342,7 +342,7 @@ def main(arguments, progress=print):
     folders = [
         each for each in FOLDERS if not chosen or each in {row.partition(".")[0] for row in chosen}
     ]
-    recorded = json.loads(MAPS.read_text()) if MAPS.exists() else {}
+    recorded = json.loads(MAPS.read_text(encoding="utf-8")) if MAPS.exists() else {}
     if "--recorded" not in arguments:
         # Before there are symbols: what yosys maps is made of numbers.
         made = _maps(family, folders, progress)
@@ -351,7 +351,7 @@ def main(arguments, progress=print):
     maps = {
         name: dict(zip(RESOURCES, counts, strict=True)) for name, counts in recorded[family].items()
     }
-    table = json.loads(FILE.read_text())
+    table = json.loads(FILE.read_text(encoding="utf-8"))
     prior = _prior(table, family)
     symbolic(prior, family)
     found = [
@@ -386,8 +386,8 @@ def main(arguments, progress=print):
         text = ", ".join(f"{each} {number:g} of {counts[each]:g}" for each, number in said)
         progress(f"{name}: {text or 'a row is unknown'}")
     if "--write" in arguments:
-        FILE.write_text(_written(table))
-        MAPS.write_text(_recorded(recorded))
+        FILE.write_text(_written(table), encoding="utf-8")
+        MAPS.write_text(_recorded(recorded), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,11 @@ from hw.learner.parameters.estimate import layer_parameters
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.placed_layers import placed
+from hw.learner.play.episodes import Episodes, EpisodesConfig
+from hw.learner.play.explore import Explore, ExploreConfig
+from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
+from hw.learner.play.weighted_sum import WeightedSum
+from hw.learner.play.windows import Windows, WindowsConfig
 from hw.nn import estimate as nn
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.batch_sum import BatchSum
@@ -42,6 +47,7 @@ from hw.nn.fixed_coefficients import FixedCoefficients
 from hw.nn.optimizer_config import OPTIMIZERS, OptimizerConfig
 from hw.nn.optimizers import optimizer_of
 from hw.nn.td_loss import TdLoss
+from hw.nn.td_program import TdProgram
 from hw.replay import estimate as replay_estimate
 from hw.replay.priority import PriorityUnit
 from hw.replay.tree.forwarding_memory import ForwardingMemory
@@ -71,6 +77,29 @@ _FIXED, _FLOAT = Arithmetic(kind="fixed"), Arithmetic()
 def _machine(environments):
     config = MachineConfig(environments=environments)
     return Machine(config), Machine.estimate(config)
+
+
+def _estimated(kind, config):
+    return kind(config), kind.estimate(config)
+
+
+def _play():
+    """Units of PLAY."""
+    for environments, actions in ((8, 2), (8, 18), (8, 255), (64, 4), (32, 7)):
+        config = ExploreConfig(environments=environments, actions=actions)
+        yield f"explore_{environments}_{actions}", partial(_estimated, Explore, config)
+    for sizes in ((8, 4, 1, 16), (8, 4, 1, 4), (64, 8, 1, 16), (16, 3, 1, 8)):
+        names = ("environments", "observation", "action", "longest")
+        config = WindowsConfig(**dict(zip(names, sizes, strict=True)))
+        yield "windows_{}_{}_{}_{}".format(*sizes), partial(_estimated, Windows, config)
+    for environments in (8, 64):
+        config = EpisodesConfig(environments=environments)
+        yield f"episodes_{environments}", partial(_estimated, Episodes, config)
+    for width in (32, 48, 68, 96):
+        config = ScaledConfig(width=width)
+        yield f"scaled_to_float_{width}", partial(_estimated, ScaledToFloat, config)
+    for longest in (4, 8, 16):
+        yield f"weighted_sum_{longest}", partial(_estimated, WeightedSum, longest)
 
 
 def _engines():
@@ -356,6 +385,8 @@ UNITS = {
         "batch_sum": lambda: (BatchSum(), together([area("nn.batch_sum"), arith.add(_FLOAT)])),
         "td_loss_fixed": lambda: (TdLoss(_FIXED), TdLoss.estimate(_FIXED)),
         "td_loss_float": lambda: (TdLoss(_FLOAT), TdLoss.estimate(_FLOAT)),
+        "td_program_fixed": lambda: (TdProgram(_FIXED), TdProgram.estimate(_FIXED)),
+        "td_program_float": lambda: (TdProgram(_FLOAT), TdProgram.estimate(_FLOAT)),
         **{
             f"{make.__name__[1:]}_{name}_{arithmetic.kind}": partial(make, name, arithmetic)
             for make in (_activation, _derivative)
@@ -370,7 +401,12 @@ UNITS = {
         **{f"coefficients_{kind}": partial(_coefficients, kind) for kind in OPTIMIZERS},
     },
     "learner": {
-        unit: make for name, kernel in LEARNERS.items() for unit, make in _layers(name, kernel)
+        **{
+            unit: make
+            for name, kernel in LEARNERS.items()
+            for unit, make in _layers(name, kernel)
+        },
+        **dict(_play()),
     },
     "environment": {f"machine_{count}": partial(_machine, count) for count in (8, 12, 16, 32, 64)},
 }  # fmt: skip

@@ -44,7 +44,7 @@ paper's: its marks are another library's, measured as ours were.
 
 def figures():
     """``{name: figure}`` of bench/figures.json."""
-    return json.loads(DATA.read_text())
+    return json.loads(DATA.read_text(encoding="utf-8"))
 
 
 def resolved(name, figure, folder=FOLDER, runs=RUNS):
@@ -78,7 +78,7 @@ def _series(name, series, folder, runs):
 
     def record(key, part):
         path = Path(runs) / f"{key}.json"
-        found = json.loads(path.read_text())[part] if path.exists() else None
+        found = json.loads(path.read_text(encoding="utf-8"))[part] if path.exists() else None
         if found is None:
             raise UsageError(f"{name} must have all its records, not be without {part} of {key!r}")
         return found

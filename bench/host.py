@@ -103,7 +103,7 @@ def rows(area=False):
 
 def _starts():
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "first_step.py").write_text(_FIRST_STEP)
+        Path(folder, "first_step.py").write_text(_FIRST_STEP, encoding="utf-8")
         train = [*_TRAIN, "--out", f"{folder}/run"]
         subprocess.run([*_COMMAND, *train], cwd=folder, check=True, capture_output=True)
         found = {name: [] for name in _START_BARS}

@@ -66,7 +66,11 @@ def pages(folder=FOLDER, texts=None):
     and of docs/results as they are. A bench without a page gets one. KeyError if a row is missing,
     ValueError if a mark names no table.
     """
-    claims = {} if texts is not None else {_CLAIMS: filled(_CLAIMS_TEXT.read_text(), folder)}
+    claims = (
+        {}
+        if texts is not None
+        else {_CLAIMS: filled(_CLAIMS_TEXT.read_text(encoding="utf-8"), folder)}
+    )
     texts = dict(_marked() if texts is None else texts) | claims
     for name in names(folder):
         texts.setdefault(f"docs/results/{name}.md", _PAGE.format(name=name))
@@ -88,7 +92,7 @@ def write(folder=FOLDER, root=ROOT):
     changed = []
     for name, text in pages(folder).items():
         path = Path(root) / name
-        if not path.exists() or path.read_text() != text:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
             changed.append(name)
     return changed
@@ -124,7 +128,7 @@ def _number(field, folder):
 
 def _marked():
     paths = [ROOT / "README.md", *sorted(FOLDER.parent.glob("*.md")), *sorted(FOLDER.glob("*.md"))]
-    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def _filled(match, folder):

@@ -29,7 +29,7 @@ def kept(name, folder=FOLDER):
     """The list of measurements of the bench ``name``, the latest last: dicts of ``commit``,
     ``date`` and ``rows``. Empty if the bench has no file."""
     path = Path(folder) / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else []
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
 def keep(name, rows, folder=FOLDER, *, made=None, fresh=False):

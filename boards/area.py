@@ -107,8 +107,8 @@ def modules(verilog, top, *, work, family="xcup", flatten=False, progress=lambda
     found, depths = {}, {}
     for number, part in enumerate(parts_of(names)):
         aside = set(names) - set(part)
-        known = json.loads((folder / f"stat{number}.json").read_text())["modules"]
-        paths = (folder / f"depth{number}.txt").read_text()
+        known = json.loads((folder / f"stat{number}.json").read_text(encoding="utf-8"))["modules"]
+        paths = (folder / f"depth{number}.txt").read_text(encoding="utf-8")
         lengths = re.findall(r"path in (\S+) \(length=(\d+)\)", paths)
         found |= {name: known[name] for name in known if name.removeprefix("\\") not in aside}
         depths |= {name: length for name, length in lengths if name not in aside}
@@ -132,7 +132,7 @@ def netlist(verilog, top, *, work, family="xcup", progress=lambda text: None):
     """
     passes = f"{FAMILIES[family][0]}; write_json netlist.json"
     folder = mapping(verilog, top, passes, work, progress)
-    found = json.loads((folder / "netlist.json").read_text())["modules"]
+    found = json.loads((folder / "netlist.json").read_text(encoding="utf-8"))["modules"]
     return list(found[top]["cells"].values())
 
 

@@ -163,7 +163,7 @@ def build(folder, description, board, *, target=None, platform=None):
     outcome = builder.run(Path(folder), description, board, target=target, platform=platform)
     clocks = {clock.name: clock.mhz for clock in outcome.clocks}
     record = {"config_hash": description.config_hash, "clocks_mhz": clocks}
-    (Path(folder) / OUTCOME).write_text(json.dumps(record, indent=2) + "\n")
+    (Path(folder) / OUTCOME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return outcome
 
 
@@ -178,7 +178,7 @@ def counts_in(path, key, *, config_hash):
     """The dict of numbers that the JSON file ``path`` has under ``key``; None if the file is absent
     or damaged, or if its ``config_hash`` is another."""
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
         counts = dict(found[key]) if found["config_hash"] == config_hash else None
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
@@ -214,7 +214,7 @@ def execute(command, folder, log, *, limit_s=LIMIT_S):
     it started.
     """
     path = Path(folder) / log
-    with path.open("w") as output:
+    with path.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -230,7 +230,7 @@ def execute(command, folder, log, *, limit_s=LIMIT_S):
             fault = f"run for more than {limit_s} s"
         finally:
             _end(process)
-    text = path.read_text(errors="replace")
+    text = path.read_text(errors="replace", encoding="utf-8")
     if fault:
         last = "\n".join(text.strip().splitlines()[-12:])
         raise BuildFailed(

@@ -166,10 +166,13 @@ def _map(portion, boxes, files, folder):
     """Maps the modules of ``portion`` in both ways, and writes a file for each."""
     boxes = [box if box.startswith("(*") else f"(* blackbox *)\n{box}" for box in boxes]
     with TemporaryDirectory(dir=folder) as place:
-        Path(place, "units.v").write_text("".join([MACROS, _CELLS, *boxes, *portion.values()]))
+        Path(place, "units.v").write_text(
+            "".join([MACROS, _CELLS, *boxes, *portion.values()]), encoding="utf-8"
+        )
         yosys("units", "; ".join(_SCRIPT.splitlines()), place)
         mapped = {
-            way: json.loads(Path(place, f"{way}.json").read_text())["modules"] for way in _WAYS
+            way: json.loads(Path(place, f"{way}.json").read_text(encoding="utf-8"))["modules"]
+            for way in _WAYS
         }
     for name in portion:
         kept = json.dumps({way: mapped[way][_plain(name)] for way in _WAYS})

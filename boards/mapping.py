@@ -97,11 +97,11 @@ def _in_processes(verilog, top, script, names, work, progress):
         part = f"read_rtlil ../unmapped.il; {_LIBRARY}; {boxed}; {_XCUP_LUTS}; {known}"
         folder = unmapped / f"part{number}"
         done = folder / "done"
-        if not done.exists() or done.read_text() != part:
+        if not done.exists() or done.read_text(encoding="utf-8") != part:
             folder.mkdir(exist_ok=True)
             progress(f"yosys: part {number + 1} of {len(parts_of(names))}")
             yosys(top, part, folder, progress)
-            done.write_text(part)
+            done.write_text(part, encoding="utf-8")
         for file in (f"stat{number}.json", f"depth{number}.txt"):
             (unmapped / file).write_bytes((folder / file).read_bytes())
     return unmapped
@@ -134,7 +134,7 @@ def _run(verilog, top, script, work, progress):
     folder.mkdir(parents=True, exist_ok=True)
     check_no_links(folder, "work")
     if not (folder / "done").exists():
-        (folder / f"{top}.v").write_text(verilog)
+        (folder / f"{top}.v").write_text(verilog, encoding="utf-8")
         yosys(top, script, folder, progress)
         (folder / "done").touch()
     return folder

@@ -95,6 +95,10 @@ def _run(top, module, function, arguments, folder, log, line_by_line=lambda line
             line_by_line(line)
     if running.returncode:
         tool = module.removeprefix("yowasp_")
-        logged = log.read_text(errors="replace").splitlines(True) if log.exists() else []
+        logged = (
+            log.read_text(errors="replace", encoding="utf-8").splitlines(True)
+            if log.exists()
+            else []
+        )
         last = [*(line for line in printed if line not in logged), *logged[-_LAST:]]
         raise SynthesisError(f"{tool} must accept {top}, not fail:\n{''.join(last)[-2000:]}")

@@ -127,7 +127,7 @@ def _template(package, name):
     """The template, compiled once."""
 
     def read(other):
-        return (files(package) / other).read_text()
+        return (files(package) / other).read_text(encoding="utf-8")
 
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(read),

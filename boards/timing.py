@@ -28,7 +28,7 @@ def fmax(verilog, top, *, work):
                  "--seed", "1", "--freq", str(_ASKED_MHZ), "--timing-allow-fail",
                  "--json", f"{top}.json", "--report", "report.json"]  # fmt: skip
     nextpnr_ecp5(top, arguments, folder)
-    (clock,) = json.loads((folder / "report.json").read_text())["fmax"].values()
+    (clock,) = json.loads((folder / "report.json").read_text(encoding="utf-8"))["fmax"].values()
     return clock["achieved"]
 
 
@@ -48,12 +48,12 @@ def logic_depth(verilog, top, *, work):
         "tee -o depth.txt ltp -noff"
     )
     yosys(top, script, folder)
-    return int(re.search(r"length=(\d+)", (folder / "depth.txt").read_text())[1])
+    return int(re.search(r"length=(\d+)", (folder / "depth.txt").read_text(encoding="utf-8"))[1])
 
 
 def _written(verilog, top, work):
     folder = Path(work) / top
     folder.mkdir(parents=True, exist_ok=True)
     check_no_links(folder, "work")
-    (folder / f"{top}.v").write_text(verilog)
+    (folder / f"{top}.v").write_text(verilog, encoding="utf-8")
     return folder

@@ -23,6 +23,7 @@ import numpy as np
 
 from hw.errors import RlfabricError, UsageError
 from system.disk import naming
+from system.paths import user_path
 
 __all__ = [
     "PARTIAL",
@@ -65,7 +66,7 @@ def atomic_write(path, write):
     """Writes the file ``path``: calls ``write(file)`` with an open binary file, which then replaces
     ``path``. At any time, also after an error, ``path`` has all of the old or all of the new
     content."""
-    path = Path(path)
+    path = user_path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
     # Not made by tempfile: only the owner may read its files, whatever the umask is.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -168,7 +169,7 @@ def load(
     config that differs.
     """
     if not hasattr(path, "read"):
-        path = Path(path)
+        path = user_path(path)
         check_exists(path, kind)
     try:
         arrays = _arrays(path)

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Annotated, get_args, get_origin
 
+from host.values import plain
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
 
@@ -123,7 +124,12 @@ def rules(kind):
 
 
 def check_fields(config):
-    """Raises ``ValueError`` unless every field of ``config`` keeps its rule."""
+    """Raises ``ValueError`` unless every field of ``config``, a frozen dataclass, keeps its rule.
+    NumPy's numbers become Python's (``host.values.plain``)."""
+    for each in fields(config):
+        value = getattr(config, each.name)
+        if (number := plain(value)) is not value:
+            object.__setattr__(config, each.name, number)
     for name, (rule, optional) in rules(type(config)).items():
         value = getattr(config, name)
         if value is not None or not optional:

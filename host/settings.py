@@ -4,6 +4,7 @@ import difflib
 from dataclasses import fields, is_dataclass, replace
 from typing import get_args
 
+from host.values import plain
 from hw.errors import UsageError
 
 __all__ = ["fields_of", "flat", "integer", "leaves", "override", "resolve", "text_of", "unknown"]
@@ -178,7 +179,8 @@ def override(config, values, hint="", shown_names=None, other_prefix=""):
     see all new values.
 
     ``values`` maps a field's name, dotted (``engine.depth``) if several configs have it, to its
-    value; a text is read as the type of the value that it replaces. ValueError if a field is
+    value; a text is read as the type of the value that it replaces, NumPy's numbers are Python's.
+    ValueError if a field is
     unknown or its value is wrong. The error's text names the field as ``values`` does; for an
     unknown field it proposes similar ones, or else gives ``hint``. In the text, ``shown_names``
     maps a name of ``values`` to the name that the user wrote, and ``other_prefix`` is the prefix
@@ -191,7 +193,7 @@ def override(config, values, hint="", shown_names=None, other_prefix=""):
         leaf = resolve(config, name, hint, shown.removesuffix(name))
         written[leaf] = shown
         text = isinstance(value, str)
-        changes[leaf] = _parse_field(shown, value, *present[leaf]) if text else value
+        changes[leaf] = _parse_field(shown, value, *present[leaf]) if text else plain(value)
 
     def rebuild(part, prefix):
         new = {}

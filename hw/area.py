@@ -50,7 +50,7 @@ def _counts(functions, widths):
 def _read(file):
     """``{unit: (names of widths, {family: function of each resource})}``."""
     found = {}
-    for unit, families in json.loads(file.read_text()).items():
+    for unit, families in json.loads(file.read_text(encoding="utf-8")).items():
         names = {name for row in families.values() for linear in row.values() for name in linear}
         functions = {
             family: [_function(row.get(resource, {}), resource) for resource in RESOURCES]

@@ -70,7 +70,7 @@ def to_verilog(component, *, name):
         whole = MACROS + whole
     for module, file in _MODULES.items():
         if re.search(rf"\b{module}\b", whole):
-            whole += "\n" + (files(f"{__package__}.stream") / file).read_text()
+            whole += "\n" + (files(f"{__package__}.stream") / file).read_text(encoding="utf-8")
     return whole
 
 

@@ -13,8 +13,8 @@ from host.agents import evaluation, policy_file
 from host.agents.registry import find
 from host.environments.spec import Spec
 from host.modules import check_trusted
-from host.runs.run_config import RunConfig
 from host.runs.run_folder import policy_of
+from hw.config import check_range
 from hw.errors import UsageError
 
 __all__ = ["Evaluation", "Policy", "evaluate", "load_policy"]
@@ -135,11 +135,14 @@ def evaluate(
     *,
     episodes: int = 20,
     seed: int = 0,
-    limit: int = RunConfig.evaluation_steps,
+    limit: int | None = None,
+    copies: int = 8,
     imports: Sequence[str] = (),
 ) -> Evaluation:
     """Plays ``episodes`` greedy episodes of ``policy``, and returns the Evaluation with their
-    returns. Episode i, from 0 on, starts from ``seed + i``; it is broken off after ``limit`` steps.
+    returns. Episode i, from 0 on, starts from ``seed + i``; it is broken off after ``limit``
+    steps, by default 100 000, but 2000 as long as no episode has ended. ``copies``: copies of the
+    environment that play them, at most 8; 1 where no second instance may exist.
 
     ``env``: gymnasium's id, or MODULE:ID, whose module is imported. None stands for the environment
     in which the policy was trained; if it has a module, the module must be in ``imports``.
@@ -153,9 +156,10 @@ def evaluate(
     if env is None:
         env = policy.env
         check_trusted(env, imports, "the policy")
-    with closing(evaluation.Copies(env, episodes, find(policy.algorithm))) as copies:
-        own, found = policy._acting.spec, Spec.of(copies.envs[0])
+    check_range("copies", copies, 1, 8)
+    with closing(evaluation.Copies(env, episodes, find(policy.algorithm), most=copies)) as played:
+        own, found = policy._acting.spec, Spec.of(played.envs[0])
         if any(getattr(own, name) != getattr(found, name) for name in _SAME):
             raise UsageError(f"env must be one that the policy was trained for, not {env!r}")
-        returns = evaluation.evaluate(policy._acting, copies, seed=seed, limit=limit)
+        returns = evaluation.evaluate(policy._acting, played, seed=seed, limit=limit)
     return Evaluation(np.asarray(returns))

@@ -99,7 +99,7 @@ def chosen(names, quick=False):
 
 
 def kept():
-    return json.loads(FILE.read_text()) if FILE.exists() else {}
+    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
 
 
 def written(content):
@@ -120,7 +120,7 @@ def write(names):
     for part, function in chosen(names).items():
         content[part] = digests(function)
         print(f"freeze: {part}: {len(content[part])} entries", flush=True)
-        FILE.write_text(written(content))
+        FILE.write_text(written(content), encoding="utf-8")
 
 
 def differences(quick, names=()):

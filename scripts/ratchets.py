@@ -90,12 +90,12 @@ def risen(before, now):
 
 
 def main(words):
-    now, before = measure(), json.loads(FILE.read_text()) if FILE.exists() else {}
+    now, before = measure(), json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name, number in now.items():
         print(f"{name}: {before.get(name, 'new')} -> {number}")
     if words == ["write"]:
         kept = {name: min(number, before.get(name, number)) for name, number in now.items()}
-        FILE.write_text(json.dumps(kept, indent=1) + "\n")
+        FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     elif words:
         print(__doc__.splitlines()[0], file=sys.stderr)
         sys.exit(2)

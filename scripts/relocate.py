@@ -66,7 +66,7 @@ class Relocate(BuildHookInterface):
             copy = Path(self._copies.name, target)
             copy.parent.mkdir(parents=True, exist_ok=True)
             if source.suffix == ".py" and in_repository:
-                copy.write_text(relocated(source.read_text()))
+                copy.write_text(relocated(source.read_text(encoding="utf-8")), encoding="utf-8")
             else:
                 shutil.copyfile(source, copy)
             build_data["force_include"][str(copy)] = str(target)

@@ -24,7 +24,7 @@ SIM=verilator; waveforms: WAVES=1; all units: make cocotb UNIT=list"""
 
 def _arguments(path):
     """Function -> names of its arguments, of the functions of a file."""
-    tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
+    tree = ast.parse(path.read_text(encoding="utf-8")) if path.exists() else ast.Module([], [])
     return {
         node.name: {argument.arg for argument in node.args.args}
         for node in tree.body

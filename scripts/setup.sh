@@ -15,17 +15,17 @@ stop() {
     exit 3
 }
 
-# How packages are installed, as root or through a sudo that asks no password; else name them and
-# stop.
+# How packages are installed: as root, or, with SUDO=1, through a sudo that asks no password; else
+# name them and stop.
 find_root() {
     if ! command -v apt-get >/dev/null; then
         stop "$* must be installed (the names are Debian's), and apt-get is not here to do it"
     elif [ "$(id -u)" -eq 0 ]; then
         root=""
-    elif sudo -n true 2>/dev/null; then
+    elif [ "${SUDO:-0}" = 1 ] && sudo -n true 2>/dev/null; then
         root="sudo -n "
     else
-        stop "these must be installed: sudo apt-get install $*"
+        stop "these must be installed: sudo apt-get install $* (SUDO=1 does it, without a password)"
     fi
 }
 

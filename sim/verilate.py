@@ -134,7 +134,7 @@ def check_verilog(text):
 def _build(work, top, sources, options, trace):
     check_verilog(sources["top.v"])
     for name, text in sources.items():
-        (work / name).write_text(text)
+        (work / name).write_text(text, encoding="utf-8")
     say(f"compiling kernel {top} with Verilator; the next run of it will find it compiled")
     run(work, "verilator", *options, "--Mdir", "model", "top.v")
     objects = compiled(work, _units(work), f"-DVM_TRACE={int(trace)}", "-Imodel")
@@ -172,7 +172,9 @@ def _parts(work, names):
 def gathered(work, name, sources):
     """Writes the C++ file ``name`` in ``work``, which includes the files ``sources``, so that they
     are compiled as one unit; returns ``name``."""
-    (work / name).write_text("".join(f'#include "{source}"\n' for source in sources))
+    (work / name).write_text(
+        "".join(f'#include "{source}"\n' for source in sources), encoding="utf-8"
+    )
     return name
 
 

@@ -24,6 +24,7 @@ from hw.errors import Failure, RlfabricError, UsageError
 from system.disk import naming
 from system.key import user_key
 from system.lock import Held, locked
+from system.temporary import process_folder
 
 __all__ = ["DIGESTS", "Unwritable", "contents", "is_whole", "kept", "lasting", "say", "seal"]
 
@@ -76,7 +77,7 @@ def kept(folder, make, *, limit_s=_LIMIT_S):
     """
     folder = Path(folder)
     if not lasting():
-        folder = Path(_private().name, *folder.absolute().parts[1:])
+        folder = Path(process_folder(), *folder.absolute().parts[1:])
     if is_whole(folder):
         return folder
 
@@ -96,17 +97,11 @@ def kept(folder, make, *, limit_s=_LIMIT_S):
     return folder
 
 
-@cache
-def _private():
-    """A folder of this process, which only this user can enter."""
-    return tempfile.TemporaryDirectory(prefix="rlfabric-", ignore_cleanup_errors=True)
-
-
 def _prepare(lock):
     """Make the folder of ``lock``; Unwritable unless files can be made in it."""
     with _writing(lock.parent):
         lock.parent.mkdir(parents=True, exist_ok=True)
-        with lock.open("a"):
+        with lock.open("a", encoding="utf-8"):
             pass
 
 
@@ -136,7 +131,7 @@ def _fill(folder, make):
             make(work)
             files = _digests(out)
             sealed = {"files": files, "seal": _seal(folder, files)}
-            (out / DIGESTS).write_text(json.dumps(sealed, indent=1))
+            (out / DIGESTS).write_text(json.dumps(sealed, indent=1), encoding="utf-8")
         with _writing(folder.parent):
             if folder.exists():
                 folder.rename(work / "damaged")

@@ -62,7 +62,9 @@ def locked(path, *, limit_s=0.0, waiting=None):
         command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
         since = time.strftime("%Y-%m-%d %H:%M:%S")
         with naming(path):
-            Path(path).write_text(f"process {os.getpid()} since {since} ({command})\n")
+            # Words of a locale that is not UTF-8 may be bytes that no text is.
+            text = f"process {os.getpid()} since {since} ({command})\n"
+            Path(path).write_bytes(text.encode(errors="backslashreplace"))
         yield
     finally:
         lock.release()
@@ -70,6 +72,6 @@ def locked(path, *, limit_s=0.0, waiting=None):
 
 def _holder(path):
     try:
-        return Path(path).read_text().strip() or "another process"
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip() or "another process"
     except OSError:
         return "another process"

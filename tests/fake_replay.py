@@ -14,6 +14,7 @@ class FakeReplay:
     ``(N P(i))^-beta`` over their maximum; new experiences enter with the highest priority seen."""
 
     device_cycles = None
+    clipped_priorities = 0
     in_process = False
 
     def __init__(self, fields, *, capacity, alpha, epsilon, seed):

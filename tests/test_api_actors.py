@@ -1,7 +1,6 @@
 """The public API: actors of a program."""
 
 from collections import Counter
-from contextlib import nullcontext
 
 import gymnasium
 import pytest
@@ -71,8 +70,7 @@ def test_launches_of_a_message(monkeypatch, launches, steps, wanted):
 @pytest.mark.parametrize("told, fixed", [({}, True), ({"inline": False}, False),
                                          ({"inline": False, "fixed": True}, True)])  # fmt: skip
 def test_inline_is_in_turn(monkeypatch, told, fixed):
-    monkeypatch.setattr(rl.placement, "RayTransport", InlineTransport)
-    monkeypatch.setattr(rl.placement, "ray_here", lambda *_: nullcontext())
+    monkeypatch.setattr(rl.placement, "_started", lambda *_: InlineTransport())
     with opened(**told) as pool:
         assert pool._fixed is fixed
 

@@ -51,10 +51,12 @@ HOST_ARROWS = {
     "terminal": {"cards", "kernels", "agents", "runs"},
     "explore": {
         "cards", "kernels", "replay", "advantages", "a3c", "learner", "fixar", "terminal"},
+    "sb3": {"replay"},
+    "export": {"kernels", "algorithms", "agents", "runs", "terminal"},
     "compose": {"cards", "kernels", "algorithms", "environments", "replay", "trainers",
         "proof", "agents", "actors", "runs", "terminal"},
     "cli": {"kernels", "environments", "replay", "agents", "actors", "runs", "terminal", "explore",
-        "compose"},
+        "export", "compose"},
 }  # fmt: skip
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them

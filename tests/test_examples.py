@@ -21,6 +21,7 @@ RUNS = {
     "dqn_on_card.py": (["--steps", "880"], r"20 updates, mean return of the last 20 episodes \d+"),
     "fixar_on_card.py": (["--steps", "410"], r"mean return of the last 2 episodes -\d+"),
     "replay_in_torch.py": (["--steps", "520"], r"mean return of the last 20 episodes \d+"),
+    "sb3_dqn.py": (["--steps", "1280"], r"mean return of 20 episodes \d+"),
     "ppo_with_estimator.py": (["--steps", "1024"], r"mean return of the last 20 episodes \d+"),
 }
 
@@ -38,7 +39,7 @@ def test_every_example_is_run_and_short():
 
 
 #: examples that import torch, which alone takes seconds
-TORCH = ("replay_in_torch.py", "ppo_with_estimator.py")
+TORCH = ("replay_in_torch.py", "ppo_with_estimator.py", "sb3_dqn.py")
 
 
 def _run(name, tmp_path, *options):

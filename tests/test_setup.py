@@ -149,8 +149,10 @@ MACHINE = {
 SYSTEM = ("sh", "dirname", "env", "true")
 
 
-@pytest.mark.parametrize("user, root", [(0, ""), (1000, "sudo -n ")])
-def test_all_is_said_before_anything_is_installed(tmp_path, user, root):
+@pytest.mark.parametrize(
+    "user, root, sudo", [(0, "", "0"), (1000, "sudo -n ", "1"), (1000, None, "")]
+)
+def test_all_is_said_before_anything_is_installed(tmp_path, user, root, sudo):
     """host 26: packages of the whole machine were installed unasked where sudo asks no password."""
     for name in ("scripts", "programs", ".venv", ".venv/bin"):
         (tmp_path / name).mkdir()
@@ -168,11 +170,16 @@ def test_all_is_said_before_anything_is_installed(tmp_path, user, root):
     result = subprocess.run(
         ["sh", "-c", "exec 3>&1; sh scripts/setup.sh dev"],
         cwd=tmp_path,
-        env={"PATH": str(tmp_path / "programs"), "PYTHON": sys.executable},
+        env={"PATH": str(tmp_path / "programs"), "PYTHON": sys.executable, "SUDO": sudo},
         capture_output=True,
         text=True,
         timeout=60,
     )
+    if root is None:
+        said = "setup: these must be installed: sudo apt-get install iverilog g++ (SUDO=1 does it"
+        assert result.returncode == 3 and result.stderr.startswith(said)
+        assert "apt-get" not in result.stdout
+        return
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     begun = next(i for i, line in enumerate(lines) if not line.startswith("setup: "))

@@ -43,7 +43,7 @@ def _times():
     """Ticks of all cores together: without work, and all."""
     cores = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     idle = whole = 0
-    for line in (_PROC / "stat").read_text().splitlines():
+    for line in (_PROC / "stat").read_text(encoding="utf-8").splitlines():
         name, *values = line.split()
         if name in cores:
             ticks = [int(value) for value in values[:8]]  # guests' ticks are in those of the user
@@ -68,8 +68,10 @@ def started(pid):
     parents, names = {}, {}
     for folder in _PROC.glob("[0-9]*"):
         try:
-            status = (folder / "stat").read_text()
-            names[int(folder.name)] = (folder / "cmdline").read_text(errors="replace")
+            status = (folder / "stat").read_text(encoding="utf-8")
+            names[int(folder.name)] = (folder / "cmdline").read_text(
+                errors="replace", encoding="utf-8"
+            )
         except OSError:  # it has ended
             continue
         parents[int(folder.name)] = int(status.rpartition(")")[2].split()[1])
@@ -83,7 +85,7 @@ def started(pid):
 def pss(pid):
     """Bytes of a process' proportional memory; 0 if it has ended."""
     try:
-        text = (_PROC / str(pid) / "smaps_rollup").read_text()
+        text = (_PROC / str(pid) / "smaps_rollup").read_text(encoding="utf-8")
     except OSError:
         return 0
     return next(

@@ -26,7 +26,7 @@ def rows():
         row("fa3c", _CASE, "ips", ips_of(found.agents, found.clocks), "1/s", reference="at least",
             reference_value=7500, source=_SOURCE)
     )  # fmt: skip
-    description = KernelDescription.from_json((folder / "kernel.json").read_text())
+    description = KernelDescription.from_json((folder / "kernel.json").read_text(encoding="utf-8"))
     assigned = banks(description, boards.get("u200"))
     for master, bank in zip(description.masters, assigned, strict=True):
         rates[bank.name] += found.bank_rates()[master.name]

@@ -102,7 +102,7 @@ def c_loop(reward, value, following, goes_on):
     folder = BUILD_DIRECTORY / "gae"
     folder.mkdir(parents=True, exist_ok=True)
     source, part, library = (folder / f"gae.{suffix}" for suffix in ("c", "o", "so"))
-    source.write_text(_C)
+    source.write_text(_C, encoding="utf-8")
     fast = ["-O3", "-march=native", "-ffast-math", "-fPIC", "-c"]
     subprocess.run([compiler, *fast, str(source), "-o", str(part)], check=True)
     # Linked separately: with -ffast-math the library would set subnormal numbers of the whole

@@ -62,7 +62,7 @@ def measure(config, episodes=EPISODES):
 def read(folder):
     """``{environment's id: result of measure}`` from the file in ``folder``; empty without one."""
     path = Path(folder) / _FILE
-    return json.loads(path.read_text()) if path.exists() else {}
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def sample(found):

@@ -93,7 +93,7 @@ def write_index(every, folder):
 def claimed(readme):
     """What the file ``readme`` says between its marks about claims, as one line of text; None if it
     has no marks."""
-    found = _CLAIMED.search(Path(readme).read_text())
+    found = _CLAIMED.search(Path(readme).read_text(encoding="utf-8"))
     return found and " ".join(found[1].split())
 
 

@@ -267,6 +267,6 @@ def jobs_of(claim, runs):
 def _read(path):
     """The JSON value of a file; None if there is no such file, or no JSON in it."""
     try:
-        return json.loads(path.read_text())
+        return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None

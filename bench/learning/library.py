@@ -78,7 +78,7 @@ def _model(config, plan, folder, resume):
     kind = getattr(stable_baselines3, plan.algorithm)
     envs = environments(config.env, plan.env_count, config.seed)
     if resume and (folder / "state.json").exists():
-        state = json.loads((folder / "state.json").read_text())
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         model = kind.load(folder / "model.zip", envs, device="cpu")
         model.set_random_seed(config.seed + state["steps"])
         if (folder / "replay.pkl").exists():

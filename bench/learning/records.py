@@ -25,7 +25,7 @@ def read(folder, job):
     """The record of ``job`` below ``folder``, which is docs/learning, as a dict; None without
     one."""
     path = _path(folder, job)
-    return json.loads(path.read_text()) if path.exists() else None
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def keep(folder, job, result):
@@ -40,7 +40,7 @@ def keep(folder, job, result):
     values = {**result, "curve": _thinned(result["curve"])}
     path = _path(folder, job)
     text = lines(values)
-    if path.exists() and path.read_text() == text:
+    if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)

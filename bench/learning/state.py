@@ -65,7 +65,7 @@ def _steps(folder):
     """Environment steps of the state in a folder; -1 if there is none."""
     state = Path(folder) / "state.json"  # a peer's
     if state.exists():
-        return json.loads(state.read_text())["steps"]
+        return json.loads(state.read_text(encoding="utf-8"))["steps"]
     if not (Path(folder) / "checkpoint.npz").exists():
         return -1
     rows = read_progress(folder)

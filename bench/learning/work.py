@@ -85,7 +85,7 @@ def _log(job):
 
 def _start(job, words):
     _log(job).parent.mkdir(parents=True, exist_ok=True)
-    with _log(job).open("a") as log:
+    with _log(job).open("a", encoding="utf-8") as log:
         return subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,

@@ -145,8 +145,12 @@ def run(folder, description, board, *, target, platform):
     try:
         execute(command, folder, "build.log", limit_s=_LIMIT_S)
     except BuildFailed as error:
-        found = [log.read_text(errors="replace").splitlines() for log in logs if log.exists()]
+        found = [
+            log.read_text(errors="replace", encoding="utf-8").splitlines()
+            for log in logs
+            if log.exists()
+        ]
         said = [line for lines in found for line in lines if line.startswith("ERROR")]
         raise BuildFailed("\n".join([str(error), *said[-1:]])) from None
-    clock = achieved((folder / f"{board.name}.report.json").read_text(), board)
+    clock = achieved((folder / f"{board.name}.report.json").read_text(encoding="utf-8"), board)
     return Outcome(bitstream=bitstream, clocks=(clock,))

@@ -132,5 +132,5 @@ def run(folder, description, board, *, target, platform):
     execute([*_MAKE, *options], folder, "make.log")
     clocks = ()
     if target == "hw":  # an emulation has none
-        clocks = (achieved((folder / "info.txt").read_text(), board.clocks[0].mhz),)
+        clocks = (achieved((folder / "info.txt").read_text(encoding="utf-8"), board.clocks[0].mhz),)
     return Outcome(bitstream=folder / f"{description.name}.xclbin", clocks=clocks)

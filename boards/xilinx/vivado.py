@@ -88,5 +88,5 @@ def run(folder, description, board, *, target, platform):
     check_release(vivado, "-version", board)
     execute([vivado, "-mode", "batch", "-nojournal", "-log", "vivado.log", "-source", "build.tcl"],
             folder, "build.log")  # fmt: skip
-    clock = achieved((folder / "clock.txt").read_text())
+    clock = achieved((folder / "clock.txt").read_text(encoding="utf-8"))
     return Outcome(bitstream=folder / f"{description.name}.bit", clocks=(clock,))

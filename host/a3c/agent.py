@@ -12,6 +12,7 @@ from host.algorithms.algorithm import Algorithm, by_table
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import AgentConfig
 from host.algorithms.convolution import CONVOLUTIONS, ConvNet, convolutions_for
+from host.algorithms.layers import Described, Part
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, NOTHING, POSITIVE, Choice, Integer
 from hw.fa3c.config import SLOTS
@@ -80,6 +81,11 @@ class A3CPolicy(Policy):
             for array in (weight, bias):
                 array[...] = rng.uniform(-bound, bound, array.shape)
         return {self.ACTS: network}
+
+    def described(self):
+        count = self.spec.action_count
+        heads = {"logits": [Part(0, count)], "value": [Part(count, count + 1)]}
+        return Described(self.networks[self.ACTS].described(), "logits", heads)
 
     def choose(self, outputs, *, greedy=False, steps=0):
         logits = outputs[:, :-1]

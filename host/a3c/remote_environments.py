@@ -6,7 +6,6 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from host.a3c.round_collector import RoundCollector
-from hw.errors import Failure
 
 __all__ = ["ActorEnvs", "RoundActors", "RoundHosts"]
 
@@ -71,20 +70,24 @@ class RoundHosts:
     def _found(self, group):
         """The results of a group, once they are there; None if it restarted."""
         while group not in self._results and group not in self._fresh:
+            lost = []
             for index, answer in self.pool.receive():
                 if answer is None:
-                    self._restart(index)
+                    lost.append(index)
                     continue
                 fresh = self._called[index] == "restart"
                 found = {index * self._each + own: each for own, each in answer.items()}
                 (self._fresh if fresh else self._results).update(found)
                 self._called[index] = None
+            for index in lost:
+                self._restart(index)
         return self._results.pop(group, None)
 
     def _restart(self, index):
-        """Begins new episodes in all groups of an actor that has replaced another."""
+        """Begins new episodes in all groups of an actor that has replaced another. ActorsFailed if
+        none has."""
         if index not in self.pool.alive:
-            raise Failure(f"actor {index} must be there, since its groups are nowhere else")
+            raise self.pool.failed(index)
         seed, seeds = self._seeds(index, self.pool.generations[index]), {}
         for own in range(self._each):
             seeds[own] = seed

@@ -232,7 +232,8 @@ class RolloutActors(_Actors):
         """Asks the actors with the fewest requests for ``missing`` parts in all."""
         pool, made = self.pool, Counter(index for index, _ in self._parts)
         pool.start()
-        for _ in range(missing - sum(map(pool.asked, pool.alive))):
+        asked = sum(map(pool.asked, pool.alive))
+        for _ in range(missing - asked if pool.alive else 0):
             index = min(pool.alive, key=lambda i: (pool.asked(i) + made[i], i))
             self._ask(index, policy, clock)
 

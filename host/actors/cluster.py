@@ -35,7 +35,7 @@ def joined(address):
             f"actors must be the address of a running cluster, not {address!r} (nothing answers "
             f"there within {_CONNECT_S:.0f} s: {error})"
         ) from error
-    program = Path(__file__).with_name("cluster_resources.py").read_text()
+    program = Path(__file__).with_name("cluster_resources.py").read_text(encoding="utf-8")
     command = python(program, address)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_JOIN_S)

@@ -38,3 +38,6 @@ class InlineTransport:
     def kill(self, worker):
         """Ends a worker."""
         worker.close()
+
+    def close(self):
+        """Ends what the transport has started besides workers: nothing."""

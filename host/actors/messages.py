@@ -16,6 +16,9 @@ _STEPS, _BYTES = 64, 8 << 20
 KINDS = {
     "killed": "its process was killed",
     "node": "its machine has died",
+    "ray": "Ray has ended",
+    "absent": "it was not there in time",
+    "again": "it is there again",
     "raised": "its environment failed",
     "algo": "its algorithm could not be imported",
     "env": "its environment could not be made",

@@ -1,43 +1,32 @@
-"""Where actors are: in this process, in processes of this machine, or on the machines of a cluster.
+"""Where actors are: in this process, in processes of this machine, or on machines of a cluster."""
 
-Ray listens on all interfaces unless it is told not to, and whoever reaches one of its ports runs
-code as its user. So processes of this machine alone stay on loopback, with a token of their own.
-"""
-
-import importlib
+import importlib.util
 import os
-import secrets
 import shutil
-import signal
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from host.actors.cluster import check_nodes, joined
+from host.actors.cluster import joined
 from host.actors.local_transport import InlineTransport
+from host.actors.ray_process import RayFailed
+from host.actors.ray_session import RayPlan
 from host.actors.ray_transport import RayTransport
 from hw.errors import Failure, UsageError
 from hw.extras import needed
+from system.cache import say
+from system.paths import user_path
 
 __all__ = ["ActorOptions", "Actors", "actors_of", "open_actors"]
 
 #: Ray's least object store, and the shared memory that one in a container may have.
 _STORE, _SHARED = 80 << 20, Path("/dev/shm")
-#: Where Ray's sockets are, whose paths may have about 100 characters.
-_PLACE = Path("/tmp")
 #: Actors of a core at most.
 _A_CORE = 4
 _MIB = 1 << 20
-
-#: Environment of Ray and of all processes that it starts. The first name is Ray's for "this machine
-#: alone": without it Ray takes the machine's outward address, and listens on all interfaces.
-_LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
-_TOKEN = "RAY_AUTH_TOKEN"
-_ALWAYS = {"RAY_USAGE_STATS_ENABLED": "0"}
+#: Seconds for the start of Ray, if nothing else is asked.
+_START_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +36,14 @@ class ActorOptions:
 
     address : HOST:PORT of a Ray cluster that is running; None: this machine.
     inline : whether actors are in this process, and answer when they are asked.
-    limit, losses : as for ``host.actors.pool.Pool``.
+    limit, start, losses : as for ``host.actors.pool.Pool``; ``start`` is that of Ray, too.
     ship : a folder that is sent to all machines of the cluster, as their current folder.
     """
 
     address: str | None = None
     inline: bool = False
     limit: float | None = None
+    start: float | None = None
     losses: int = 3
     ship: Path | None = None
 
@@ -62,20 +52,23 @@ class ActorOptions:
             raise UsageError(f"inline must be without an address, not with {self.address!r}")
         if self.ship and not self.address:
             raise UsageError("ship must be with the address of a cluster, not without")
-        if self.ship and not Path(self.ship).is_dir():
+        if self.ship and not user_path(self.ship).is_dir():
             raise UsageError(f"ship must be a folder, not {str(self.ship)!r}")
-        if self.limit is not None and not self.limit > 0:
-            raise UsageError(f"actor_limit must be above 0 seconds, not {self.limit}")
+        for name, value in (("actor_limit", self.limit), ("actor_start", self.start)):
+            if value is not None and not value > 0:
+                raise UsageError(f"{name} must be above 0 seconds, not {value}")
         if self.losses < 0:
             raise UsageError(f"actor_losses must be at least 0, not {self.losses}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Actors:
-    """What a run's Pool needs: its ``transport``, ``limit``, ``losses`` and ``report``."""
+    """What a run's Pool needs: its ``transport``, ``limit``, ``start``, ``losses`` and
+    ``report``."""
 
     transport: InlineTransport | RayTransport
     limit: float | None = None
+    start: float | None = None
     losses: int = 3
     report: Callable = print
 
@@ -103,109 +96,50 @@ def open_actors(count: int, options: ActorOptions, message_bytes: int = 0) -> It
     """A context manager whose value is the Actors for a run with ``count`` actors, whose messages
     have ``message_bytes``. All that it starts ends with the block.
 
-    MissingTool without Ray; UsageError if there is no space for the actors, or if the program has
-    begun to use Ray for itself; Failure if the cluster cannot be joined.
+    MissingTool without Ray; UsageError if there is no space for the actors; Failure if Ray does not
+    start, or the cluster cannot be joined.
     """
-    told = dict(limit=options.limit, losses=options.losses)
+    told = dict(limit=options.limit, start=options.start, losses=options.losses)
     if options.inline:
         yield Actors(transport=InlineTransport(), **told)
         return
-    with ExitStack() as stack:
-        if options.address:
-            stack.enter_context(_cluster(options, count))
-        else:
-            stack.enter_context(ray_here(count, message_bytes))
-        yield Actors(transport=RayTransport(), **told)
+    if importlib.util.find_spec("ray") is None:  # which this process does not import
+        needed("ray", "actors", "for actors")
+    if options.address:
+        _check_cluster(options.address, count)
+        ship = str(user_path(options.ship)) if options.ship else None
+        plan = RayPlan(count, address=options.address, ship=ship)
+    else:
+        _check_cores(count)
+        plan = RayPlan(count, store=_store(count, message_bytes))
+    with closing(_started(plan, options.start or _START_S)) as transport:
+        yield Actors(transport=transport, **told)
 
 
-@contextmanager
-def ray_here(count, message_bytes=0):
-    """A context manager: Ray with ``count`` CPUs on this machine alone. Its logs and sockets are in
-    a folder that only this user can enter, and that is removed at the end."""
+def _started(plan, limit):
+    """The RayTransport; on a machine that is busy the first attempt may take too long."""
+    try:
+        return RayTransport(plan, limit)
+    except RayFailed as failed:
+        say(f"{failed}; it is started once more")
+        return RayTransport(plan, limit)
+
+
+def _check_cores(count):
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if count > _A_CORE * cores:
         raise UsageError(
             f"actors must be at most {_A_CORE * cores}, {_A_CORE} for each of {cores} cores, "
             f"not {count}"
         )
-    store = _store(count, message_bytes)
-    place = dict(dir=_PLACE if _PLACE.is_dir() else None, ignore_cleanup_errors=True)
-    with (
-        TemporaryDirectory(prefix="rlfabric-", **place) as folder,
-        _environment(_ALWAYS | _LOCAL | {_TOKEN: _token()}),
-    ):
-        ray = _ray()
-        if importlib.import_module("ray._private.ray_constants").ENABLE_RAY_CLUSTER:
-            raise UsageError(
-                "actors must be made before this program imports ray, which would listen on all "
-                "interfaces now; or --actors must be HOST:PORT of a cluster"
-            )
-        with _initialized(
-            ray,
-            address="local",
-            num_cpus=count,
-            num_gpus=0,
-            object_store_memory=store,
-            include_dashboard=False,
-            _temp_dir=str(Path(folder) / "ray"),  # Ray opens it to everybody
-        ):
-            yield
 
 
-@contextmanager
-def _cluster(options, count):
-    with _environment(_ALWAYS):
-        ray = _ray()
-        found = joined(options.address)
-        free = int(found["free"])
-        if count > free:
-            nodes = ", ".join(f"node {name}: {cpus:.0f}" for name, cpus in found["nodes"].items())
-            raise UsageError(f"actors must be at most {free}, the free CPUs ({nodes}), not {count}")
-        more = {"runtime_env": {"working_dir": str(options.ship)}} if options.ship else {}
-        with _initialized(ray, address=options.address, **more):
-            check_nodes(ray)
-            yield
-
-
-class _Searched(list):
-    """Folders that Ray puts first on the path of its workers. It adds the current folder, where a
-    stranger's ``numpy.py`` may be: only folders that are on this process's path are taken."""
-
-    def extend(self, folders):
-        own = {os.path.realpath(place) for place in sys.path}
-        super().extend(place for place in folders if os.path.realpath(place) in own)
-
-
-@contextmanager
-def _initialized(ray, **options):
-    # What a dead worker's machine has to say would be on stdout, whatever log_to_driver is.
-    importlib.import_module("ray._private.worker").print_to_stdstream = lambda *_, **__: None
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    job = importlib.import_module("ray.job_config").JobConfig()
-    job._py_driver_sys_path = _Searched()
-    quiet = dict(log_to_driver=False, logging_level="ERROR", configure_logging=False)
-    try:
-        ray.init(job_config=job, **quiet, **options)
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)  # Ray's own would end the run without a checkpoint
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-@cache
-def _token():
-    """A token for Ray, the same in all of this process: Ray reads it once."""
-    return secrets.token_hex(32)
-
-
-def _ray():
-    ray = needed("ray", "actors", "for actors")
-    if ray.is_initialized():
-        raise UsageError("actors must be made where ray.init was not called, not beside it")
-    return ray
+def _check_cluster(address, count):
+    found = joined(address)
+    free = int(found["free"])
+    if count > free:
+        nodes = ", ".join(f"node {name}: {cpus:.0f}" for name, cpus in found["nodes"].items())
+        raise UsageError(f"actors must be at most {free}, the free CPUs ({nodes}), not {count}")
 
 
 def _store(count, message_bytes):
@@ -220,18 +154,3 @@ def _store(count, message_bytes):
             "docker run --shm-size=256m"
         )
     return min(wanted, free // 2)
-
-
-@contextmanager
-def _environment(values):
-    """A context manager: within the block, environment variables are ``values``."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -7,7 +7,7 @@ same episodes again.
 import re
 import statistics
 import time
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,25 +16,38 @@ from hw.errors import Failure, UsageError
 
 __all__ = ["ActorsFailed", "Pool", "Raised"]
 
-#: Seconds for the first answer of an actor: at the start of the run, and of one that replaces
-#: another, for which its machine must have space.
-_START_S, _REPLACED_S = 60.0, 30.0
+#: Seconds in which all actors must be there at the start of the run, and one that replaces another:
+#: its machine must have space for it. The latter at least three times what an actor took so far.
+_START_S, _REPLACED_S, _OPENINGS = 60.0, 30.0, 3
+#: Seconds after which an actor that could not be replaced is made again.
+_AGAIN_S = 60.0
 #: Least limit of an answer in seconds, and its multiple of the median answer.
 _LEAST_S, _TIMES = 60.0, 20
-#: So many losses with the same error of an environment end the run.
+#: So many losses with the same error of an environment end the run, or ``losses`` if that is more.
 _SAME = 3
+#: Seconds after which a loss is forgotten.
+_AGE_S = 3600.0
 #: Numbers of an error's text that tell where it was raised: equal errors differ in them.
 _PLACE = re.compile(r"\b(environment|number|step) \d+(, \d+)*")
 #: Losses of the whole run, for each actor.
 _EACH = 3
+#: The first calls of an actor.
+_OPENING = ("begin", "open")
+#: kind of a loss at the start that no new actor mends -> the message, with actor and text
+_REFUSED = {
+    "algo": "algo must be importable by name on the actors ({1})",
+    "env": "env must be an environment that actor {0} can make, too ({1})",
+}
 #: Longest wait without a look at the limits and, in Python, at signals.
 _LOOK_S = 1.0
+#: Longest time without ``receive`` that counts for the limits: an evaluation takes longer.
+_AWAY_S = 5.0
 
 
 class ActorsFailed(Failure):
-    """Too many actors were lost, or their environments raise the same error again and again, whose
-    traceback is in ``__cause__`` then, a Raised. The run is between two launches, and can be
-    saved."""
+    """Ray has ended, the actors are not there in time, or too many were lost; or their environments
+    raise the same error again and again, whose traceback is in ``__cause__`` then, a Raised. The
+    run is between two launches, and can be saved."""
 
 
 class Raised(Exception):
@@ -43,15 +56,19 @@ class Raised(Exception):
 
 @dataclass
 class _Place:
-    """An actor and what it has been asked, the oldest first."""
+    """An actor and what it has been asked, the oldest first: ``begin`` and ``open`` at first.
+    ``alive`` is False while it could not be replaced, from then on until it is there again."""
 
     index: int
     generation: int = 0
     worker: object = None
     who: str = ""
+    begun: bool = False
     opened: bool = False
     alive: bool = True
-    losses: int = 0
+    made: float = 0.0  # when it was made
+    again: float | None = None  # when it is made again
+    losses: deque = field(default_factory=deque)  # when
     tickets: deque = field(default_factory=deque)
     since: float = 0.0  # when it began with the oldest ticket, at the earliest
 
@@ -71,8 +88,12 @@ class Pool:
         Whether a loss ends the run, whose bytes a new actor would change.
     limit : float, optional
         Seconds for an answer; None: a minute, or 20 times the median answer if that is longer.
+    start : float, optional
+        Seconds until all actors are there; None: a minute. One that replaces another has at least
+        half a minute, ``start``, ``limit``, or three times what an actor took so far.
     losses : int
-        Losses of one actor that do not end the run; all actors together may have three for each.
+        Losses of one actor within an hour that do not end the run; all actors together may have
+        three for each.
     report : callable
         ``report(index, who, ActorLoss, text)`` is called for each loss; ``who`` is the actor's
         machine and process, ``text`` the line for the user.
@@ -97,12 +118,14 @@ class Pool:
         limit: float | None,
         losses: int,
         report: Callable,
+        start: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._transport, self._make, self._report, self._clock = transport, make, report, clock
-        self._fixed, self._limit, self._losses = fixed, limit, losses
+        self._fixed, self._limit, self._losses, self._start = fixed, limit, losses, start
         self._places = [_Place(index) for index in range(count)]
-        self._took, self._texts = deque(maxlen=100), Counter()
+        self._took, self._texts = deque(maxlen=100), defaultdict(deque)
+        self._failure, self._ended, self._looked, self._opening = None, False, clock(), 0.0
         self.waited_s, self.lost, self.started = 0.0, 0, False
 
     def __len__(self):
@@ -120,12 +143,14 @@ class Pool:
     def asked(self, index):
         """Calls of an actor that it has not answered."""
         place = self._places[index]
-        return len(place.tickets) - (place.alive and not place.opened)
+        if not place.alive:
+            return 0
+        return len(place.tickets) - (len(_OPENING) - place.begun - place.opened)
 
     @property
     def waits(self):
         """Whether an actor has not answered."""
-        return any(place.tickets for place in self._places)
+        return any(place.alive and place.tickets for place in self._places)
 
     def go_on(self, generations, lost):
         """Counts on from those of a run that is resumed; actors that are replaced get new seeds."""
@@ -134,79 +159,124 @@ class Pool:
             place.generation = generation + 1
 
     def start(self):
-        """Makes all actors, unless they are there; waits until each has its environments.
-        UsageError if an algorithm or an environment cannot be made there, Failure if an actor does
-        not answer."""
+        """Makes all actors, unless they are there; waits until each has its environments. One that
+        is lost meanwhile is replaced. UsageError if an algorithm or an environment cannot be made
+        there, ActorsFailed if the actors are not there in time."""
         if self.started:
             return
         self.started = True
+        try:
+            self._begin()
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _begin(self):
         for place in self._places:
             self._open(place)
-        until = self._clock() + _START_S
+        limit = self._start or _START_S
+        until = self._clock() + limit
         while waiting := [place for place in self._places if not place.opened]:
             left = until - self._clock()
             if left <= 0:
-                raise Failure(
-                    f"actor {waiting[0].index} must answer within {_START_S:.0f} s of the start, "
-                    "not be silent"
+                raise ActorsFailed(
+                    f"actor {waiting[0].index} must be there within {limit:.0f} s of the start "
+                    f"(--actor-start), not {_so_far(waiting[0])}"
                 )
             for place, answer in self._answers(min(left, _LOOK_S)):
                 if isinstance(answer, ActorLoss):
-                    raise self._refused(place, answer)
+                    if answer.kind in _REFUSED:
+                        raise UsageError(_REFUSED[answer.kind].format(place.index, answer.text))
+                    self._lose(place, answer)
+            self._fail()
+        self._looked = self._clock()
 
     def _open(self, place):
         kind, *arguments = self._make(place.index, place.generation)
-        place.worker, place.opened = self._transport.make(kind, *arguments), False
+        place.worker = self._transport.make(kind, *arguments)
+        place.begun = place.opened = False
+        place.again, place.made = None, self._clock()
+        place.since, place.who = place.made, ""
         place.tickets.clear()
-        place.since = self._clock()
-        place.tickets.append(self._transport.call(place.worker, "open"))
+        place.tickets.extend(self._transport.call(place.worker, each) for each in _OPENING)
 
-    def _refused(self, place, loss):
-        if loss.kind == "algo":
-            return UsageError(f"algo must be importable by name on the actors ({loss.text})")
-        if loss.kind == "env":
-            return UsageError(
-                f"env must be an environment that actor {place.index} can make, too ({loss.text})"
-            )
-        return Failure(f"actor {place.index} was lost at the start: {_what(loss)}")
+    def _abandon(self):
+        """No actor is there any more, nor made."""
+        self._ended = True
+        for place in self._places:
+            place.alive, place.again = False, None
+            place.tickets.clear()
 
     def share(self, parameters):
         """As ``InlineTransport.share``."""
         return self._transport.share(parameters)
 
     def call(self, index, method, *arguments):
-        """Calls ``method`` of an actor after all that it was asked before."""
+        """Calls ``method`` of an actor after all that it was asked before. ActorsFailed if the
+        actor is not there."""
         place = self._places[index]
+        if not place.alive:
+            raise self.failed(index)
         if not place.tickets:
             place.since = self._clock()
         place.tickets.append(self._transport.call(place.worker, method, *arguments))
+
+    def failed(self, index):
+        """The ActorsFailed for a run that cannot do without actor ``index``, which is not there."""
+        own = ActorsFailed(f"actor {index} must be there, since its groups are nowhere else")
+        failure, self._failure = self._failure or own, None
+        return failure
 
     def receive(self):
         """Waits until an actor answers, or is lost; returns a list of ``(index, answer)``. The
         answer is None if the actor was lost: what it had been asked is void, and a new one is in
         its place, unless ``alive`` is without it. The list is empty if all that was waited for is
-        that a new actor has its environments. Failure if the run must end."""
+        that a new actor has its environments. ActorsFailed if the run must end; answers that came
+        with the loss that ends it are returned before."""
+        self._fail()
         if not self.waits:
             raise RuntimeError("an actor must be asked before its answer is waited for")
         began, found = self._clock(), []
+        self._count_away(began)
         while not found and self.waits:
+            self._make_again()
             for place, answer in self._answers(self._patience()):
-                if isinstance(answer, ActorLoss):
+                if not isinstance(answer, ActorLoss):
+                    found += [] if answer is None else [(place.index, answer)]
+                elif place.alive:
                     self._lose(place, answer)
                     found.append((place.index, None))
-                elif answer is not None:
-                    found.append((place.index, answer))
+                else:
+                    self._later(place)
             found += [(place.index, None) for place in self._overdue()]
-        self.waited_s += self._clock() - began
+        self._looked = self._clock()
+        self.waited_s += self._looked - began
+        if all(answer is None for _, answer in found):
+            self._fail()
         return found
+
+    def _fail(self):
+        """Raises the ActorsFailed by which the run ends, once."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
+    def _count_away(self, now):
+        """While the run evaluates, nobody takes answers: that time counts for no limit."""
+        away = now - self._looked
+        if away > _AWAY_S:
+            for place in self._places:
+                place.since = min(now, place.since + away)
 
     def _answers(self, timeout):
         """``(place, answer)`` of the answers that are there; None is that of an actor that was
-        opened, and an ActorLoss that of a lost one."""
-        waiting = [place for place in self._places if place.alive and place.tickets]
+        begun or opened, and an ActorLoss that of a lost one."""
+        waiting = [place for place in self._places if place.tickets]
         ready = self._transport.ready([place.tickets[0] for place in waiting], timeout)
         now, found = self._clock(), []
         for place in (waiting[position] for position in ready):
+            if not place.tickets:  # Ray has ended, which the loss of another has told
+                continue
             try:
                 answer = self._transport.answer(place.tickets.popleft())
             except Lost as lost:
@@ -214,11 +284,23 @@ class Pool:
             loss = answer if isinstance(answer, ActorLoss) else getattr(answer, "loss", None)
             if loss is None and place.opened:
                 self._took.append(now - place.since)
+            elif loss is None:
+                self._enter(place, answer, now)
+                answer = None
             place.since = now
-            if loss is None and not place.opened:
-                place.who, place.opened, answer = answer, True, None
             found.append((place, loss or answer))
         return found
+
+    def _enter(self, place, answer, now):
+        """Takes the answer to ``begin`` or ``open``."""
+        if not place.begun:
+            place.begun, place.who = True, answer
+            return
+        place.opened = True
+        self._opening = max(self._opening, now - place.made)
+        if not place.alive:
+            place.alive = True
+            self._say(place, ActorLoss("again"), f"actor {place.index} is there again")
 
     @property
     def limit(self):
@@ -226,19 +308,30 @@ class Pool:
         median = statistics.median(self._took) if self._took else 0
         return self._limit or max(_LEAST_S, _TIMES * median)
 
+    @property
+    def opening_limit(self):
+        """Seconds for an actor that replaces another: once until it has a process, and once until
+        it has its environments."""
+        told = self._limit or 0, self._start or 0
+        return max(_REPLACED_S, _OPENINGS * self._opening, *told)
+
     def _deadline(self, place):
-        return place.since + (self.limit if place.opened else _REPLACED_S)
+        return place.since + (self.limit if place.opened else self.opening_limit)
 
     def _patience(self):
-        ends = [self._deadline(place) for place in self._places if place.alive and place.tickets]
+        ends = [self._deadline(place) for place in self._places if place.tickets]
         return max(0.0, min(_LOOK_S, min(ends) - self._clock()))
 
     def _overdue(self):
         """Places whose actors have not answered in time; they are lost then."""
-        now = self._clock()
-        asked = [place for place in self._places if place.alive and place.tickets]
-        late = [place for place in asked if now >= self._deadline(place)]
-        for place in late:
+        now, late = self._clock(), []
+        for place in self._places:
+            if not place.tickets or now < self._deadline(place):
+                continue
+            if not place.alive:
+                self._later(place)
+                continue
+            late.append(place)
             if place.opened:
                 self._lose(place, ActorLoss("hung", f"no answer within {self.limit:.0f} s"))
             else:
@@ -247,50 +340,74 @@ class Pool:
 
     def _lose(self, place, loss):
         self._transport.kill(place.worker)
-        place.losses += 1
+        now = self._clock()
+        place.losses.append(now)
         self.lost += 1
-        end = self._end(place, loss)
-        then = "the run ends" if end else f"replaced ({place.losses} of {self._losses})"
-        who = f" ({place.who})" if place.who else ""
-        text = f"actor {place.index}{who} was lost: {_what(loss)}; {then}"
-        self._report(place.index, place.who, loss, text)
+        end = self._end(place, loss, now)
+        then = "the run ends" if end else f"replaced ({len(place.losses)} of {self._losses})"
+        self._say(place, loss, f"actor {place.index}{_at(place)} was lost: {_what(loss)}; {then}")
         place.tickets.clear()
-        if end:
-            place.alive = False
-            raise end
+        if loss.kind == "ray":
+            self._abandon()
+        if end or self._ended:
+            place.alive, self._ended = False, True
+            self._failure = self._failure or end
+            return
         place.generation += 1
         self._open(place)
 
-    def _end(self, place, loss):
-        """The exception that ends the run for this loss; None if the actor is replaced."""
+    def _say(self, place, loss, text):
+        if not self._ended:
+            self._report(place.index, place.who, loss, text)
+
+    def _end(self, place, loss, now):
+        """The exception that ends the run for this loss; None if the actor is replaced, or if the
+        run ends already."""
+        if self._ended:
+            return None
         what = f"actor {place.index} was lost ({_what(loss)})"
+        if loss.kind == "ray":
+            return ActorsFailed(f"Ray must go on as long as the run, not end ({loss.text})")
         if loss.traceback:
-            same = _PLACE.sub(r"\1", loss.text)
-            self._texts[same] += 1
-            if self._texts[same] >= _SAME or self._fixed:
+            same = self._texts[_PLACE.sub(r"\1", loss.text)]
+            same.append(now)
+            if _recent(same, now) >= max(_SAME, self._losses) or self._fixed:
                 end = ActorsFailed(what)
                 end.__cause__ = Raised(f"\n{loss.traceback}")
                 return end
         if self._fixed:
             return ActorsFailed(f"{what}, and with actor_order fixed none is replaced")
-        if place.losses > self._losses:
-            return ActorsFailed(f"{what} more than {self._losses} times (--actor-losses)")
+        if _recent(place.losses, now) > self._losses:
+            return ActorsFailed(f"{what} more than {self._losses} times an hour (--actor-losses)")
         most = _EACH * len(self._places)
-        if self.lost > most:
-            return ActorsFailed(f"{what}, and more than {most} actors were lost in all")
+        if sum(_recent(each.losses, now) for each in self._places) > most:
+            return ActorsFailed(f"{what}, and more than {most} actors were lost in an hour")
         return None
 
     def _give_up(self, place):
-        """Goes on without an actor, for which no machine has space."""
-        self._transport.kill(place.worker)
+        """Goes on without an actor for a minute."""
+        left = [each for each in self._places if each.alive and each is not place]
+        loss = ActorLoss("absent", f"{_so_far(place)} after {self.opening_limit:.0f} s")
+        text = f"actor {place.index}{_at(place)} could not be replaced: {loss.text}; {len(left)} "
+        text += f"of {len(self._places)} are left, and it is tried again every minute"
+        self._say(place, loss, text)
         place.alive = False
+        self._later(place)
+        if not left:
+            self._failure = ActorsFailed("an actor must be left, not none")
+            self._abandon()
+
+    def _later(self, place):
+        """Ends what is made in a place that is given up, and makes it again in a minute."""
+        self._transport.kill(place.worker)
         place.tickets.clear()
-        loss = ActorLoss("node", f"no machine had space for it within {_REPLACED_S:.0f} s")
-        text = f"actor {place.index} could not be replaced: {loss.text}; "
-        text += f"{len(self.alive)} of {len(self._places)} are left"
-        self._report(place.index, "", loss, text)
-        if not self.alive:
-            raise ActorsFailed("an actor must be left, not none")
+        place.again = self._clock() + _AGAIN_S
+
+    def _make_again(self):
+        for place in self._places:
+            if place.again is not None and self._clock() >= place.again and not self._ended:
+                place.generation += 1
+                self._open(place)
 
     def close(self):
         """Ends all actors."""
@@ -299,6 +416,24 @@ class Pool:
                 self._transport.kill(place.worker)
                 place.worker = None
                 place.tickets.clear()
+
+
+def _recent(times, now):
+    """How many of ``times``, the oldest first, are not forgotten yet."""
+    while times and times[0] < now - _AGE_S:
+        times.popleft()
+    return len(times)
+
+
+def _so_far(place):
+    """What an actor that is not there yet has come to."""
+    if place.begun:
+        return "still making its environments"
+    return "without a process, for which no machine has had a free CPU, or which is being started"
+
+
+def _at(place):
+    return f" ({place.who})" if place.who else ""
 
 
 def _what(loss):

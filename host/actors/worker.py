@@ -12,9 +12,10 @@ from host.advantages.rollout import RolloutCollector
 from host.agents.registry import find_named
 from host.algorithms.normalizer import Normalizer
 from host.environments.environment import make_envs
+from host.environments.environment_id import find_spec
 from host.environments.spec import Spec
 from host.replay.nstep import NStep, NStepCollector
-from hw.errors import RlfabricError
+from hw.errors import RlfabricError, UsageError
 
 __all__ = ["CollectingWorker", "SteppingWorker", "worker_of"]
 
@@ -26,20 +27,31 @@ def worker_of(algorithm):
 
 class _Worker:
     """Has the environments of a WorkerPlan, ``self._envs``, one for each of its ``sizes``. Nothing
-    but ``open`` may be called before ``open``."""
+    but ``begin`` and ``open`` may be called before ``open``."""
 
     def __init__(self, plan, exploration, environments):
         self._plan, self._seeds = plan, (exploration, environments)
         self._made, self._envs = ExitStack(), []
 
+    def begin(self):
+        """Returns a text for the user, where the worker is."""
+        return f"machine {platform.node()}, pid {os.getpid()}"
+
     def open(self):
-        """Makes the environments. Returns a text for the user, where the worker is; an ActorLoss if
-        algorithm or environment cannot be made here."""
+        """Makes the environments, which may take long. Returns True; an ActorLoss if algorithm or
+        environment cannot be made here."""
         plan = self._plan
         try:
             self._algorithm = find_named(plan.algo)
         except Exception as error:  # whatever a module of the user's raises
             return self._lost(error, "algo")
+        try:
+            find_spec(plan.env)
+        except UsageError as error:  # the run has found it
+            cure = f"give its module, which registers it: MODULE:{plan.env.rpartition(':')[2]}"
+            return ActorLoss("env", f"{error}; it is registered in the run alone: {cure}")
+        except Exception as error:
+            return self._lost(error, "env")
         try:
             for size in plan.sizes:
                 envs = make_envs(plan.env, size, self._algorithm)
@@ -47,7 +59,7 @@ class _Worker:
             self._begin(*self._seeds)
         except Exception as error:
             return self._lost(error, "env")
-        return f"machine {platform.node()}, pid {os.getpid()}"
+        return True
 
     def _begin(self, exploration, environments):
         """What a subclass makes of the environments."""

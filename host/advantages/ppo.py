@@ -11,6 +11,7 @@ from host.algorithms.actor_critic import ActorCritic, log_probability_and_entrop
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import AgentConfig
+from host.algorithms.layers import Clip, Described
 from host.algorithms.normalizer import Normalizer
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Flag, Integer, Number
@@ -150,6 +151,13 @@ class PPOPolicy(Policy):
             output = self.predict(obs)
             return output.argmax(axis=1) if self.spec.discrete else self.applied(output)
         return self.applied(self._network.draw(self._seen(obs), self.rng)[0])
+
+    def described(self):
+        first = [] if self.normalizer is None else [self.normalizer.described()]
+        network, discrete = self._network, self.spec.discrete
+        acts = network.actor.described() + ([] if discrete else [Clip()])
+        heads = {"logits" if discrete else "mean": acts, "value": network.critic.described()}
+        return Described(first, next(iter(heads)), heads)
 
     @property
     def parameters(self):

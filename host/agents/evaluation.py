@@ -13,8 +13,12 @@ __all__ = ["Copies", "evaluate"]
 
 #: most copies of an environment: acting takes almost the same time for so many rows as for one
 _MOST = 8
-#: steps after which an evaluation that has seen no episode end says so
+#: steps after which an evaluation that has seen no episode end says so, if it has a limit
 _LONG = 10_000
+#: limits by default: if an episode has ever ended, and if none has
+_LIMIT, _ENDLESS = 100_000, 2_000
+#: steps of a copy from one call of ``progress`` to the next
+_SHOWN = 200
 
 
 class Copies:
@@ -27,6 +31,10 @@ class Copies:
         As for ``make_envs``, with the same errors.
     episodes : int
         Episodes of an evaluation.
+    envs : list of VectorEnv, optional
+        Vector environments of one environment each that play instead, and that are not closed.
+    most : int
+        Most copies.
 
     Attributes
     ----------
@@ -36,11 +44,16 @@ class Copies:
         First observations of episodes of the last evaluation; None before the first.
     """
 
-    def __init__(self, env, episodes, algorithm, render_mode=None):
+    def __init__(self, env, episodes, algorithm, render_mode=None, *, envs=None, most=_MOST):
         self.episodes, self.envs, self.first = episodes, [], None
-        self.ended = False  # whether an episode ever has, or its absence was told
+        self.ended = False  # whether an episode ever has, also in training, which sets it
+        self.told = False  # whether its absence was
+        self._own = envs is None
+        if envs is not None:
+            self.envs, self.spec = envs, Spec.of(envs[0])
+            return
         try:
-            for _ in range(min(episodes, _MOST)):
+            for _ in range(min(episodes, most)):
                 self.envs.append(make_envs(env, 1, algorithm, render_mode))
         except BaseException:
             self.close()
@@ -51,7 +64,7 @@ class Copies:
         self.spec = Spec.of(self.envs[0])
 
     def close(self):
-        for envs in self.envs:
+        for envs in self.envs if self._own else ():
             envs.close()
 
 
@@ -98,27 +111,33 @@ class _Episode:
         return f" (episode {self.number} of the evaluation, {number}step {self.steps})"
 
 
-def _warn_of_endless(episode, limit):
-    until = "without a limit" if limit is None else f"to {limit} steps (evaluation_steps)"
+def _warn_of_endless(episode, limit, copies):
+    """Says once that no episode ends."""
+    copies.told = True
+    then = f"it goes on to {limit} steps (evaluation_steps)"
+    if limit is None:
+        then = f"as long as none does, each is broken off after {_ENDLESS} (evaluation_steps)"
     warnings.warn(
         f"episode {episode.number} of the evaluation must end, not go on after {episode.steps} "
-        f"steps, in which no other has ended: it goes on {until}",
+        f"steps, in which no other has ended: {then}",
         RuntimeWarning,
         stacklevel=3,
     )
 
 
-def evaluate(policy, copies, *, seed, limit=None, stop=()):
+def evaluate(policy, copies, *, seed, limit=None, stop=(), progress=None):
     """Plays ``copies.episodes`` greedy episodes of ``policy``; returns their returns, [episodes].
 
     Episode i starts from ``seed + i``, whichever of the Copies plays it. A copy whose episode has
     ended plays the next episode that nobody has begun; once all have begun, it is not stepped any
     more. If an episode has not ended after ``limit`` steps, its return sums the rewards so far,
-    with a RuntimeWarning; None stands for no limit. If no episode has ended after 10 000 steps,
-    another RuntimeWarning says so at once, and evaluation goes on. As soon as another function
-    appends to the list ``stop``, evaluation ends in the middle of its episodes and returns None.
+    with a RuntimeWarning; None: after 100 000 steps, but after 2 000 as long as no episode has ever
+    ended (``copies.ended``). If none has after 2 000 steps, or with a limit after 10 000, another
+    RuntimeWarning says so at once. As soon as another function appends to the list ``stop``,
+    evaluation ends in the middle of its episodes and returns None. ``progress(ended, steps)`` is
+    called now and then with the number of episodes that have ended and the steps of a copy.
     """
-    returns, cut = np.zeros(copies.episodes), 0
+    returns, cut, ended, steps = np.zeros(copies.episodes), 0, 0, 0
     numbers = iter(range(copies.episodes))
 
     def begun(envs):
@@ -130,25 +149,31 @@ def evaluate(policy, copies, *, seed, limit=None, stop=()):
     while playing:
         if stop:
             return None
+        steps += 1
+        if progress is not None and steps % _SHOWN == 0:
+            progress(ended, steps)
         obs = np.stack([episode.obs for episode in playing])
         actions = copies.spec.applied(np.asarray(policy.act(obs, greedy=True)))
         following = []
         for episode, action in zip(playing, actions, strict=True):
             episode.step(action)
             copies.ended |= episode.ended
-            if episode.steps == _LONG != limit and not copies.ended:
-                copies.ended = True
-                _warn_of_endless(episode, limit)
-            if episode.ended or episode.steps == limit:
+            most = limit or (_LIMIT if copies.ended else _ENDLESS)
+            late = episode.steps == (_ENDLESS if limit is None else _LONG) != limit
+            if late and not (copies.ended or copies.told):
+                _warn_of_endless(episode, limit, copies)
+            if episode.ended or episode.steps >= most:
                 returns[episode.number] = episode.gained
+                ended += 1
                 cut += not episode.ended
                 following += begun(episode.envs)
             else:
                 following.append(episode)
         playing = following
     if cut:
+        within = limit or (_LIMIT if copies.ended else _ENDLESS)
         warnings.warn(
-            f"{cut} episodes of an evaluation must end within {limit} steps (evaluation_steps), "
+            f"{cut} episodes of an evaluation must end within {within} steps (evaluation_steps), "
             "not go on: their returns are those of these steps",
             RuntimeWarning,
             stacklevel=2,

@@ -6,6 +6,7 @@ convolution.
 
 import numpy as np
 
+from host.algorithms.layers import Activate, Convolve, Planes, Scale
 from host.algorithms.network import FUNCTIONS, MLP
 from hw.config import check_range
 from hw.errors import UsageError
@@ -140,6 +141,17 @@ class ConvNet:
         count = 2 * len(self._shapes)
         weights = self.arrays[:count:2] + [weight.T for weight in self._mlp.weights]
         return list(zip(weights, self.arrays[1::2], strict=True))
+
+    def described(self):
+        """The layers of ``host.algorithms.layers``, in order."""
+        found = [Scale(self._scale)] if self._scale != 1 else []
+        if len(self._shape) == 3:
+            found.append(Planes(self._shape))
+        weights, count = self.arrays, 2 * len(self._strides)
+        pairs = zip(weights[:count:2], weights[1:count:2], self._strides, strict=True)
+        for weight, bias, stride in pairs:
+            found += [Convolve(weight, bias, stride), Activate("relu")]
+        return found + self._mlp.described()
 
     def forward(self, x):
         """Outputs, float32 [rows, outputs], for observations x [rows, height, width, channels] or

@@ -10,6 +10,7 @@ import numpy as np
 from host.algorithms.autodiff import torch
 from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.exploration import Noise, NoiseConfig
+from host.algorithms.layers import Described
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import POSITIVE, Choice
@@ -96,6 +97,9 @@ class DeterministicPolicy(Policy):
         critics = {name: network(size + count, 1, 1.0) for name in self.CRITICS}
         actor = network(size, count, _ACTOR_GAIN, output_activation="tanh")
         return critics | {"actor": actor}
+
+    def described(self):
+        return Described(self.networks[self.ACTS].described(), "mean", {"mean": []})
 
     def exploration_at(self, steps):
         return self.config.noise_at(steps)

@@ -11,6 +11,7 @@ from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.convolution import CONVOLUTIONS, ConvNet, convolutions_for
 from host.algorithms.exploration import EpsilonConfig, epsilon_greedy
+from host.algorithms.layers import Described
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import Flag
@@ -55,6 +56,9 @@ class DQNPolicy(Policy):
             return {"q": MLP(spec.size, outputs, config.hidden, **options)}
         options |= dict(convolutions=convolutions, hidden=config.hidden)
         return {"q": ConvNet(spec, outputs, **options)}
+
+    def described(self):
+        return Described(self.networks["q"].described(), "q", {"q": []})
 
     def exploration_at(self, steps):
         return self.config.epsilon_at(steps)

@@ -7,6 +7,7 @@ the card or for torch are made in one piece.
 import numpy as np
 
 from host.algorithms.activation import ACTIVATIONS
+from host.algorithms.layers import Activate, Dense, Dueling
 from hw.errors import UsageError
 
 __all__ = ["FUNCTIONS", "MLP"]
@@ -138,6 +139,16 @@ class MLP:
     @property
     def biases(self):
         return self.arrays[1::2]
+
+    def described(self):
+        """The layers of ``host.algorithms.layers``, in order."""
+        pairs = [Dense(w.T, b) for w, b in zip(self.weights, self.biases, strict=True)]
+        last = len(pairs) - 2 if self.dueling else len(pairs) - 1
+        found = [each for pair in pairs[:last] for each in (pair, Activate(self.activation))]
+        if self.dueling:
+            return [*found, Dueling(*pairs[last:])]
+        end = [] if self.output_activation == "linear" else [Activate(self.output_activation)]
+        return [*found, pairs[last], *end]
 
     def forward(self, x):
         """q [rows, outputs] for x [rows, inputs]."""

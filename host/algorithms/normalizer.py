@@ -3,6 +3,7 @@ of all observations so far."""
 
 import numpy as np
 
+from host.algorithms.layers import Normalize
 from hw.errors import UsageError
 
 __all__ = ["Normalizer"]
@@ -65,6 +66,10 @@ class Normalizer:
         """Observations [rows, size] normalized, float32; they are not counted."""
         scaled = (obs - self.mean) / np.sqrt(self.variance + _EPSILON)
         return scaled.clip(-_LIMIT, _LIMIT).astype(np.float32)
+
+    def described(self):
+        """The layer of ``host.algorithms.layers``."""
+        return Normalize(self.mean, np.sqrt(self.variance + _EPSILON), _LIMIT)
 
     @property
     def arrays(self):

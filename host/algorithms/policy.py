@@ -90,6 +90,14 @@ class Policy:
             raise UsageError(f"obs must be [{wanted}], not {list(obs.shape)}")
         return obs.reshape(len(obs), self.spec.size)
 
+    def described(self):
+        """The greedy action as layers: ``host.algorithms.layers.Described``. UsageError for a
+        policy that has no such description, because its code is a user's."""
+        raise UsageError(
+            f"RUN must have a policy of rlfabric's own algorithms, not {type(self).__name__}: an "
+            "export needs its layers (Policy.described)"
+        )
+
     @property
     def parameters(self):
         """name -> array; ``load_parameters`` makes the same policy of these."""

@@ -11,6 +11,7 @@ from host.algorithms.autodiff import Updater, torch
 from host.algorithms.config import TemporalDifferenceConfig
 from host.algorithms.ddpg import DDPG
 from host.algorithms.deterministic import LONG_RUN, PENDULUM, beside, larger
+from host.algorithms.layers import Activate, Described, Part
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FINITE, POSITIVE, Flag
@@ -72,6 +73,10 @@ class SquashedGaussian(Policy):
             "actor": actor,
             "alpha": _Coefficient(self.config.entropy_coefficient),
         }
+
+    def described(self):
+        mean = [Part(0, self.spec.action_count), Activate("tanh")]
+        return Described(self.networks[self.ACTS].described(), "mean", {"mean": mean})
 
     def choose(self, outputs, *, greedy=False, steps=0):
         mean, logarithm = np.split(outputs, 2, axis=1)

@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from types import ModuleType
 
 from host.cards.buffer import Buffer, OnCard
@@ -20,6 +19,7 @@ from host.cards.xrt import pyxrt
 from hw.errors import UsageError
 from hw.shell.description import KernelDescription
 from sim.card import xrt as simulated
+from system.paths import user_path
 
 __all__ = [
     "Buffer",
@@ -117,8 +117,8 @@ class Card(OnCard):
         reloads a board; a card of XRT gets a second context beside the one that the launch holds.
         FileNotFoundError if the card needs an .xclbin that is not there.
         """
-        path = Path(path)
-        description = KernelDescription.from_json(path.read_text())
+        path = user_path(path)
+        description = KernelDescription.from_json(path.read_text(encoding="utf-8"))
         if self._built:
             path = path.with_name(f"{description.name}.xclbin")
             if not path.exists():

@@ -45,7 +45,7 @@ def _check_clock(pynq, file):
     """
     if not file.exists():
         return
-    _, asked, actual, slack = file.read_text().split()
+    _, asked, actual, slack = file.read_text(encoding="utf-8").split()
     # A negative slack is of the period that was built for; a positive one is not relied upon.
     limit = 1000 / (1000 / float(actual) - min(0.0, float(slack)))
     if pynq.Clocks.fclk0_mhz > _CLOCK_TOLERANCE * limit:

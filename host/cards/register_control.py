@@ -27,7 +27,7 @@ class xclbin:
     card's memory banks, once an ``hw_context`` was made with it; before, the list is empty."""
 
     def __init__(self, path):
-        self.description = KernelDescription.from_json(Path(path).read_text())
+        self.description = KernelDescription.from_json(Path(path).read_text(encoding="utf-8"))
         self.mems = []
 
     def get_mems(self):

@@ -64,6 +64,10 @@ def evaluate(
             "RUN/evaluation.gif or RUN/evaluation.mp4."
         ),
     ] = None,
+    copies: Annotated[
+        int,
+        typer.Option(min=1, max=8, help="Copies of the environment that play the episodes."),
+    ] = 8,
     imports: Imports = None,
     verbose: Verbose = False,
 ):
@@ -81,7 +85,9 @@ def evaluate(
     """
     from host.cli.episodes import play
 
-    played = play(run, episodes=episodes, seed=seed, render=render, imports=imports or ())
+    played = play(
+        run, episodes=episodes, seed=seed, render=render, imports=imports or (), copies=copies
+    )
     returns = played.returns
     print(
         f"mean return {returns.mean():.1f}, deviation {returns.std():.1f}, "

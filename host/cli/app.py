@@ -11,6 +11,7 @@ from host.cli.kernel_commands import kernel_group
 from host.cli.lists import LISTS
 from host.compose.compose_command import compose_group
 from host.explore.explore_command import explore_group
+from host.export.export_command import export_group
 from host.settings import fields_of
 from host.terminal.exit_codes import MISSING_TOOL
 from host.terminal.options import (
@@ -46,6 +47,7 @@ app.add_typer(kernel_group)
 app.add_typer(explore_group)
 app.add_typer(compose_group)
 app.add_typer(agent_group)
+app.add_typer(export_group)
 
 
 def _version(asked: bool):
@@ -199,8 +201,12 @@ def train(
         float | None,
         typer.Option(help="Seconds for an actor's answer. [default: 60, or 20 times the median]"),
     ] = None,
+    actor_start: Annotated[
+        float | None,
+        typer.Option(help="Seconds for Ray and for the actors to be there. [default: 60]"),
+    ] = None,
     actor_losses: Annotated[
-        int, typer.Option(min=0, help="Losses of an actor that do not end the run.")
+        int, typer.Option(min=0, help="Losses of an actor in an hour that do not end the run.")
     ] = 3,
     ship: Annotated[
         Path | None,
@@ -258,6 +264,7 @@ def train(
         fixed=deterministic,
         inline=inline,
         limit=actor_limit,
+        start=actor_start,
         losses=actor_losses,
         ship=ship,
     )

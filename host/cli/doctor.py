@@ -59,6 +59,8 @@ _EXTRAS_OF_TESTS = {
     "bitstream": "report, bitstream --board ulx3s, make test",
     "test": "make test, bench",
     "torch": "train ppo, make test",
+    "sb3": "rlfabric.sb3, make test",
+    "onnx": "export --format onnx, make test",
     "atari": "environments ALE/..., make test",
     "minatar": "environments MinAtar/..., make test",
     "video": "evaluate --render mp4, make test",

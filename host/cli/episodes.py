@@ -13,7 +13,6 @@ from host.agents.registry import find
 from host.cli.film import FILMS
 from host.environments.environment_id import find_spec
 from host.modules import check_trusted
-from host.runs.run_config import RunConfig
 from host.runs.run_folder import policy_of
 from hw.errors import UsageError
 
@@ -36,7 +35,7 @@ class Played:
     file: Path | None
 
 
-def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps, imports=()):
+def play(run, *, episodes, seed=0, render=None, limit=None, imports=(), copies=8):
     """Plays ``episodes`` greedy episodes of the best policy in the folder ``run``, or of the policy
     in the file ``run``; returns Played.
 
@@ -62,7 +61,8 @@ def play(run, *, episodes, seed=0, render=None, limit=RunConfig.evaluation_steps
         _check_mode(env, mode, render)
     algorithm = find(info["algo"])
     file = path.with_name(f"evaluation.{render}") if render in FILMS else None
-    with closing(Copies(env, 1 if mode else episodes, algorithm, mode)) as copies:
+    made = Copies(env, 1 if mode else episodes, algorithm, mode, most=copies)
+    with closing(made) as copies:
         if not mode:
             return Played(evaluate(policy, copies, seed=seed, limit=limit), env, None)
         returns, [envs] = [], copies.envs

@@ -148,7 +148,9 @@ def bitstream_(
     wanted = stored if storage_bytes is None else storage_bytes
     directory = package(design, board, out, storage_bytes=wanted, overwrite=overwrite, **values)
     print(os.path.relpath(directory), flush=True)
-    description = KernelDescription.from_json((directory / "kernel.json").read_text())
+    description = KernelDescription.from_json(
+        (directory / "kernel.json").read_text(encoding="utf-8")
+    )
     try:
         made = build(directory, description, boards.get(board), target=target, platform=platform)
     except ToolsMissing as missing:

@@ -33,6 +33,7 @@ from host.trainers.trainer import TrainerConfig
 from hw.config import check_range
 from hw.errors import MissingTool, UsageError
 from system.cache import say
+from system.paths import user_path
 
 __all__ = ["Answer", "TaskOptions", "answer_of", "task_of"]
 
@@ -141,7 +142,9 @@ def answer_of(asked, machine, *, metric="throughput", card="model", out=None, me
         if not config.actors:
             raise UsageError(f"messages_us must be with actors, not without ({messages_us})")
     out = (
-        Path("runs") / plain_name("compose", config.algo, config.env) if out is None else Path(out)
+        Path("runs") / plain_name("compose", config.algo, config.env)
+        if out is None
+        else user_path(out)
     )
     board = (machine.card and machine.card.board) or TWIN_BOARD
     if measure:

@@ -3,10 +3,10 @@
 import csv
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import get_args
 
 from hw.errors import UsageError
+from system.paths import user_path
 
 __all__ = ["TEXT", "Text", "known", "located", "read_rows"]
 
@@ -63,7 +63,7 @@ def read_rows(path, kind, check):
 
     UsageError for whatever is wrong; it names the file and the line.
     """
-    path = Path(path)
+    path = user_path(path)
     names, found = None, []
     for line, cells in _lines(path):
         with located(f"{path.name} line {line}"):

@@ -17,7 +17,11 @@ class Rapl:
 
     def __init__(self, root=_POWERCAP):
         zones = sorted(Path(root).glob("intel-rapl:*"))
-        self._zones = [zone for zone in zones if (zone / "name").read_text().startswith("package")]
+        self._zones = [
+            zone
+            for zone in zones
+            if (zone / "name").read_text(encoding="utf-8").startswith("package")
+        ]
         if not self._zones:
             raise FileNotFoundError(f"{root} must have a package of RAPL, not none")
         self._ranges = [self._number(zone, "max_energy_range_uj") for zone in self._zones]
@@ -25,7 +29,7 @@ class Rapl:
 
     @staticmethod
     def _number(zone, name):
-        return int((zone / name).read_text())
+        return int((zone / name).read_text(encoding="utf-8"))
 
     def _counts(self):
         return [self._number(zone, "energy_uj") for zone in self._zones]

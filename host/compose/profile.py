@@ -18,6 +18,7 @@ from host.compose.trial import PARTS, trial
 from host.runs.summary import versions
 from hw.errors import UsageError
 from system.cache import say
+from system.paths import user_path
 
 __all__ = ["LAUNCHES", "ROUNDS", "WARM", "NoProfile", "Profile", "Profiler", "here", "load"]
 __all__ += ["measured", "profile_of", "profiling", "save"]
@@ -134,7 +135,7 @@ def here():
 def _processor():
     """The processor's model, or what Python knows of it."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -161,9 +162,9 @@ class NoProfile(UsageError):
 def load(path, task):
     """The content of a profile's file, with ``plans`` as ``{name: Profile}``. NoProfile if it is
     absent or damaged, or of another machine or task."""
-    path = Path(path)
+    path = user_path(path)
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
         plans = {name: Profile(**values) for name, values in found["plans"].items()}
         whose = {name: found[name] for name in ("version", "machine", "task")}
     except FileNotFoundError:

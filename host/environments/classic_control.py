@@ -1,7 +1,7 @@
 """Gymnasium's classic control without the layers around it, which take most of a step's time.
 
-The environments are gymnasium's own objects, and seeds, episodes and numbers are those of a
-``SyncVectorEnv`` to the byte. CartPole alone is stepped by formulas of our own, as long as its
+The environments are gymnasium's own objects; seeds, episodes and numbers equal a
+``SyncVectorEnv``'s to the byte. Only CartPole is stepped by formulas of our own, as long as its
 ``step`` has the source that they were written from.
 """
 
@@ -97,7 +97,7 @@ class ClassicControlEnvs(VectorEnv):
         return obs, {}
 
     def step(self, actions):
-        """As a SyncVectorEnv; of ``info`` there is ``final_obs``, float32 [num_envs, ...], whose
+        """Steps as a SyncVectorEnv does. ``info`` has ``final_obs``, float32 [num_envs, ...], whose
         rows have a meaning where an episode ended, and ``_final_obs``, which says where."""
         if self._steps is None:
             raise UsageError("reset must be called before step")

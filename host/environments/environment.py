@@ -212,7 +212,7 @@ class Actor:
     the final one, and the next step only resets. In DISABLED, the actor resets the environment.
 
     Arrays of the environments are checked (``host.environments.border``). They are copied, so an
-    environment may write all its observations into one array; those of our own vector environments
+    environment may write all its observations into one array; arrays of our own vector environments
     are not (``own_arrays``). The environments of a SyncVectorEnv are wrapped in place, each in a
     Border.
 

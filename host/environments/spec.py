@@ -157,17 +157,17 @@ class Spec:
 
         UsageError for another shape, for integers that stand for no action, and for NaN.
         """
-        if actions.shape[1:] != self._shape or not actions.ndim:
-            rows = ", ".join(["rows", *map(str, self._shape)])
+        if actions.shape[1:] != self.action_shape or not actions.ndim:
+            rows = ", ".join(["rows", *map(str, self.action_shape)])
             raise UsageError(f"actions must be [{rows}], not {list(actions.shape)}")
         if self.discrete:
             wrong = (actions < 0) | (actions >= self.action_count)
             if actions.dtype != np.int64:
                 wrong |= actions % 1 != 0
         else:
-            low, half, high = self._ends
+            low, half, high = self.ends
             taken = low + (actions + 1) * half
-            if self._taken.kind != "f":
+            if self.applied_dtype.kind != "f":
                 taken = np.rint(taken)
             taken = np.minimum(np.maximum(taken, low), high)
             wrong = np.isnan(taken)
@@ -177,7 +177,7 @@ class Spec:
             taken = (
                 actions if actions.dtype == np.int64 else actions.astype(np.int64)
             ) + self.start
-        return taken if taken.dtype == self._taken else taken.astype(self._taken)
+        return taken if taken.dtype == self.applied_dtype else taken.astype(self.applied_dtype)
 
     def _refuse(self, actions, wrong):
         row, *component = np.argwhere(wrong)[0].tolist()
@@ -187,20 +187,22 @@ class Spec:
         raise UsageError(f"actions must be {rule}, not {found} (row {row}{number})")
 
     @cached_property
-    def _shape(self) -> tuple[int, ...]:
+    def action_shape(self) -> tuple[int, ...]:
         """Shape of one action."""
         return () if self.discrete else (self.action_count,)
 
     @cached_property
-    def _taken(self) -> np.dtype[np.generic]:
+    def applied_dtype(self) -> np.dtype[np.generic]:
         """The dtype of the environment's actions."""
         plain = self.discrete and self.action_dtype == "float32"
         return np.dtype(np.int64 if plain else self.action_dtype)
 
     @cached_property
-    def _ends(self) -> tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.generic]]:
+    def ends(self) -> tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.generic]]:
         """``low``, half of the way to ``high``, and ``high``, in the arithmetic of ``applied``."""
-        low, high = (np.array(ends, _arithmetic(self._taken)) for ends in (self.low, self.high))
+        low, high = (
+            np.array(ends, _arithmetic(self.applied_dtype)) for ends in (self.low, self.high)
+        )
         return low, (high - low) / 2, high
 
     @cached_property
@@ -224,7 +226,7 @@ class Spec:
         (``hw.learner.records.record_words``).
         """
         number, seen = np.dtype(np.float32), (np.dtype(self.dtype), self.shape)
-        action = (np.dtype(np.uint32) if self.discrete else number, self._shape)
+        action = (np.dtype(np.uint32) if self.discrete else number, self.action_shape)
         return {
             "obs": seen,
             "next_obs": seen,

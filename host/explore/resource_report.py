@@ -5,7 +5,6 @@ import json
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,6 +18,7 @@ from host.terminal.tables import table
 from hw.errors import MissingTool
 from hw.estimate import RESOURCES
 from hw.extras import needed
+from system.paths import user_path
 
 __all__ = ["make", "progress", "show"]
 
@@ -37,7 +37,8 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
     """
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)
-    folder = Path(out) / board.name / name
+    out = user_path(out)
+    folder = out / board.name / name
     description = design.describe(config)
     whose = identity(name, board, description)
     write(folder, whose, {}, overwrite=overwrite)
@@ -46,7 +47,7 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
             name,
             board,
             config,
-            work=Path(out) / "area",
+            work=out / "area",
             levels=levels,
             routed=routed(folder, description),
             progress=shown,

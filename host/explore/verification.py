@@ -1,8 +1,6 @@
 """``rlfabric explore --verify``: the best points simulated, and the choice mapped. ``measure`` has
 the clocks of a design's operation on the simulated card."""
 
-from pathlib import Path
-
 import boards
 from boards.explore import lacking
 from boards.report import report
@@ -20,6 +18,7 @@ from hw.fixar.config import FixarKernelConfig
 from hw.gae.config import GaeKernelConfig
 from hw.learner.config import LearnerKernelConfig
 from hw.replay.config import ReplayKernelConfig
+from system.paths import user_path
 
 __all__ = ["best", "measure", "measured_clocks", "verified"]
 
@@ -46,11 +45,13 @@ def verified(found, document, out, count):
     name, board = document["design"], boards.get(document["board"])
     rows = []
     for point in best(found, count):
-        clocks = measure(name, board.name, Path(out) / "kernels", point.config, document["batch"])
+        clocks = measure(
+            name, board.name, user_path(out) / "kernels", point.config, document["batch"]
+        )
         rows.append({"fields": point.values, "clocks": point.clocks, "measured": clocks})
     with progress() as show:
         mapped = report(
-            name, board, found.choice.config, work=Path(out) / "area", levels=1, progress=show
+            name, board, found.choice.config, work=user_path(out) / "area", levels=1, progress=show
         )
     lacks = list(lacking(board, found.limits, mapped["mapped"]))
     kernel = {each: mapped["kernel"][each] for each in RESOURCES}

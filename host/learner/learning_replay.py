@@ -145,6 +145,7 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         program.append((LearnOpcode.LEARN, learn))
         size = count * REPORT.size
         _, reports, parameters = self._launch(program, operands, size, count, store)
+        self._count_updates(count * batch_size)
         return Learned(reports, parameters)
 
     def train(

@@ -54,7 +54,7 @@ class SentReplay:
 
     @property
     def in_process(self) -> bool:
-        """As of a ``ReplayMemory``: that of the kernel."""
+        """``ReplayMemory.in_process`` of the kernel's memory."""
         return self.trainer.in_process
 
     def step(
@@ -118,6 +118,10 @@ class SentReplay:
         return trained
 
     # -- the kernel's part
+
+    @property
+    def clipped_priorities(self) -> int | None:
+        return self.memory.clipped_priorities
 
     @property
     def saturations(self) -> NDArray[np.int64]:

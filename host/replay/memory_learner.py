@@ -35,7 +35,7 @@ class MemoryLearner(Learner):
         Counts the learner's time.
     """
 
-    columns = ("td_error", "exploration", "beta", "learning_rate", "fill")
+    columns = ("td_error", "exploration", "beta", "learning_rate", "fill", "clipped_priorities")
 
     def __init__(
         self,
@@ -55,8 +55,11 @@ class MemoryLearner(Learner):
         # Beside Python code nothing would run: a thread costs a third of a loop's processor time.
         self._card = Inline() if buffer.in_process else Background("card")
         self._fill = 0
-        if policy.exploration_at(0) is None:  # a column that would stay empty
-            self.columns = tuple(name for name in self.columns if name != "exploration")
+        empty = {
+            "exploration": policy.exploration_at(0),
+            "clipped_priorities": buffer.clipped_priorities,
+        }
+        self.columns = tuple(x for x in self.columns if empty.get(x, 0) is not None)
 
     def begin(self, experience: Collected | None) -> Future[object]:
         with self.phases("card"):
@@ -98,6 +101,7 @@ class MemoryLearner(Learner):
             "exploration": self.policy.exploration_at(self.clock.steps),
             "beta": self.agent.beta_at(self.clock.launched),
             "fill": len(self.buffer),
+            "clipped_priorities": self.buffer.clipped_priorities,
         }
 
     @property

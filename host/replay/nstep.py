@@ -218,12 +218,17 @@ class NStepCollector(SteppingCollector):
         with self.phases("policy"), np.errstate(over="ignore", invalid="ignore"):
             return {"records": records, "td_errors": self._td_errors(records)}, episodes
 
+    def restart(self, seed: int) -> None:
+        """As the base class. The episodes that were under way count as truncated; the next
+        ``collect`` returns their last experiences first."""
+        super().restart(seed)
+        self._broken_off = True
+
     def state_dict(self) -> dict[str, object]:
         return {"windows": self._windows.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Continues a saved state. The episodes that were under way count as truncated; the next
-        ``collect`` returns their last experiences first."""
+        """Continues a saved state, after ``restart``."""
         self._windows.load_state_dict(state["windows"])
         self._broken_off = True
 

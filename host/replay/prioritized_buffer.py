@@ -159,6 +159,11 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         self.launcher.kernel.claims.confirm(self.launcher.claim)
         return np.frombuffer(self._core.status(), REPLAY_STATUS.dtype)[0]
 
+    @property
+    def clipped_priorities(self) -> int:
+        ring = self._ring
+        return int(self.status["saturations"]) if ring is None else ring.saturations
+
     def abort(self) -> None:
         """Gives up the launch under way, which another thread waits for."""
         self.launcher.kernel.flight.abort()
@@ -184,6 +189,7 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         with self.launcher.kernel.flight:
             if update is not None:
                 ring.update(*update, **self._power)
+                self._count_updates(len(update[0]))
             if records is not None:
                 self._inserted(ring, records, first_priorities)
             if draws and not ring.manager.total:
@@ -204,6 +210,8 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         if not program:
             return []
         results = self.launcher.run(program, operands, places[-1].stop if places else 0)
+        if update is not None:
+            self._count_updates(len(update[0]))
         return [self._received(results[place]) for place in places]
 
     def _program(self, update, records, first_priorities, draws):

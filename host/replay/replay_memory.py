@@ -1,6 +1,7 @@
 """What all prioritized replay memories have in common, wherever they are: options and checks."""
 
 import functools
+import math
 import warnings
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -91,6 +92,7 @@ class ReplayMemory:
             if not 0 <= value <= high:
                 raise UsageError(f"{name} must be in 0..{high:g}, not {value!r}")
         self.capacity, self.alpha, self.epsilon = int(capacity), alpha, epsilon
+        self._updates, self._told_clipped = 0, False
         self.stratified = stratified
         self.dtype = record_dtype(fields)
         self.fields = {name: self.dtype[name].base for name in self.dtype.names}
@@ -114,6 +116,28 @@ class ReplayMemory:
                 f"epsilon is counted in units of 2**-16: {self.epsilon:g} becomes {counted:g}",
                 RuntimeWarning,
                 stacklevel=3,
+            )
+
+    @property
+    def clipped_priorities(self) -> int | None:
+        """How many TD errors and priorities were clipped to the format's largest; None for a memory
+        without priorities."""
+        return None
+
+    def _count_updates(self, count):
+        """Counts TD errors, and warns once if more than a hundredth of them was clipped: priorities
+        that are all the largest are none."""
+        self._updates += count
+        if not self._told_clipped and 100 * self.clipped_priorities > self._updates:
+            self._told_clipped = True
+            largest = (self._replay.priority_limit + 1) / (1 << self._replay.priority_fraction)
+            most = largest ** (1 / self.alpha) if self.alpha else math.inf
+            warnings.warn(
+                f"priorities are saturated: {self.clipped_priorities} of {self._updates} TD errors "
+                f"were above {min(most, 65536):.4g}, and have the same priority; smaller rewards "
+                "(reward_scale) or a smaller alpha tell them apart",
+                RuntimeWarning,
+                stacklevel=4,
             )
 
     def __repr__(self) -> str:

@@ -30,7 +30,9 @@ class RingSteps(ReplayMemory):
 
     def update_priorities(self, indexes: ArrayLike, td_errors: ArrayLike) -> None:
         ring = self._ring
-        if ring is None or not self._updated(ring, indexes, td_errors):
+        if ring is not None and self._updated(ring, indexes, td_errors):
+            self._count_updates(len(indexes))
+        else:
             super().update_priorities(indexes, td_errors)  # lists, other types, and what is wrong
 
     def _updated(self, ring: "PrioritizedRing", indexes: ArrayLike, td_errors: ArrayLike) -> bool:

@@ -84,6 +84,11 @@ class TreeMemory(RingSteps, RowMemory):
     def update(self, indexes: NDArray[np.integer], td_errors: NDArray[np.float32]) -> None:
         if not self.ring.update(indexes, td_errors, **self._power):
             self.ring.update(*self._checked_update(indexes, td_errors), **self._power)
+        self._count_updates(len(indexes))
+
+    @property
+    def clipped_priorities(self) -> int:
+        return self.ring.saturations
 
     def draw(self, count: int, beta: int) -> Drawn:
         if not self.ring.manager.total:

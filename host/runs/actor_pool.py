@@ -150,6 +150,7 @@ class ActorPool:
             self._count,
             fixed=self._fixed,
             limit=actors.limit,
+            start=actors.start,
             losses=actors.losses,
             report=actors.report,
         )

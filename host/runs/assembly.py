@@ -44,13 +44,22 @@ def build(config, factory, schedule_steps=None, phases=None, actors=None):
             made.enter_context(closing(make_envs(config.env, count, config.algorithm)))
             for count in ([1] if config.actors else family.environments(config))
         ]
-        copies = Copies(config.env, config.evaluation_episodes, config.algorithm)
-        made.enter_context(closing(copies))
+        copies = _copies(config, envs)
+        if copies is not None:
+            made.enter_context(closing(copies))
         session = _joined(config, clock, family, factory, envs, copies, phases, actors)
         made.pop_all()  # the session closes them
     if config.actors:
         envs[0].close()  # it was made for its Spec
     return session
+
+
+def _copies(config, envs):
+    """The Copies for evaluations: ``envs`` themselves, if no other instance may exist."""
+    if config.evaluation_episodes == 0:
+        return None
+    own = envs if config.evaluation_on == "training" else None
+    return Copies(config.env, config.evaluation_episodes, config.algorithm, envs=own)
 
 
 def _joined(config, clock, family, factory, envs, copies, phases, actors):

@@ -49,7 +49,7 @@ class Judge(Best):
         seeds: Seeds,
         every: int,
         episodes: int = RunConfig.evaluation_episodes,
-        limit: int = RunConfig.evaluation_steps,
+        limit: int | None = None,
         threshold: float | None = None,
     ) -> None:
         super().__init__(threshold, threshold is not None)

@@ -128,6 +128,8 @@ def train(
         _, saved = checkpoint.load(out / CHECKPOINT, "training", config.identity())
     total = saved["session"].get("total", config.steps) if saved else config.steps
     _warn_of_rest(config, total)
+    if not (saved and saved["session"]["updates"]):
+        _warn_of_nothing(config)
     one_thread = single_threaded(with_torch=config.learner == "cpu")
     log = ActorLog(out, console)
     if actors is not None:
@@ -135,7 +137,7 @@ def train(
     with one_thread, closing(build(config, factory, total, actors=actors)) as session:
         log.clock = session.clock
         with closing(_Run(config, session, out, console, saved, callback)) as run:
-            return run.to_end(card, kernel)
+            return run.to_end(card, kernel, log)
 
 
 def _warn_of_rest(config, total):
@@ -152,12 +154,25 @@ def _warn_of_rest(config, total):
         )
 
 
+def _warn_of_nothing(config):
+    """Warns if the run ends before it learns: a launch learns from the steps before it alone."""
+    launch = config.env_count * getattr(config, "steps_per_launch", 1)
+    least = -(-config.learns_from_step // launch) * launch
+    if config.steps <= least:
+        warnings.warn(
+            f"steps must be above {least} (learning_starts, in whole launches), not "
+            f"{config.steps}: the run collects, and makes no gradient step",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 class _Run:
     def __init__(self, config, session, out, console, saved, callback):
         self.config, self.session, self.console = config, session, console
         self._callback, self._ended = callback, False
         self.records = Records(out, config, session, self._say)
-        self.scores = Scores(config, session, self.records)
+        self.scores = Scores(config, session, self.records, self._show_evaluation)
         self.rows = Rows(session, self.scores, self.records)
         self._phase, self._stop, self._whole = session.phases, (), True
         self._unread = True  # whether no policy's file has been read back
@@ -167,19 +182,24 @@ class _Run:
                 self._restore(saved)
         else:
             clear(out)
+        self.records.keep_space()
         self.rows.begin()
 
     def close(self):
         self.records.close()
 
-    def to_end(self, card, kernel):
+    def to_end(self, card, kernel, log):
         session, scores = self.session, self.scores
         with stop_requests() as self._stop, progress_bar(self.console) as self._progress:
-            self._task = self._progress.add_task(self.config.env, total=self.config.steps, state="")
+            log.stop = self._stop
+            told = dict(total=self.config.steps, state="", part="")
+            self._task = self._progress.add_task(self.config.env, **told)
             try:
                 self._loop()
                 self._save()
-                if not self._stop and not scores.solved:
+                if not self.config.evaluation_episodes:
+                    self._keep_last()
+                elif not self._stop and not scores.solved:
                     self._show(description="final evaluation")
                     if scores.best is None:
                         self._evaluate()
@@ -188,12 +208,15 @@ class _Run:
             except BaseException as error:
                 # There is no checkpoint in the middle of an iteration, where the states of card and
                 # host do not belong together, and none at a second signal.
-                whole = self._whole or isinstance(error, ActorsFailed)
-                keep = whole and isinstance(error, Exception)
+                keep = self._whole and isinstance(error, Exception)
                 self.records.leave(error, self._state if keep else None)
                 raise
             self._show()
         interrupted = scores.mean_return is None
+        if not self.config.evaluation_episodes:
+            interrupted = bool(self._stop)
+        if not (session.clock.updates or interrupted):
+            self._say("Nothing was learned: no gradient step was made.")
         with self._phase("records"):
             summary = summary_of(self.config, session, scores, card, kernel)
         summary |= {
@@ -219,7 +242,13 @@ class _Run:
         while session.clock.steps < config.steps and not self._ends:
             before = session.clock.steps
             self._whole = False
-            iteration = session.iterate()
+            try:
+                iteration = session.iterate()
+            except ActorsFailed:  # nothing of the iteration is half done
+                self._whole = True
+                if not self._stop:
+                    raise
+                break  # what stops the run has ended the actors, too
             self._whole = True
             self.rows.measure(iteration.measured)
             scores.count(iteration.episodes)
@@ -243,10 +272,27 @@ class _Run:
 
     def _evaluate(self):
         """An evaluation; after the first, the policy's file is read back."""
+        if not self.config.evaluation_episodes:
+            self._keep_last()
+            return
         self.scores.evaluate(self._stop)
+        self._show()
         if self._unread and self.scores.evaluation is not None:
-            self.records.check_policy()
-            self._unread = False
+            self._read_back()
+
+    def _keep_last(self):
+        """Where nothing is evaluated the present policy is the one that is kept."""
+        self.records.keep_best(None)
+        if self._unread:
+            self._read_back()
+
+    def _read_back(self):
+        self.records.check_policy()
+        self._unread = False
+
+    def _show_evaluation(self, ended, steps):
+        """Shows how far an evaluation is."""
+        self._show(part=f", {ended} of {self.config.evaluation_episodes} episodes, step {steps}")
 
     @property
     def _ends(self):
@@ -270,6 +316,7 @@ class _Run:
         best = "-" if scores.best is None else f"{scores.best:.0f}"
         actors = "-" if not scores.returns else f"{mean_of(scores.returns):.0f}"
         state = f"return {actors}, best greedy {best}, launches {self.session.launches}"
+        changes = {"part": ""} | changes
         changes |= {"completed": self.session.clock.steps, "state": state}
         self._progress.update(self._task, **changes)
 

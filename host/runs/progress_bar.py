@@ -10,7 +10,7 @@ __all__ = ["ProgressLines", "progress_bar"]
 
 def progress_bar(console):
     """A ``rich.progress.Progress`` for one task, which counts environment steps; the task's field
-    ``state`` is shown as a text beside the bar.
+    ``state`` is shown as a text beside the bar, and ``part``, how far an evaluation is, behind it.
 
     If the console cannot overwrite its output, as in a file or a CI's log, ProgressLines is
     returned instead.
@@ -22,7 +22,7 @@ def progress_bar(console):
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[state]}"),
+        TextColumn("{task.fields[state]}{task.fields[part]}"),
         console=console,
     )
 
@@ -55,8 +55,8 @@ class ProgressLines:
     def __exit__(self, *_):
         self._print()
 
-    def add_task(self, description, *, total, state=""):
-        self._task = dict(description=description, completed=0, total=total, state=state)
+    def add_task(self, description, *, total, state="", part=""):
+        self._task = dict(description=description, completed=0, total=total, state=state, part=part)
         self._printed = self._place
         return 0
 
@@ -70,7 +70,7 @@ class ProgressLines:
 
     @property
     def _place(self):
-        return self._task["description"], self._task["completed"]
+        return self._task["description"], self._task["completed"], self._task["part"]
 
     def _print(self):
         """Prints how far the task is, and its state. If only the state has changed since the last
@@ -82,6 +82,7 @@ class ProgressLines:
         text = (
             f"{self._task['description']}: step {completed} of at least {total} "
             f"({min(100, 100 * completed // total)} %), {elapsed}, {self._task['state']}"
+            f"{self._task['part']}"
         )
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
         self._printed, self._printed_at = self._place, self._clock()

@@ -1,12 +1,14 @@
 """Writes the files of a run: checkpoint, policies, rows, summary.
 
 A full disk gives a warning, but does not end the run: a file that could not be written is written
-at the next occasion.
+at the next occasion. Rows and events grow as long as there is space; so some is kept for the best
+policy, which is what the run is for.
 """
 
 import io
+import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from host import checkpoint
 from host.agents.policy_file import load_policy, save_policy
@@ -51,6 +53,7 @@ class Records:
         self.checkpoint, self.best, self.last = out / CHECKPOINT, out / BEST, out / LAST
         self.log, self.saved, self.failed = None, None, set()
         self._policy = None  # bytes of the best policy, if they are not in its file yet
+        self._space = out / f".space{checkpoint.PARTIAL}"
         self._next = time.monotonic() + config.checkpoint_interval_s
 
     @property
@@ -58,6 +61,14 @@ class Records:
         """Whether it is time for another checkpoint: ``checkpoint_interval_s`` seconds after the
         last one, or 10 times as long as the last one took to write, if that is longer."""
         return time.monotonic() >= self._next
+
+    def keep_space(self):
+        """Keeps space on the disk for the file of the best policy, until ``close``."""
+        file = io.BytesIO()
+        self._write_policy(file, None)
+        size = 2 * len(file.getvalue())  # the score and the sizes in a zip vary
+        with suppress(OSError, AttributeError), self._space.open("wb") as kept:
+            os.posix_fallocate(kept.fileno(), 0, size)  # not on macOS
 
     def save(self, state):
         """Writes a checkpoint of ``state()``."""
@@ -99,8 +110,18 @@ class Records:
         """Writes the best policy if it could not be written before."""
         if self._policy is not None:
             with self._tolerated(BEST):
-                checkpoint.atomic_write(self.best, lambda file: file.write(self._policy))
+                try:
+                    self._write_best()
+                except OSError:
+                    if not self._space.exists():
+                        raise
+                    self._space.unlink()
+                    self._write_best()
+                    self.keep_space()  # where the older policy was
                 self._policy = None
+
+    def _write_best(self):
+        checkpoint.atomic_write(self.best, lambda file: file.write(self._policy))
 
     def summary(self, values):
         """Writes summary.json."""
@@ -148,6 +169,7 @@ class Records:
 
     def close(self):
         """Closes the log."""
+        self._space.unlink(missing_ok=True)
         with self._tolerated("progress.csv"):
             self.log.close()
 

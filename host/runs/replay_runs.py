@@ -80,6 +80,10 @@ class OffPolicyConfig(RunConfig):
     learning_starts: int = 1000
 
     @property
+    def learns_from_step(self):
+        return self.learning_starts
+
+    @property
     def kernel(self):
         """Name of the kernel's design: replay with learner cpu, else ``design`` or the algorithm's
         name. It is never MODULE:NAME, as ``algo`` may be. None if neither memory nor learner is on

@@ -1,7 +1,6 @@
 """The config of a training run, from the options, --set and --config of the command line."""
 
 import json
-from pathlib import Path
 
 import boards
 from host.agents.registry import find_named
@@ -14,6 +13,7 @@ from host.settings import flat, override, resolve
 from hw.errors import UsageError
 from hw.suggest import written
 from system.cache import say
+from system.paths import user_path
 
 __all__ = ["read_json", "read_summary", "request"]
 
@@ -64,7 +64,7 @@ def request(algo, *, options, settings, preset_name=None, file=None, imports=(),
             raise UsageError(f"{name} must be given once, not by {option} and by --set")
     if "threshold" in given and "until_solved" not in settings:
         given.setdefault("until_solved", True)
-    read = {} if file is None else read_json(Path(file))
+    read = {} if file is None else read_json(user_path(file))
     summary = isinstance(read.get("config"), dict)
     explored = is_exploration(read)
     fields = read["config"] if summary else {} if explored else read
@@ -147,7 +147,7 @@ def read_json(file, option="--config"):
     """The JSON object in ``file``. If there is none, ValueError, whose text begins with
     ``option``."""
     try:
-        values = json.loads(file.read_text())
+        values = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"{option} must be a file of JSON, not {file} ({why})") from error

@@ -78,10 +78,14 @@ class RunConfig(ConfigBase):
     #: Environment steps of all actors together from one greedy evaluation to the next. An
     #: evaluation follows the launch that passes a multiple of this number.
     evaluation_interval_steps: Annotated[int, _INTERVAL] = 800
-    #: Episodes of an evaluation.
-    evaluation_episodes: Annotated[int, Integer(1, 1 << 12)] = 20
-    #: Steps after which an episode of an evaluation is broken off if it has not ended before.
-    evaluation_steps: Annotated[int, _INTERVAL] = 100_000
+    #: Episodes of an evaluation; 0: nothing is evaluated, and the last policy is kept.
+    evaluation_episodes: Annotated[int, Integer(0, 1 << 12)] = 20
+    #: Environments of evaluations: copies, at most 8; or training, where no second instance of the
+    #: environment may exist (env_count 1): it is played between two launches, and begins anew.
+    evaluation_on: Annotated[str, Choice(("copies", "training"))] = "copies"
+    #: Steps after which an episode of an evaluation is broken off if it has not ended before; none:
+    #: 100 000, but 2000 as long as no episode has ended.
+    evaluation_steps: Annotated[int | None, _INTERVAL] = None
     #: Environment steps from one row of progress.csv to the next; an evaluation has its own row.
     log_interval_steps: Annotated[int, _INTERVAL] = 800
     #: Environment steps from one checkpoint to the next.
@@ -104,11 +108,30 @@ class RunConfig(ConfigBase):
             )
         if not isinstance(self.env, str) or not self.env:
             raise UsageError(f"env must be the id of a gymnasium environment, not {self.env!r}")
+        self._check_evaluation()
         if self.learner not in self.algorithm.learners:
             raise UsageError(
                 f"learner must be {' or '.join(self.algorithm.learners)} for {self.algo}, "
                 f"not {self.learner!r}"
             )
+
+    def _check_evaluation(self):
+        if self.evaluation_episodes == 0 and (self.until_solved or self.threshold is not None):
+            name = "until_solved" if self.until_solved else "threshold"
+            raise UsageError(f"evaluation_episodes must be at least 1 with {name}, not 0")
+        if self.evaluation_on == "training":
+            if self.algorithm.learns_from == "rounds":
+                raise UsageError("evaluation_on must be copies with rounds, not 'training'")
+            for name, wanted in (("env_count", 1), ("actors", 0)):
+                if (value := getattr(self, name)) != wanted:
+                    raise UsageError(
+                        f"{name} must be {wanted} with evaluation_on training, not {value!r}"
+                    )
+
+    @property
+    def learns_from_step(self):
+        """Environment steps that the run must have taken before its first gradient step."""
+        return 0
 
     def in_run(self, steps=None):
         """This config with a length for every schedule of the agent, for a run of ``steps``
@@ -223,5 +246,9 @@ class RunConfig(ConfigBase):
 
     def identity(self):
         """A dict of the fields, as JSON values, that a resumed run must share with its
-        checkpoint."""
-        return {name: value for name, value in self.to_dict().items() if name not in _FREE}
+        checkpoint. The default of ``evaluation_on`` is left out, as in checkpoints from before it
+        was a field."""
+        shared = {name: value for name, value in self.to_dict().items() if name not in _FREE}
+        if self.evaluation_on == "copies":
+            del shared["evaluation_on"]
+        return shared

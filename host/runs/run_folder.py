@@ -10,6 +10,7 @@ from hw.errors import UsageError
 from hw.names import check_no_links
 from system.cache import say
 from system.lock import Held, locked
+from system.paths import user_path
 
 __all__ = ["BEST", "CHECKPOINT", "LAST", "LOSSES", "clear", "default_folder", "plain_name"]
 __all__ += ["policy_of", "run_folder"]
@@ -40,7 +41,7 @@ def plain_name(*words):
 def policy_of(run):
     """The Path of the best policy's file in the folder ``run``, whether it exists or not; ``run``
     itself, if it is no folder."""
-    run = Path(run)
+    run = user_path(run)
     return run / BEST if run.is_dir() else run
 
 
@@ -65,7 +66,7 @@ def run_folder(out, *, numbered=False, resume=False, overwrite=False):
     nothing to resume. In these cases nothing is left. A new folder into which the block
     writes nothing is removed at its end.
     """
-    out = Path(out)
+    out = user_path(out)
     if resume and overwrite:
         raise UsageError("overwrite must be without resume, not with it")
     if resume:

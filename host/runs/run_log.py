@@ -3,25 +3,22 @@
 import csv
 import io
 import json
+import os
 import time
 from pathlib import Path
-
-from tensorboardX.event_file_writer import EventsWriter
-from tensorboardX.proto.event_pb2 import Event, SessionLog
-from tensorboardX.summary import scalar
 
 from host.actors.actor_collectors import COLUMNS as ACTOR_COLUMNS
 from host.checkpoint import atomic_write, write_text
 from host.phases import ACTORS, PHASES
+from host.runs.event_file import EventFile
 from host.runs.run_folder import LOSSES
 from hw.extras import needed
 from system.cache import say
-from system.disk import naming
+from system.temporary import process_folder
 
 __all__ = [
     "ActorLog",
     "COLUMNS",
-    "EventFile",
     "RunLog",
     "TAGS",
     "plot_returns",
@@ -44,6 +41,7 @@ COLUMNS = {
     "beta": "exponent of the importance weights",
     "learning_rate": "step size",
     "fill": "experiences in the buffer",
+    "clipped_priorities": "priorities clipped to the largest, since the start or --resume",
     "device_cycles": "clocks of the card so far",
     "clipped_weights": "weights that a fixed-point learner on the card has clipped so far",
     "clipped_activations": "activations that it has clipped so far",
@@ -74,6 +72,7 @@ TAGS = {
     "policy_loss": "train/policy_gradient_loss",
     "kl": "train/approx_kl",
     "fill": "card/fill",
+    "clipped_priorities": "card/clipped_priorities",
     "device_cycles": "card/device_cycles",
     "clipped_weights": "card/clipped_weights",
     "clipped_activations": "card/clipped_activations",
@@ -132,7 +131,7 @@ class RunLog:
         writer.writeheader()
         writer.writerows(kept)
         write_text(self._path, text.getvalue())
-        self._file = self._path.open("a", newline="")
+        self._file = self._path.open("a", newline="", encoding="utf-8")
         self._writer = csv.DictWriter(self._file, **ours)
         events = out / "tensorboard"
         if not launches and events.is_dir():
@@ -158,7 +157,7 @@ class RunLog:
 def read_progress(out):
     """The rows of ``progress.csv`` in the folder ``out``: a list of dicts, column -> number, or
     None for an empty cell. A row that was cut off while it was written is left out."""
-    with (Path(out) / "progress.csv").open(newline="") as file:
+    with (Path(out) / "progress.csv").open(newline="", encoding="utf-8") as file:
         rows = []
         for row in csv.DictReader(file):
             if None in row or None in row.values():
@@ -190,6 +189,7 @@ def plot_returns(out, *, title, threshold=None):
 
     ``title`` stands above them. Returns the picture's path. MissingTool without matplotlib.
     """
+    _give_matplotlib_a_folder()
     figures = needed("matplotlib.figure", "plot", "to draw returns.png")
     rows = read_progress(out)
     figure = figures.Figure(figsize=(8, 4.5), layout="constrained")
@@ -211,43 +211,12 @@ def plot_returns(out, *, title, threshold=None):
     return path
 
 
-class EventFile:
-    """Writes TensorBoard events in the caller's thread, so that the caller gets an OSError if the
-    disk fails. An event that could not be written is written with the next one.
-
-    ``tensorboardX.SummaryWriter`` is not used, because it has a thread of its own, which ends at
-    the first error of the disk; the run would then wait for this thread for ever.
-
-    Parameters
-    ----------
-    folder : path
-        Where the file is made.
-    purge_step : int, optional
-        TensorBoard does not show events of older files in the folder from this step on.
-    """
-
-    def __init__(self, folder, purge_step=None):
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        with naming(folder):
-            self._writer = EventsWriter(str(folder / "events"))
-            if purge_step is not None:
-                start = SessionLog(status=SessionLog.START)
-                self._write(Event(session_log=start, step=purge_step))
-            self._writer.flush()
-
-    def add_scalar(self, tag, value, step):
-        self._write(Event(summary=scalar(tag, value), step=step))
-
-    def flush(self):
-        self._writer.flush()
-
-    def close(self):
-        self._writer.close()
-
-    def _write(self, event):
-        event.wall_time = time.time()
-        self._writer.write_event(event)
+def _give_matplotlib_a_folder():
+    """Without a home matplotlib would make a folder for its fonts, and say so in two lines."""
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    nearest = next(each for each in (Path(config), *Path(config).parents) if each.exists())
+    if "MPLCONFIGDIR" not in os.environ and not os.access(nearest, os.W_OK):
+        os.environ["MPLCONFIGDIR"] = str(process_folder())
 
 
 _COLUMNS = ("time", "steps", "actor", "where", "kind", "text")
@@ -268,18 +237,23 @@ class ActorLog:
     ----------
     clock : Clock or None
         Its ``steps`` are those of the row.
+    stop : list
+        If it is not empty, the user has stopped the run, and what ends by that is no loss.
     """
 
     def __init__(self, folder, console):
         self._path, self._console, self.clock = folder / LOSSES, console, None
+        self.stop = ()
 
     def __call__(self, index, where, loss, text):
+        if self.stop:
+            return
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
         steps = 0 if self.clock is None else self.clock.steps
         row = (round(time.time(), 3), steps, index, where, loss.kind, loss.text)
         try:
             new = not self._path.exists()
-            with self._path.open("a", newline="") as file:
+            with self._path.open("a", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerows([_COLUMNS, row] if new else [row])
         except OSError as error:

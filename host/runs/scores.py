@@ -24,6 +24,8 @@ class Scores(Best):
         The run that is evaluated.
     records : Records
         Writes the best policy.
+    progress : callable, optional
+        As for ``host.agents.evaluation.evaluate``.
 
     Attributes
     ----------
@@ -44,10 +46,10 @@ class Scores(Best):
 
     _KEPT = ("episodes", "attempts", "best", "solved", "mean_return")
 
-    def __init__(self, config, session, records):
+    def __init__(self, config, session, records, progress=None):
         own = config.threshold
         super().__init__(reward_threshold(config.env) if own is None else own, config.until_solved)
-        self._session, self._records = session, records
+        self._session, self._records, self._progress = session, records, progress
         self.returns, self.lengths = deque(maxlen=100), deque(maxlen=100)
         self.episodes, self.mean_return, self.evaluation = 0, None, None
 
@@ -83,7 +85,8 @@ class Scores(Best):
 
     def _evaluated(self, stop, attempt, policy=None):
         with self._session.phases("evaluation"):
-            returns = self._session.evaluate(attempt, policy, stop=stop)
+            told = dict(stop=stop, progress=self._progress)
+            returns = self._session.evaluate(attempt, policy, **told)
         return None if returns is None else float(returns.mean())
 
     def state_dict(self):

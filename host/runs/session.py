@@ -83,8 +83,8 @@ class Session:
         Does the launches.
     clock : Clock
         Counts steps and updates of the run.
-    copies : Copies
-        The environments of evaluations.
+    copies : Copies or None
+        The environments of evaluations; None: there are none.
     phases : Phases
         Counts the time of the thread that iterates.
 
@@ -99,6 +99,7 @@ class Session:
         self.policy, self.collector, self.learner = policy, collector, learner
         self._copies, self._seeds = copies, Seeds(config.seed)
         self._flying, self._pending, self.launches = deque(), None, 0
+        self._played_on = False  # whether an evaluation has played on collector's environments
 
     @property
     def columns(self):
@@ -115,6 +116,9 @@ class Session:
         in the IterationResult. ValueError if the learner or the environments raise it.
         """
         learner = self.learner
+        if self._played_on:
+            self.collector.restart(self._seeds.environments(self.launches))
+            self._played_on = False
         self.clock.launched = self.clock.steps
         if not learner.at_once:
             self._flying.append(learner.begin(self._pending))
@@ -127,12 +131,16 @@ class Session:
         while len(self._flying) >= learner.in_flight:
             measured = learner.end(self._flying.popleft())
         self.launches += 1
+        if episodes and self._copies is not None:
+            self._copies.ended = True
         return IterationResult(episodes, measured)
 
-    def evaluate(self, attempt=0, policy=None, stop=()):
+    def evaluate(self, attempt=0, policy=None, stop=(), progress=None):
         """Returns of greedy episodes, [evaluation_episodes], of ``policy``, or, if it is None, of
         the policy that learns. Equal numbers ``attempt`` have the same episodes, others have other
-        ones. The result is None if the list ``stop`` gets an element before the episodes end."""
+        ones. The result is None if the list ``stop`` gets an element before the episodes end.
+        ``progress`` is as for ``host.agents.evaluation.evaluate``."""
+        self._played_on = self.config.evaluation_on == "training"
         if policy is None:
             self.learner.fetch()  # the policy's file must have the weights that are evaluated
         with self.learner.actor(policy) as actor:
@@ -142,13 +150,16 @@ class Session:
                 seed=self._seeds.evaluation(attempt),
                 limit=self.config.evaluation_steps,
                 stop=stop,
+                progress=progress,
             )
 
     def check_kept(self, file):
         """UsageError unless the policy in ``file`` acts as the one that learns, to the byte, where
-        episodes of the last evaluation began; before the first nothing is compared."""
-        if self._copies.first is not None:
-            check_policy(file, self.policy, self._copies.first)
+        episodes of the last evaluation began; before the first nothing is compared. Without
+        evaluations it is compared for random observations."""
+        first = _some(self.policy.spec) if self._copies is None else self._copies.first
+        if first is not None:
+            check_policy(file, self.policy, first)
 
     def progress(self):
         """Column of progress.csv -> present number."""
@@ -201,4 +212,16 @@ class Session:
     def close(self):
         self.learner.close()
         self.collector.close()
-        self._copies.close()
+        if self._copies is not None:
+            self._copies.close()
+
+
+def _some(spec):
+    """A few observations of a Spec, which no environment gave."""
+    rng, shape = np.random.default_rng(0), (4, *spec.shape)
+    bytes_ = spec.dtype == "uint8"
+    return (
+        rng.integers(256, size=shape, dtype=np.uint8)
+        if bytes_
+        else rng.normal(size=shape).astype(spec.dtype)
+    )

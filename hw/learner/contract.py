@@ -40,15 +40,16 @@ class LearnerControl(wiring.Signature):
     train : Out(1)
         Starts forward, loss and backward of the loaded batch; the parameters do not change yet.
     trained : In(1)
-        All gradients of the batch and all its sums are complete. It stays high until the next
-        ``train``.
+        All gradients of the batch, of all sweeps, and all its sums are complete. It stays high
+        until the next ``train``.
     diverged : In(1), diverged_index : In(32)
         ``diverged``: a TD error of this batch was infinite or NaN; it stays high until the next
         ``train``. ``diverged_index`` is the index in the replay memory of the first such
         experience. With ``early_priorities`` of the learner's config every TD error is finite.
     update : Out(1)
         Update all parameters, each layer as soon as its gradients are complete. ``update``
-        comes after the last TD error has left, because from then on no forward pass reads weights.
+        comes after the last TD error has left, because from then on no forward pass of this sweep
+        reads weights. Of a plan with several sweeps, the others follow by themselves.
     busy : In(1)
         Parameters are changing (after ``update``) or moving (in a LOAD or STORE), or are about to.
     loss, td_sum, value, weight : In(32)

@@ -151,7 +151,7 @@ def step_clocks(config, batch):
 
 
 def _ended(config, sweep, left, updates):
-    """The clock in which the learner sees that a sweep has ended; ``left`` and ``updates`` have the
+    """The clock at the end of a sweep; ``left`` and ``updates`` have the
     last gradient and the clocks of the update of each layer."""
     trained = [config.plan.trained_in(layer.network) == sweep for layer in placed(config)]
     ends = [
@@ -236,7 +236,7 @@ class SampleWalk(Walk):
 
     config : LearnerConfig
     counts : the slots of each layer, as in ``placed``
-    sweep : its number; of an ACT, that of the pass that acts
+    sweep : its number; in an ACT, the sweep with the pass that acts
     interval : least clocks between the beginnings of two samples
     acting : whether samples are observations
     """

@@ -21,11 +21,38 @@ from hw.estimate import times, together
 from hw.nn.batch_sum import BatchSum
 from hw.stream.delay import delay
 
-__all__ = ["TdLoss", "is_finite"]
+__all__ = ["TdLoss", "is_finite", "td_ports"]
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 _SIGN = 1 << (WIDTH - 1)
+
+
+def td_ports(arithmetic):
+    """The members of a ``TdLoss``."""
+    activation = arithmetic.shape("activation")
+    sample = data.StructLayout(
+        {
+            "valid": 1,
+            **dict.fromkeys(("q", "bootstrap", "value"), activation),
+            **dict.fromkeys(("weight", "reward", "discount"), WIDTH),
+        }
+    )
+    gradient = {"valid": 1, "value": arithmetic.shape("gradient"), "saturated": 1}
+    return {
+        "i": In(sample),
+        "inverse": In(WIDTH),
+        "clip": In(WIDTH),
+        "clear": In(1),
+        "fold": In(1),
+        "folded": Out(1),
+        "td": Out(data.StructLayout({"valid": 1, "value": WIDTH})),
+        "gradient": Out(data.StructLayout(gradient)),
+        "done": Out(1),
+        "loss_sum": Out(WIDTH),
+        "td_sum": Out(WIDTH),
+        "value_sum": Out(WIDTH),
+    }
 
 
 class TdLoss(wiring.Component):
@@ -70,35 +97,9 @@ class TdLoss(wiring.Component):
 
     def __init__(self, arithmetic):
         self.arithmetic = arithmetic
-        activation = arithmetic.shape("activation")
         self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
         self.latency = self.latency_of(arithmetic)
-        number = {"valid": 1, "value": WIDTH}
-        gradient = {"valid": 1, "value": arithmetic.shape("gradient"), "saturated": 1}
-        super().__init__(
-            {
-                "i": In(
-                    data.StructLayout(
-                        {
-                            "valid": 1,
-                            **dict.fromkeys(("q", "bootstrap", "value"), activation),
-                            **dict.fromkeys(("weight", "reward", "discount"), WIDTH),
-                        }
-                    )
-                ),
-                "inverse": In(WIDTH),
-                "clip": In(WIDTH),
-                "clear": In(1),
-                "fold": In(1),
-                "folded": Out(1),
-                "td": Out(data.StructLayout(number)),
-                "gradient": Out(data.StructLayout(gradient)),
-                "done": Out(1),
-                "loss_sum": Out(WIDTH),
-                "td_sum": Out(WIDTH),
-                "value_sum": Out(WIDTH),
-            }
-        )
+        super().__init__(td_ports(arithmetic))
 
     @classmethod
     def latency_of(cls, arithmetic):

@@ -192,12 +192,14 @@ class Command(Layout):
         limit has no condition if the type of the field in ``c`` keeps it.
         """
         for field, low, high in self.checked(config):
-            value = getattr(c, field.name)
-            why = (ShellError.FIELD, self.offsets[field.name])
-            if field.error is not None:
-                why = (field.error, 0)
-            for wrong in beyond(value, low, high):
-                yield wrong, *why
+            for wrong in beyond(getattr(c, field.name), low, high):
+                yield wrong, *self.refusal(field)
+
+    def refusal(self, field):
+        """``(error, detail)`` of ``field`` outside its limits."""
+        if field.error is not None:
+            return field.error, 0
+        return ShellError.FIELD, self.offsets[field.name]
 
     def broken(self, c, s):
         """Yields ``(condition, error, detail)`` for each rule: whether ``c`` and ``s`` break it,

@@ -1,6 +1,6 @@
 """Layouts of records: hardware struct, NumPy dtype and documentation come from the same fields.
 
-Fields have 32 or 64 bits and are little-endian. 64-bit fields lie on multiples of 8 bytes, so that
+Fields have 8 to 64 bits and are little-endian. 64-bit fields lie on multiples of 8 bytes, so that
 the NumPy record and the hardware struct are the same bytes.
 """
 
@@ -19,6 +19,8 @@ __all__ = ["Field", "Layout"]
 
 #: Kind -> bytes, NumPy's format, that of ``struct``, and the shape in hardware.
 _KINDS = {
+    "u8": (1, "u1", "B", unsigned(8)),
+    "u16": (2, "<u2", "H", unsigned(16)),
     "u32": (4, "<u4", "I", unsigned(32)),
     "i32": (4, "<i4", "i", signed(32)),
     "u64": (8, "<u8", "Q", unsigned(64)),
@@ -36,7 +38,7 @@ class Field:
     name, doc : str
         The field's name and what it says, for documents.
     kind : str
-        u32, u64, i32 and i64 (two's complement), or f32.
+        u8, u16, u32, u64, i32 and i64 (two's complement), or f32.
     count : int
         More than 1 makes an array.
     low, high : int or None, or a function of the kernel's config that gives one

@@ -25,9 +25,9 @@ def build(description, verilog, *, trace=False):
     """
     folder = files(__package__)
     names = ("harness.cpp", "memory.hpp", "interface.hpp", "faults.hpp")
-    sources = {name: (folder / name).read_text() for name in names}
+    sources = {name: (folder / name).read_text(encoding="utf-8") for name in names}
     template = jinja2.Template(
-        (folder / "binding.hpp.j2").read_text(), undefined=jinja2.StrictUndefined
+        (folder / "binding.hpp.j2").read_text(encoding="utf-8"), undefined=jinja2.StrictUndefined
     )
     sources["binding.hpp"] = template.render(masters=description.masters)
     return shared_library(description.name, switched(verilog), sources, trace=trace)

@@ -79,12 +79,12 @@ class xclbin:
 
     def __init__(self, path):
         self._path = Path(path)
-        self._description = KernelDescription.from_json(self._path.read_text())
+        self._description = KernelDescription.from_json(self._path.read_text(encoding="utf-8"))
         self._mems = []
 
     @property
     def _verilog(self):
-        return (self._path.parent / self._description.verilog).read_text()
+        return (self._path.parent / self._description.verilog).read_text(encoding="utf-8")
 
     def get_uuid(self):
         digest = hashlib.md5(self._description.to_json().encode()).hexdigest()

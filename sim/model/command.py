@@ -1,7 +1,6 @@
 """The twin's check of a command: it does the same as ``hw.shell.decoder``, from the same table."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import NamedTuple
 
 from hw.shell.command import MAX_BEATS, Command
@@ -61,6 +60,14 @@ class CommandCheck:
         self._by_number = {opcode.value: command for opcode, command in table.items()}
         self._order = list(table.footprints)
         self._seen = {}
+        self._zeros = {opcode: dict.fromkeys(each.offsets, 0) for opcode, each in table.items()}
+        self._limits = {
+            opcode: [
+                (field.name, low, high, command.refusal(field))
+                for field, low, high in command.checked(config)
+            ]
+            for opcode, command in table.items()
+        }
 
     def __call__(self, raw, state, room):
         """Decodes the command in ``raw``, and says whether it is refused, and why.
@@ -87,7 +94,7 @@ class CommandCheck:
         by its ``opcode`` and a dict of ``fields``; fields that are not named are 0. ``streams`` are
         names of footprints that are in no buffer; they are not checked, and not in ``c.beats``."""
         command = self._table[opcode]
-        fields = dict.fromkeys(command.offsets, 0) | fields
+        fields = {**self._zeros[opcode], **fields}
         decoded = self._meaning(command, fields, self._outside(command, fields), streams)
         return self._examined(decoded, state, room)
 
@@ -151,5 +158,8 @@ class CommandCheck:
 
     def _outside(self, command, fields):
         """``(error, detail)`` of the first field outside its limits, or None."""
-        limits = command.outside(SimpleNamespace(**fields), self._config)
-        return next((tuple(why) for wrong, *why in limits if wrong), None)
+        for name, low, high, refused in self._limits[command.opcode]:
+            value = fields[name]
+            if (low is not None and value < low) or (high is not None and value > high):
+                return refused
+        return None

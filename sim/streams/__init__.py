@@ -40,13 +40,14 @@ class StreamUnit:
         # Verilator writes a double underscore so in the names of its C++ members.
         mangled = {port: port.replace("__", "___05F") for port in ports}
         template = jinja2.Template(
-            (files(__package__) / "binding.hpp.j2").read_text(), undefined=jinja2.StrictUndefined
+            (files(__package__) / "binding.hpp.j2").read_text(encoding="utf-8"),
+            undefined=jinja2.StrictUndefined,
         )
         library = shared_library(
             name,
             to_verilog(component, name=name),
             {
-                "harness.cpp": (files(__package__) / "harness.cpp").read_text(),
+                "harness.cpp": (files(__package__) / "harness.cpp").read_text(encoding="utf-8"),
                 "binding.hpp": template.render(
                     inputs=[mangled[p] for p in self._inputs],
                     outputs=[mangled[p] for p in self._outputs],

@@ -36,7 +36,7 @@ class VerilatedSystem:
     """
 
     def __init__(self, verilog, *, divisor, name="system"):
-        source = (files(__package__) / "harness.cpp").read_text()
+        source = (files(__package__) / "harness.cpp").read_text(encoding="utf-8")
         self._library = loaded(shared_library(name, verilog, {"harness.cpp": source}))
         for function, result, *arguments in (
             ("open", ctypes.c_void_p, ctypes.c_uint32),

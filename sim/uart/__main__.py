@@ -41,8 +41,10 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m rlfabric.sim.uart", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
-    config = UartConfig.from_json((folder / "uart.json").read_text())
-    system = VerilatedSystem((folder / "system.v").read_text(), divisor=config.divisor)
+    config = UartConfig.from_json((folder / "uart.json").read_text(encoding="utf-8"))
+    system = VerilatedSystem(
+        (folder / "system.v").read_text(encoding="utf-8"), divisor=config.divisor
+    )
     # The other end stays open here too: without it a client's leaving would be an error.
     terminal, client = os.openpty()
     tty.setraw(client)

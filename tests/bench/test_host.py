@@ -14,6 +14,8 @@ from hw.replay.commands import Opcode
 def short(monkeypatch):
     for name, value in (("_ROUNDS", 1), ("_CALLS", 2), ("_STEPS", 40)):
         monkeypatch.setattr(host, name, value)
+    for name, value in (("_ROUNDS", 1), ("_CALLS", 2), ("CAPACITY", 1024), ("_PART", 256)):
+        monkeypatch.setattr(host.buffers, name, value)
     monkeypatch.setattr(host, "_starts", list)
 
 
@@ -33,8 +35,8 @@ def test_rows_without_a_peer(short, monkeypatch, capsys):
     rows = host.rows()
     error = capsys.readouterr().err
     assert "cpprb is left out" in error and "torch is left out" in error
-    assert {row["metric"] for row in rows} == {"launch_us", "step_us"}
-    assert len(rows) == 18 and all(row["value"] > 0 for row in rows)
+    assert {row["metric"] for row in rows} == {"launch_us", "step_us", "call_us"}
+    assert len(rows) == 18 + 2 * 10 and all(row["value"] > 0 for row in rows)
     # Every command that a program of one may be.
     kinds = {row["case"].split()[0].strip(",") for row in rows}
     assert kinds >= {opcode.name for opcode in Opcode} - {"NONE"}
@@ -45,6 +47,8 @@ def test_rows_beside_a_peer(short, monkeypatch):
     """A stand-in with cpprb's calls, where cpprb is not: scalars have a second axis there."""
 
     class Buffer:
+        updated = set()
+
         def __init__(self, capacity, fields, alpha):
             self.fields, self.stored, self.updates = fields, 0, []
 
@@ -62,7 +66,8 @@ def test_rows_beside_a_peer(short, monkeypatch):
             return batch | {"weights": np.ones(count), "indexes": np.arange(count)}
 
         def update_priorities(self, indexes, priorities):
-            assert (priorities >= 0).all() and len(indexes) == len(priorities) == host.BATCH
+            assert (priorities >= 0).all() and len(indexes) == len(priorities)
+            Buffer.updated.add(len(indexes))
 
     class Agent:
         learned = 0
@@ -77,7 +82,12 @@ def test_rows_beside_a_peer(short, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "cpprb", SimpleNamespace(PrioritizedReplayBuffer=Buffer))
     monkeypatch.setitem(sys.modules, "bench.own_dqn", SimpleNamespace(TorchDQN=Agent))
-    loops = [row for row in host.rows() if row["metric"] == "step_us"]
+    rows = host.rows()
+    calls = {row["case"]: row for row in rows if row["metric"] == "call_us"}
+    assert {row["reference"] for row in calls.values()} == {"cpprb 11"} and len(calls) == 20
+    assert {case.rpartition(", ")[2] for case in calls} == {"card model", "TreeMemory"}
+    assert Buffer.updated == {host.BATCH, 64, 256, 512}
+    loops = [row for row in rows if row["metric"] == "step_us"]
     assert [row["reference"] for row in loops] == ["cpprb 11"] * 2
     assert all(row["reference_value"] > 0 for row in loops)
     assert "DQN in torch" in loops[0]["case"] and Agent.learned == 2 * 2 * host._STEPS // 2

@@ -43,6 +43,10 @@ def test_paths():
     assert plan.paths["critic"] == (("q", "value", "bootstrap"),)
     assert plan.weights("critic") == (("online", "online", "target"),)
     assert (plan.errors("critic"), plan.errors("actor")) == ((2,), (1,))
+
+
+def test_links_and_feeds():
+    plan = LearnerConfig(algorithm="ddpg", observation=3, action=2).plan
     assert plan.taken("critic") == ({1: 0, 2: 1},) and plan.returned("critic") == ({0: 1},)
     assert plan.feeds("critic") == {
         "obs": (0, (0b011,)), "action": (3, (0b001,)), "next_obs": (0, (0b100,)),
@@ -56,6 +60,10 @@ def test_paths_of_two_sweeps(quartet):
     assert plan.weights("actor") == (("target",), ("online",))
     assert plan.weights("critic") == (("online", "target"), ("online", None))
     assert plan.errors("actor") == (0, 1) and plan.errors("value") == (1, 0)
+
+
+def test_links_of_two_sweeps(quartet):
+    plan = LearnerConfig(algorithm="quartet", observation=3, action=2).plan
     assert plan.taken("critic_2") == ({1: 0}, {0: 0})
     assert plan.returned("critic_2") == ({}, {0: 0})
     assert [plan.trained_in(name) for name in plan.networks] == [0, 0, 0, 1]
@@ -240,6 +248,10 @@ def test_data_paths_of_placed_layers(quartet):
     layers = placed(LearnerConfig(algorithm="quartet", observation=3, action=2, hidden=(6,)))
     sources = {layer.network: layer.weight_sources for layer in layers}
     assert sources["actor"] == ("either",) and sources["critic"] == ("online", "target")
+
+
+def test_layers_in_order(quartet):
+    layers = placed(LearnerConfig(algorithm="quartet", observation=3, action=2, hidden=(6,)))
     assert [layer.before for layer in layers] == [None, 0, None, 2, 3, 4, 3, 6]
     assert [layer.takers for layer in layers] == [(1,), (), (3,), (4, 6), (5,), (), (7,), ()]
     assert [layer.runs(1) for layer in layers] == [False] * 2 + [True] * 6
@@ -265,6 +277,10 @@ def test_the_loss_of_a_later_sweep(quartet):
     first, second = Loss(learner), Loss(learner, 1)
     assert first.networks == ("value", "critic", "critic_2")
     assert second.networks == ("critic", "critic_2")
+
+
+def test_td_errors_leave_the_first_loss(quartet):
+    first, second = (Loss(both()[1], sweep) for sweep in range(2))
     assert "td" in first.signature.members and "td" not in second.signature.members
     assert first.passes == {"value": (1, 1), "critic": (2, 1), "critic_2": (2, 1)}
 
@@ -334,3 +350,14 @@ def test_a_network_that_stands_still_has_no_clocks(quartet):
     units = step_units(both()[1], 3)
     assert "value 0 forward" in units and "value 0 forward, sweep 1" not in units
     assert "actor 0 backward" not in units and "actor 0 backward, sweep 1" in units
+
+
+def test_a_step_ends_with_the_last_unit(monkeypatch):
+    """Networks that the last sweep does not train have no update in it."""
+    for seed in range(30):
+        for names, key, value in random_plan.entries(seed):
+            monkeypatch.setitem(names, key, value)
+        learner = random_plan.random_config(seed)
+        ends = [end for spans in step_units(learner, 2).values() for _, end in spans]
+        later = 1 + (learner.plan.sweeps > 1)
+        assert step_clocks(learner, 2 * learner.lanes).step == max(ends) + later, seed

@@ -43,11 +43,12 @@ def quantized(target, x):
 
 
 class Timeline:
-    """Batches of samples through a ``TdLoss``, and what every clock must show."""
+    """Batches of samples through a ``TdLoss`` or another ``kind`` of loss, and what every clock
+    must show."""
 
-    def __init__(self, arithmetic, seed=1):
+    def __init__(self, arithmetic, seed=1, kind=TdLoss):
         self.arithmetic, self.rng = arithmetic, np.random.default_rng(seed)
-        self.unit, self.clocks, self.clock = TdLoss(arithmetic), Clocks(), 0
+        self.unit, self.clocks, self.clock = kind(arithmetic), Clocks(), 0
         self.leaves = {name: {} for name in ("td", "gradient", "done", "folded")}
 
     def batch(self, samples, inverse, clip, gaps, multiply=float32.multiply, add=float32.add):

@@ -212,8 +212,7 @@ def test_without_a_place_for_the_key_nothing_is_kept(tmp_path, monkeypatch, caps
     writes_to = foreign / "sub" / "file"
     writes_to.parent.mkdir(parents=True)
     writes_to.write_text("foreign")
-    for uncached in (cache._key, cache._private):
-        uncached.cache_clear()
+    cache._key.cache_clear()
     try:
         folder = kept(foreign, writes("own"))
         assert (folder / "sub" / "file").read_text() == "own" and writes_to.read_text() == "foreign"
@@ -221,10 +220,8 @@ def test_without_a_place_for_the_key_nothing_is_kept(tmp_path, monkeypatch, caps
         assert kept(foreign, refuse) == folder and not cache.lasting()
         said = capsys.readouterr().err
         assert said.count("\n") == 1 and said.endswith("RLFABRIC_KEY names another\n")
-        cache._private().cleanup()
     finally:
-        for uncached in (cache._key, cache._private):
-            uncached.cache_clear()
+        cache._key.cache_clear()
 
 
 def test_h_litter_of_a_killed_build_is_removed(tmp_path):

@@ -1,4 +1,4 @@
-"""What an algorithm says to the learner: its plan of passes, and a loss for each sweep of them."""
+"""What an algorithm says to the learner: its plan of passes, and the loss of each sweep."""
 
 from abc import ABC, abstractmethod
 
@@ -11,13 +11,13 @@ __all__ = ["Algorithm", "LossRule"]
 
 class LossRule(ABC):
     """How a sweep's loss is made of the outputs of the networks that no other network takes, and
-    the errors of these outputs of the loss. A subclass gives attributes and methods.
+    the errors that the loss gives to the outputs. A subclass gives attributes and methods.
 
     Attributes
     ----------
     pipeline : type
         The pipeline of the loss: a component with the ports, the latencies and the ``estimate`` of
-        ``TdLoss``; besides ``valid``, the fields of ``i`` are those of ``inputs``, and "weight",
+        ``TdLoss``; ``i`` has the fields ``valid``, all of ``inputs``, "weight",
         "reward" and "discount". In the first sweep its TD errors leave the learner; in fixed point
         they must be finite for rewards and discounts below 2**100.
     numbers : dict
@@ -79,7 +79,7 @@ class Algorithm(ABC):
         of this algorithm."""
 
     def checked_plan(self, config):
-        """``plan(config)``, if a learner can be built of it; UsageError if not."""
+        """``plan(config)``, which ``Plan.check`` has passed; UsageError if a rule is broken."""
         plan: Plan = self.plan(config)
         names = ("obs", "next_obs") if self.discrete else ("obs", "next_obs", "action")
         fields = {name: record_words(config)[name][1] for name in names}

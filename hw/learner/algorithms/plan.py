@@ -42,8 +42,8 @@ class Feed(NamedTuple):
 
 
 class Take(NamedTuple):
-    """Outputs of another pass become inputs: those of the pass ``source``, of the same sweep, from
-    input ``first`` on; they are the last inputs."""
+    """Outputs of another pass, ``source``, of the same sweep, become the last inputs, from input
+    ``first`` on."""
 
     source: str
     first: int
@@ -58,7 +58,7 @@ class Pass(NamedTuple):
     take : a Take, if outputs of another pass are among them too; else None.
     errors : whether errors go back through it.
     trains : whether these errors give gradients of the weights.
-    sweep : number of the sweep in which it runs.
+    sweep : the number of its sweep.
     """
 
     network: str
@@ -88,7 +88,7 @@ class Plan:
     losses : a LossRule for each sweep.
     acts : name of the pass whose outputs decide what the agent does.
 
-    ``check`` says which plans there are.
+    ``check`` has the rules of a plan.
     """
 
     networks: dict
@@ -208,7 +208,7 @@ class Plan:
         return tuple(name for name in self.order if not self.takers(name))
 
     def check(self, algorithm, fields, action):
-        """UsageError unless a learner can be built of it. ``algorithm`` is its name, ``fields`` has
+        """UsageError if the plan breaks a rule. ``algorithm`` is its name, ``fields`` has
         the size of each field of an experience, and ``action`` is the number of outputs that the
         pass ``acts`` must have."""
         for name, one in self.passes.items():
@@ -267,7 +267,7 @@ class Plan:
         return None
 
     def _wrong_networks(self):
-        """What the networks must be and are not, as a text; None if all is well."""
+        """The rule that the networks break, as a text; None if they keep all."""
         for name, network in self.networks.items():
             own = [one for one in self.passes.values() if one.network == name]
             if network.rate not in range(_RATES):

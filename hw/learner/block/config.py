@@ -1,6 +1,7 @@
 """The blocks of a layer: how its weights are cut, and the control signals of a block."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from amaranth.lib import data
@@ -67,36 +68,36 @@ class BlockShape(ConfigBase):
                 f"not {self.interleave!r}"
             )
 
-    @property
+    @cached_property
     def _words(self):
         return self.joined_word + self.joined_words
 
-    @property
+    @cached_property
     def joined_word(self):
         """The input word that begins with the first of the ``joined`` inputs."""
         return -(-(self.inputs - self.joined) // self.input_word)
 
-    @property
+    @cached_property
     def joined_words(self):
         """Input words of the ``joined`` inputs."""
         return -(-self.joined // self.input_word)
 
-    @property
+    @cached_property
     def input_words(self):
         """Input words, I, a multiple of ``interleave``."""
         return -(-self._words // self.interleave) * self.interleave
 
-    @property
+    @cached_property
     def output_words(self):
         """Output words, O."""
         return -(-self.outputs // self.output_word)
 
-    @property
+    @cached_property
     def blocks(self):
         """Blocks, T = I O: the clocks of a super-sample."""
         return self.input_words * self.output_words
 
-    @property
+    @cached_property
     def multipliers(self):
         """Multipliers of a lane and data path, V W."""
         return self.input_word * self.output_word
@@ -133,17 +134,17 @@ class BlockShape(ConfigBase):
 
     # The parameter image: blocks in parts, then biases in parts.
 
-    @property
+    @cached_property
     def weight_parts(self):
         """Parts of a block."""
         return -(-self.multipliers // self.part)
 
-    @property
+    @cached_property
     def bias_parts(self):
         """Parts of the biases of an output word."""
         return -(-self.output_word // self.part)
 
-    @property
+    @cached_property
     def parts(self):
         """Parts of all parameters: the clocks of an update's walk."""
         return self.blocks * self.weight_parts + self.output_words * self.bias_parts
@@ -164,12 +165,12 @@ class BlockShape(ConfigBase):
         """Numbers of a word of a section of the parameter image: of a part, four at most."""
         return min(self.part, _IMAGE_WORD)
 
-    @property
+    @cached_property
     def image_words(self):
         """Words of a section without the padding at its end."""
         return self.parts * (self.part // self.image_word)
 
-    @property
+    @cached_property
     def numbers(self):
         """4-byte numbers of a section of the parameter image, padded to whole 64 bytes."""
         return -(-self.parts * self.part // 16) * 16
@@ -182,43 +183,39 @@ class BlockShape(ConfigBase):
         whole parts. Then the biases come, output word by output word, each padded to whole parts.
         All padding is zeros.
         """
-        padded = np.zeros(self._padded, weights.dtype)
-        padded[: self.outputs, self.places] = weights
-        blocks = padded.reshape(self._cut).transpose(2, 0, 3, 1).reshape(self.blocks, -1)
-        words = np.zeros(self._padded[0], weights.dtype)
-        words[: self.outputs] = biases
         numbers = np.zeros(self.numbers, weights.dtype)
-        first, second = self._of_parts(numbers)
-        first[:, : self.multipliers] = blocks
-        second[:, : self.output_word] = words.reshape(self.output_words, -1)
+        own, offsets = self._image
+        numbers[own], numbers[offsets] = weights, biases
         return numbers
 
     def unpack(self, numbers):
         """``(weights, biases)``, copies, from a section's array of numbers; the inverse of
         ``pack``."""
-        first, second = self._of_parts(numbers)
+        weights, biases = self._image
+        return numbers[weights], numbers[biases]
+
+    @cached_property
+    def _image(self):
+        """Where each weight [outputs, inputs] and each bias [outputs] is in a section's numbers."""
+        first, second = self._of_parts(np.arange(self.numbers))
         inputs, outputs = self.input_words, self.output_words
         blocks = first[:, : self.multipliers].reshape(
             inputs, outputs, self.input_word, self.output_word
         )
-        weights = blocks.transpose(1, 3, 0, 2).reshape(self._padded)
-        biases = second[:, : self.output_word].reshape(-1)
-        return weights[: self.outputs, self.places].copy(), biases[: self.outputs].copy()
+        weights = blocks.transpose(1, 3, 0, 2).reshape(self._padded)[: self.outputs, self.places]
+        biases = second[:, : self.output_word].reshape(-1)[: self.outputs]
+        return _kept(weights), _kept(biases)
 
-    @property
+    @cached_property
     def _padded(self):
         return self.output_words * self.output_word, self.input_words * self.input_word
 
-    @property
-    def _cut(self):
-        return self.output_words, self.output_word, self.input_words, self.input_word
-
-    @property
+    @cached_property
     def places(self):
         """An array: the place of each input among all places of all input words."""
         own = self.inputs - self.joined
         first = self.joined_word * self.input_word
-        return np.concatenate([np.arange(own), first + np.arange(self.joined)])
+        return _kept(np.concatenate([np.arange(own), first + np.arange(self.joined)]))
 
     def _of_parts(self, numbers):
         """Views [blocks, ...] and [output_words, ...] of a section's numbers."""
@@ -228,6 +225,13 @@ class BlockShape(ConfigBase):
             numbers[:count].reshape(self.blocks, -1),
             numbers[count:end].reshape(self.output_words, -1),
         )
+
+
+def _kept(places):
+    """An array of a config, which all that ask for it share: it cannot be changed."""
+    places = places.copy()
+    places.flags.writeable = False
+    return places
 
 
 def column_block(shape):

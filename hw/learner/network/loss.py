@@ -115,7 +115,7 @@ class Loss(wiring.Component):
     networks : tuple of str
         The networks whose outputs are taken.
     ports : dict
-        The ``LossPort`` of each of them.
+        The ``LossPort`` of each network.
     slots : int
         Super-samples that may be here, of each network: 16 that wait, and all that may be on their
         way.
@@ -136,7 +136,7 @@ class Loss(wiring.Component):
         ``start``, a pulse: a batch of ``samples`` super-samples begins. It clears sums, ``done``
         and ``diverged``. ``samples`` is steady until ``done``.
     td : Out(stream.Signature(ITEM))
-        Index and TD error of each sample, in the order of the batch; of the first sweep alone.
+        Index and TD error of each sample, in the order of the batch; only in the first sweep.
     loss, td_sum, value : Out(32)
         Sums over the batch of losses, of absolute TD errors and of values, binary32, in the order
         of ``BatchSum``: lanes of a super-sample one after the other. They are valid once ``done``.
@@ -320,8 +320,8 @@ class Loss(wiring.Component):
         self._rule.collect(m, network, kept, numbers, first, own, arithmetic=arithmetic)
 
     def _take_turns(self, m, arrived, freed):
-        """Moves super-samples, of which all networks have come, lane by lane to place 0; says when
-        a sample there begins."""
+        """Moves super-samples, when all networks have given theirs, lane by lane to place 0; says
+        when a sample begins at it."""
         lanes = self.config.lanes
         head = {
             name: Signal(queue.o.payload.shape(), name=f"head_{name}", reset_less=True)
@@ -346,7 +346,7 @@ class Loss(wiring.Component):
         return head, begins
 
     def _free(self, m, load, freed):
-        """There are places behind the pipeline: for errors, and for TD errors."""
+        """Whether the pipeline's results have places: errors, and TD errors."""
         lanes, places = self.config.lanes, []
         for name, taken in freed.items():
             # Super-samples, not all of whose errors have been taken.

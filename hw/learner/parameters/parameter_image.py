@@ -7,6 +7,7 @@ or the raw weight of a fixed-point learner (its moments are f32 too, see ``Fixed
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,16 +40,21 @@ class Section:
 
 
 def sections(config, sets=PARAMETER_SETS):
-    """A list with all sections of the image that has only ``sets``, sorted by network, then by
+    """A tuple with all sections of the image that has only ``sets``, sorted by network, then by
     layer, then by set in the order of ``PARAMETER_SETS``."""
+    return _sections(tuple(config.networks.items()), tuple(sets))
+
+
+@lru_cache(maxsize=64)
+def _sections(networks, sets):
     result, offset = [], 0
-    for network, layers in config.networks.items():
+    for network, layers in networks:
         for position, layer in enumerate(layers):
             for parameter_set in PARAMETER_SETS:
                 if parameter_set in sets:
                     result.append(Section(network, position, parameter_set, layer, offset))
                     offset += result[-1].size
-    return result
+    return tuple(result)
 
 
 def image_identity(config):

@@ -84,7 +84,7 @@ class SampleReader(wiring.Component):
     -------
     acting : In(1), sweep : In(range(sweeps))
         ``acting``: the batch holds observations, which are sent to the network that acts.
-        ``sweep``: which sweep it is; that of the pass that acts if ``acting``. Both are steady
+        ``sweep``: its number; if ``acting``, the sweep with the pass that acts. Both are steady
         while samples are to begin or under way.
     start : In(1), samples : In
         ``start``, a pulse: read the first ``samples`` samples of the batch. ``samples`` is steady
@@ -209,7 +209,7 @@ class SampleReader(wiring.Component):
         return word // self.count * self.count
 
     def _scalars(self, m, name):
-        """The queue of the scalars for a network's loss; returns whether there is room for those of
+        """The queue of the scalars for a network's loss; returns whether it has room for
         another sample."""
         config, depth = self.config, self.scalars_ahead
         m.submodules[f"queue_{name}"] = queue = Queue(scalars_layout(config), max(2, depth))

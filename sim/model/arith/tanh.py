@@ -3,9 +3,12 @@
 import numpy as np
 
 from hw.arith.tanh import LIMIT, VALUE_FORMAT, X_FORMAT, tanh_table
-from sim.model.arith.float32 import multiply
+from sim.compiled import compiled
+from sim.model.arith.float32_steps import ONE, ZERO, flush, leave, product
 
-__all__ = ["ratio", "tanh", "tanh_fixed"]
+__all__ = ["derived", "ratio", "tanh", "tanh_fixed"]
+
+_SCALE, _UNIT = 2.0**X_FORMAT.fraction, np.float32(2.0**-VALUE_FORMAT.fraction)
 
 
 def ratio(x):
@@ -21,17 +24,46 @@ def tanh(x):
     """Hyperbolic tangent of float32 ``x``, as float32. If the magnitude is 8 or more, it is 1 or
     -1; for a subnormal it is a zero of its sign, for a NaN 0x7fc00000."""
     x = np.asarray(x, dtype=np.float32)
-    magnitude = np.abs(x)
-    beyond = magnitude >= LIMIT
-    inside = np.where(magnitude < LIMIT, magnitude, np.float32(0))  # neither is true of a NaN
-    scaled = (inside.astype(np.float64) * 2.0**X_FORMAT.fraction).astype(np.int64)
-    value = ratio(scaled)
-    # Cut to the 24 bits of a significand: two bits go from 1/2 on, one from 1/4 on.
-    value = value & ~((value >> 24) | (value >> 25) & 1)
-    factor = value.astype(np.float32) * np.float32(2.0**-VALUE_FORMAT.fraction)
-    return multiply(
-        np.where(beyond, np.copysign(np.float32(1), x), x), np.where(beyond, np.float32(1), factor)
-    )
+    t = tanh_table()
+    numbers = np.ascontiguousarray(x).reshape(-1)
+    return _tanh(numbers, t.base, t.slope, t.curve, t.rest_width, t.guard).reshape(x.shape)
+
+
+@compiled
+def _tanh(x, base, slopes, curve, rest_width, guard):
+    """The same with the table's parts; ``ratio`` for a number at a time."""
+    result = np.empty_like(x)
+    for k in range(x.size):
+        magnitude = abs(x[k])
+        if magnitude >= LIMIT:
+            result[k] = np.copysign(ONE, x[k])
+            continue
+        inside = magnitude if magnitude < LIMIT else ZERO  # a NaN is not below it
+        scaled = np.int64(np.float64(inside) * _SCALE)
+        index, rest = scaled >> rest_width, scaled & ((1 << rest_width) - 1)
+        slope = slopes[index] - ((curve[index] * rest) >> rest_width)
+        value = (base[index] - ((slope * rest) >> rest_width)) >> guard
+        # Cut to the 24 bits of a significand: two bits go from 1/2 on, one from 1/4 on.
+        value &= ~((value >> 24) | ((value >> 25) & 1))
+        result[k] = leave(product(flush(x[k]), np.float32(value) * _UNIT))
+    return result
+
+
+@compiled
+def _derived(dx, x):
+    result = np.empty_like(dx)
+    for k in range(dx.size):
+        y = flush(x[k])
+        slope = flush(ONE - product(y, y))
+        result[k] = leave(product(flush(dx[k]), slope))
+    return result
+
+
+def derived(dx, x):
+    """``dx (1 - x^2)`` of float32 arrays of one shape, in this order of operations: a gradient
+    through ``tanh``, whose result is ``x``."""
+    parts = (np.ascontiguousarray(part, np.float32).reshape(-1) for part in (dx, x))
+    return _derived(*parts).reshape(np.shape(dx))
 
 
 def tanh_fixed(raw, target):

@@ -96,7 +96,7 @@ class FixarTrainer(ParameterSets):
 
     def _learn(self, name, gradients, step):
         self.keep(name, gradients)
-        self.watch.saturations[0] += self.step(name, step)
+        self.watch.saturations[0] += self.step(name, step, list(self._nets).index(name))
 
     def _loaded(self, field, batch):
         """Numbers [features, batch] of a field of the experiences; they count for ranges and

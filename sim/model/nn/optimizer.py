@@ -36,10 +36,14 @@ class Updated(NamedTuple):
 def coefficients(step, network):
     """A tuple of np.float32 in the order of ``COEFFICIENTS``, from the record ``step``
     (HYPERPARAMETERS), for network number ``network``: 0 is Q or the critic, 1 the actor."""
-    return tuple(
-        np.float32(np.atleast_1d(step[name])[network if np.size(step[name]) > 1 else 0])
-        for name in COEFFICIENTS.members
-    )
+    return tuple(_of(step[name], network) for name in COEFFICIENTS.members)
+
+
+def _of(value, network):
+    """The number of a network: of a pair its own, else the only one."""
+    if not np.ndim(value):
+        return np.float32(value)
+    return np.float32(value[network if len(value) > 1 else 0])
 
 
 def update(config, values, gradient, weight, target, first=None, second=None):

@@ -14,6 +14,7 @@ from sim.model.replay.priority import Priorities, priority_one
 from sim.model.replay.tree.loops import fill, find, set_leaves, store, targets_of
 from sim.model.replay.tree.manager import ReplayManager
 from sim.model.replay.weight import logarithm, weight_one
+from system.memory import zeros
 
 __all__ = ["PrioritizedRing", "Ring", "items_of"]
 
@@ -40,7 +41,8 @@ class Ring:
     def __init__(self, capacity, size=0):
         self.capacity, self.size, self.stride = capacity, size, size
         self.position = self.fill = 0
-        self.storage = np.zeros(capacity * size, np.uint32) if size else None
+        words = capacity * size
+        self.storage = zeros(words, np.uint32, f"capacity {capacity}") if size else None
 
     @property
     def rows(self):

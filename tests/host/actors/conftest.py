@@ -2,21 +2,17 @@
 
 import pytest
 
-from host.actors.placement import Actors, ray_here
-from host.actors.ray_transport import RayTransport
+from host.actors.placement import ActorOptions, Actors, open_actors
 
 
 @pytest.fixture(scope="module")  # a package without an __init__.py would last to the end
-def ray():
-    """The module, initialized as a run of its own does it. Runs of other tests may start it too,
-    before and after."""
-    with ray_here(4):
-        import ray
-
-        yield ray
+def transport():
+    """A RayTransport with space for four actors, as a run of its own has it."""
+    with open_actors(4, ActorOptions(start=120.0)) as actors:
+        yield actors.transport
 
 
 @pytest.fixture
-def remote(ray):
+def remote(transport):
     """``remote(**options)``: Actors in processes of their own."""
-    return lambda **options: Actors(transport=RayTransport(), **options)
+    return lambda **options: Actors(transport=transport, **options)

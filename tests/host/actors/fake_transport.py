@@ -9,17 +9,19 @@ __all__ = ["FakeTransport", "Worker"]
 
 class Worker:
     """Answers each call with ``(method, arguments)``; ``strikes`` has what it does instead, by the
-    number of the call: an ActorLoss, or "silent"."""
+    number of the call from ``open`` on: an ActorLoss, or "silent"; -1 is ``begin``."""
 
     def __init__(self, name, strikes=()):
         self.name, self.strikes, self.calls, self.killed = name, dict(strikes), [], False
 
     def reply(self, method, arguments):
+        if method == "begin":
+            return self.strikes.get(-1, f"worker {self.name}")
         self.calls.append((method, *arguments))
         strike = self.strikes.get(len(self.calls) - 1)
         if strike is not None:
             return strike
-        return f"worker {self.name}" if method == "open" else (method, *arguments)
+        return True if method == "open" else (method, *arguments)
 
 
 class FakeTransport:

@@ -241,7 +241,8 @@ def test_worker():
     """Nobody can write what it sends, wherever it is; a loss closes the environments."""
     transport = InlineTransport()
     worker = transport.make(CollectingWorker, plan(), np.random.SeedSequence(1), 5)
-    assert "pid" in transport.call(worker, "open")
+    assert "pid" in transport.call(worker, "begin")
+    assert transport.call(worker, "open") is True
     own = {name: array.copy() for name, array in worker._policy.parameters.items()}
     parameters = transport.share(own)
     own["q"][:] += 1

@@ -1,6 +1,7 @@
 """Nobody but this user, on this machine, reaches what a run with actors starts."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -10,10 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench.actors.processes import started
-from host.actors import placement
-from host.actors.placement import ActorOptions, open_actors
-from host.actors.ray_transport import RayTransport
-from hw.errors import UsageError
+from host.actors import ray_session
 
 LISTENING = "0A"
 LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
@@ -72,28 +70,39 @@ def listened(folder):
     return found
 
 
-def test_every_socket_is_on_loopback(ray):
+@pytest.fixture
+def folder(transport):
+    """The folder of Ray's session."""
+    [found] = set(re.findall(r"/[^ ]*/rlfabric-\w+", " ".join(started(transport.pid).values())))
+    return Path(found)
+
+
+def test_every_socket_is_on_loopback(transport, folder):
     """With two actors, which listen too: before they answer, not all sockets are there."""
-    transport = RayTransport()
     workers = [transport.make(Answers) for _ in range(2)]
     tickets = [transport.call(worker, "here") for worker in workers]
-    assert [transport.answer(ticket) for ticket in tickets] == [True, True]
-    found = listened(ray._private.worker._global_node.get_session_dir_path())
+    for ticket in tickets:
+        assert transport.ready([ticket], 60) == [0] and transport.answer(ticket)
+    found = listened(str(folder))
     assert len(found) >= 6 and set(found) <= LOOPBACK, found
-    assert ray.nodes()[0]["NodeManagerAddress"] == "127.0.0.1"
     for worker in workers:
         transport.kill(worker)
 
 
-def test_nobody_else_enters_its_folder(ray):
-    folder = Path(ray._private.worker._global_node.get_session_dir_path()).parents[1]
-    assert folder.name.startswith("rlfabric-") and folder.stat().st_mode & 0o77 == 0
+def test_nobody_else_enters_its_folder(folder):
+    assert folder.stat().st_mode & 0o77 == 0
 
 
-def test_the_token_is_in_no_file(ray):
-    token = os.environ["RAY_AUTH_TOKEN"]
-    assert len(token) == 64 and os.environ["RAY_AUTH_MODE"] == "token"
-    folder = Path(ray._private.worker._global_node.get_session_dir_path())
+def test_the_token_is_in_no_file(transport, folder):
+    """Nor in the environment of the run's own process, which Ray's have."""
+    raylet = next(pid for pid, text in started(transport.pid).items() if "raylet/raylet" in text)
+    variables = dict(
+        each.partition(b"=")[::2]
+        for each in Path(f"/proc/{raylet}/environ").read_bytes().split(b"\0")
+    )
+    token = variables[b"RAY_AUTH_TOKEN"].decode()
+    assert len(token) == 64 and variables[b"RAY_AUTH_MODE"] == b"token"
+    assert "RAY_AUTH_TOKEN" not in os.environ
     for path in (*folder.rglob("*"), *Path.home().glob(".ray/**/*")):
         if path.is_file():
             assert token.encode() not in path.read_bytes(), path
@@ -111,8 +120,7 @@ importlib.import_module = lambda name: (
 _PROGRAM = """
 import os
 from pathlib import Path
-from host.actors import placement
-from host.actors.ray_transport import RayTransport
+from host.actors import ray_session
 from tests.host.actors.test_loopback import LOOPBACK, listened
 
 {before}
@@ -122,20 +130,18 @@ def kept():  # in the user's home, and where Ray is by itself
 
 
 home = kept()
-with placement.ray_here(1):
-    import ray
-
+with ray_session.ray_session(ray_session.RayPlan(1, store=80 << 20)) as ray:
     print(set(listened(ray._private.worker._global_node.get_session_dir_path())) <= LOOPBACK)
-print(kept() == home, os.environ.get("RAY_AUTH_TOKEN"))
+print(kept() == home)
 """
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("taken", "words"), [(False, ["True", "True None"]), (True, ["False"])])
+@pytest.mark.parametrize(("taken", "words"), [(False, ["True", "True"]), (True, ["False"])])
 def test_what_keeps_it_there(tmp_path, taken, words):
     """Without Ray's variable it listens for everybody, and the test above sees it; nothing is
     written into the user's home."""
-    before = "del session._LOCAL['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER']" if taken else ""
+    before = "del ray_session._LOCAL['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER']" if taken else ""
     before += _UNREFUSED if taken else ""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     done = subprocess.run(
@@ -148,25 +154,6 @@ def test_what_keeps_it_there(tmp_path, taken, words):
     assert done.stdout.splitlines()[: len(words)] == words, done.stderr
 
 
-def test_a_program_that_has_ray_already(ray, monkeypatch):
-    with pytest.raises(UsageError, match="made where ray.init was not called, not beside it"):
-        with open_actors(1, ActorOptions()):
-            pass
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr("ray._private.ray_constants.ENABLE_RAY_CLUSTER", True)
-    with pytest.raises(UsageError, match="made before this program imports ray"):
-        with open_actors(1, ActorOptions()):
-            pass
-
-
-def test_the_environment_is_as_before(monkeypatch):
-    monkeypatch.setenv("RAY_AUTH_MODE", "mine")
-    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
-    with placement._environment({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "x"}):
-        assert os.environ["RAY_AUTH_TOKEN"] == "x"
-    assert os.environ["RAY_AUTH_MODE"] == "mine" and "RAY_AUTH_TOKEN" not in os.environ
-
-
 def test_workers_search_no_folder_that_this_process_does_not(monkeypatch, tmp_path):
     """Ray adds the current folder to what it is told, for its workers to search first."""
     (own := tmp_path / "own").mkdir()
@@ -174,7 +161,9 @@ def test_workers_search_no_folder_that_this_process_does_not(monkeypatch, tmp_pa
     monkeypatch.setattr(sys, "path", [str(own)])
     told = {}
     fake = SimpleNamespace(init=lambda **options: told.update(options), shutdown=lambda: None)
-    with placement._initialized(fake):
+    monkeypatch.setattr(ray_session, "needed", lambda *_: fake)
+    monkeypatch.setattr(ray_session.signal, "signal", lambda *_: None)
+    with ray_session._initialized():
         job = told["job_config"]
         job._py_driver_sys_path.extend([str(tmp_path), str(tmp_path / "link"), str(own)])
     assert job._py_driver_sys_path == [str(tmp_path / "link"), str(own)]
@@ -189,7 +178,7 @@ def test_actors_run_no_file_of_the_current_folder(tmp_path):
     (tmp_path / "mine.py").write_text(f"import gymnasium as g\ng.register('Mine-v0', {kind!r})\n")
     words = "-m rlfabric train dqn --env mine:Mine-v0 --learner cpu --memory tree --steps 100"
     command = [sys.executable, *words.split(), "--actors", "1", "--out", "run"]
-    path = {"PYTHONPATH": str(Path(placement.__file__).parents[2])}
+    path = {"PYTHONPATH": str(Path(ray_session.__file__).parents[2])}
     done = subprocess.run(
         command, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True, timeout=300
     )

@@ -1,6 +1,7 @@
 """What a user may get wrong about actors: one line each, before anything is started."""
 
 import socket
+import subprocess
 import sys
 
 import pytest
@@ -34,6 +35,7 @@ def test_options(tmp_path):
         (dict(ship=tmp_path), "ship must be with the address of a cluster"),
         (dict(ship=tmp_path / "none", address="h:1"), "ship must be a folder, not"),
         (dict(limit=0.0), "actor_limit must be above 0 seconds, not 0"),
+        (dict(start=0.0), "actor_start must be above 0 seconds, not 0"),
         (dict(losses=-1), "actor_losses must be at least 0, not -1"),
     ]
     for options, text in cases:
@@ -44,9 +46,9 @@ def test_options(tmp_path):
 def test_options_of_the_command_line(monkeypatch):
     assert acting(None) == ({}, ActorOptions())
     assert acting("3") == ({"actors": 3}, ActorOptions())
-    fields, options = acting("3", inline=True, limit=2.0, losses=1)
+    fields, options = acting("3", inline=True, limit=2.0, start=9.0, losses=1)
     assert fields == {"actors": 3, "actor_order": "fixed"}
-    assert options == ActorOptions(inline=True, limit=2.0, losses=1)
+    assert options == ActorOptions(inline=True, limit=2.0, start=9.0, losses=1)
     assert acting("3", fixed=True)[0] == {"actors": 3, "actor_order": "fixed"}
     assert acting("h:1", 4) == ({"actors": 4}, ActorOptions(address="h:1"))
     monkeypatch.setattr("host.cli.actor_options.joined", lambda address: {"free": 6.0})
@@ -200,10 +202,24 @@ def test_machines():
             cluster._compare("n", here | {name: "other"}, here)
 
 
-def test_probes(ray):
-    """Each machine is asked by code that travels with the question."""
+_PROBES = """
+from host.actors import cluster, ray_session
+with ray_session.ray_session(ray_session.RayPlan(1, store=80 << 20)) as ray:
     cluster.check_nodes(ray)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cluster, "_PACKAGE", "nix")
-        with pytest.raises(Failure, match="node 127.0.0.1 must have rlfabric installed"):
-            cluster.check_nodes(ray)
+    print("as here")
+    cluster._PACKAGE = "nix"
+    try:
+        cluster.check_nodes(ray)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_probes():
+    """Each machine is asked by code that travels with the question."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBES], capture_output=True, text=True, timeout=240
+    )
+    as_here, failed = done.stdout.splitlines()
+    assert as_here == "as here"
+    assert failed.startswith("Failure: node 127.0.0.1 must have rlfabric installed")

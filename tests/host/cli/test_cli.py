@@ -57,10 +57,11 @@ def test_help_imports_names_and_texts(words):
 
 
 def test_a_start_imports_no_compiler():
-    """Numba takes as long as all other imports of a list; only a twin needs it."""
+    """Numba takes as long as all other imports of a list, torch longer; only a twin needs the one,
+    only gradients on the CPU the other."""
     program = "import sys, host.runs.start_run, host.cli.lists as lists\n"
     program += "for show in lists.LISTS.values(): show()\n"
-    program += "print(sorted({'numba', 'ray'} & {*sys.modules}))"
+    program += "print(sorted({'numba', 'ray', 'torch'} & {*sys.modules}))"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -254,6 +255,7 @@ def test_report(run, monkeypatch, tmp_path):
     code, out, _ = run(*words, "--levels", 2)
     assert code == 0 and out.strip().endswith("u50/stub")
     given = {"read.depth": "3"}
-    assert asked == dict(name="stub", board="u50", out=tmp_path, levels=2, overwrite=False, **given)
+    asked_for = dict(name="stub", board="u50", out=tmp_path, levels=2, overwrite=False)
+    assert asked == asked_for | {"library": False} | given
     code, out, _ = run(*words, "--json")
     assert code == 0 and json.loads(out)["mapped"] == {"lut": 5}

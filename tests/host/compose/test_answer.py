@@ -11,6 +11,7 @@ from host.cli.app import app
 from host.runs.request import request
 from hw.errors import UsageError
 from tests.host.composed_plans import DQN, compose, fast
+from tests.host.machine_files import write_machine
 
 
 def test_profile_and_plan(measured, tmp_path):
@@ -140,7 +141,7 @@ def test_run_trains_by_the_plan(measured, monkeypatch):
     assert options == {"card": "model", "board": "u200", "kernel": {}}
 
 
-def test_watts_of_the_profile(measured, monkeypatch):
+def test_watts_of_the_profile(measured, monkeypatch, tmp_path):
     class Meter:
         def __init__(self):
             self.now = 0.0
@@ -156,6 +157,10 @@ def test_watts_of_the_profile(measured, monkeypatch):
     assert found["predicted"]["eps_per_watt"] == pytest.approx(200e3 / cpu["watts"], abs=1e-3)
     text = compose(*DQN, "--metric", "efficiency", code=2)
     assert text == "watts must be known for metric efficiency, not empty for card0"
+    devices, links, _ = write_machine(tmp_path)  # whose watts are given
+    words = ["--devices", devices, "--links", links, "--overwrite", "--json"]
+    own = json.loads(compose(*DQN, *words))["machine"]["devices"][0]
+    assert (own["watts"], own["source"]) == (100, "given")
 
 
 def test_from_python(measured, monkeypatch):

@@ -3,12 +3,16 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import boards
 from host.compose.card_clocks import kernel_config, own_settings, plan_clocks, primitive_clocks
-from host.compose.plans import plan_of
+from host.compose.machine_library import this_machine
+from host.compose.plans import plan_of, plans_of
+from host.compose.primitive_times import matrix
 from host.compose.task import Task
+from host.compose.times import APART, BOTH
 from host.compose.trial import trial
 from host.runs.preset import preset
 from hw.errors import UsageError
@@ -101,6 +105,18 @@ def test_a_kernel_is_that_of_its_board():
     plan = plan_of(DQN, "card", "card")
     u200, zcu106, twin = (kernel_config(DQN, plan, each) for each in ("u200", "zcu106", None))
     assert (u200.engine.data_width, zcu106.engine.data_width) == (512, 128) and twin == u200
+
+
+def test_what_a_launch_adds_to_pearls_times():
+    """Each primitive alone is a launch; together they are one, which begins with the draw."""
+    here, added = this_machine("u200"), {}
+    for launch in (0.0, 64.0):
+        card = replace(here.card, launch_us=launch)
+        machine = replace(here, devices=(here.cpu, card))
+        for row in matrix(DQN, plans_of(DQN), machine, {}, 32).rows:
+            numbers = row.sample_us, row.insert_us, row.update_us, row.learn_us
+            added[row.placed] = np.subtract(numbers, added.get(row.placed, np.zeros(4)))
+    assert added[APART] == pytest.approx([64] * 4) and added[BOTH] == pytest.approx([64, 0, 0, 0])
 
 
 def test_a_kernel_that_does_not_fit():

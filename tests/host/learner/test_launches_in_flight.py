@@ -53,7 +53,8 @@ def configured(learner, depth, **run):
 
 @contextmanager
 def session_of(config):
-    kernel, name, kind = WIDE, "replay", PrioritizedReplayBuffer
+    kernel, name = WIDE, "replay"
+    kind = partial(PrioritizedReplayBuffer, by_programs=True)  # whose programs are read here
     if config.learner == "card":
         wanted = learner_values(config) | {"batch": 16}
         name, kind = wanted.pop("algorithm"), LearningReplay

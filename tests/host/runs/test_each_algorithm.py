@@ -27,7 +27,7 @@ CASES = [(algo, learner) for algo, each in ALGORITHMS.items() for learner in eac
 
 #: What an algorithm has besides, in the order of the file.
 ROUNDS = ["learning_rate", "policy_loss", "value_loss", "entropy", "value"]
-OFF = ["td_error", "exploration", "beta", "learning_rate", "fill"]
+OFF = ["td_error", "exploration", "beta", "learning_rate", "fill", "clipped_priorities"]
 CARD = ["clipped_weights", "clipped_activations", "clipped_gradients"]
 OWN = {
     ("dqn", "cpu"): [*OFF, "loss"],
@@ -37,7 +37,8 @@ OWN = {
     ("td3", "cpu"): [*OFF, "loss"],
     # What it explores by is learned.
     ("sac", "cpu"): [
-        "td_error", "beta", "learning_rate", "fill", "loss", "entropy", "entropy_coefficient"
+        "td_error", "beta", "learning_rate", "fill", "clipped_priorities", "loss", "entropy",
+        "entropy_coefficient",
     ],
     ("ppo", "cpu"): [
         "learning_rate", "reward_mean", "reward_deviation", "value_mean", "value_deviation",

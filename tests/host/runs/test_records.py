@@ -150,3 +150,28 @@ def test_what_a_failure_leaves(rig, saved):
     assert second.__notes__[1] == "a checkpoint could not be made: the card stands still"
     records.leave(third := ValueError("a third"), lambda: {})
     assert third.__notes__[1:] == [f"--resume goes on from step 64, in {records.checkpoint}"]
+
+
+def test_a_full_disk_has_space_for_the_best_policy(rig, tmp_path, monkeypatch):
+    """Rows may have taken all the rest; an older one stays whole until the new one is there."""
+    write, kept = checkpoint.atomic_write, tmp_path / f".space{checkpoint.PARTIAL}"
+
+    def full(path, how):
+        if kept.exists():
+            raise OSError(28, "No space left on device")
+        write(path, how)
+
+    rig.records.keep_space()
+    monkeypatch.setattr(checkpoint, "atomic_write", full)
+    for score in (1.0, 2.0):
+        size = kept.stat().st_size
+        rig.records.keep_best(score)
+        assert load_policy(tmp_path / "best.npz")[1]["score"] == score and not rig.said
+        assert size >= (tmp_path / "best.npz").stat().st_size and kept.exists()
+        rig.shift()
+    monkeypatch.setattr(checkpoint, "atomic_write", lambda *_: full(tmp_path / "none" / "x", None))
+    rig.records.keep_best(3.0)
+    assert rig.said and load_policy(tmp_path / "best.npz")[1]["score"] == 2.0
+    rig.records.log = SimpleNamespace(close=lambda: None)
+    rig.records.close()
+    assert not kept.exists()

@@ -20,7 +20,7 @@ from hw.learner.config import LearnerConfig
 BAD = [
     ("algo", "ppo"), ("env", ""), ("steps", 0), ("seed", -1), ("env_count", 0), ("capacity", 1),
     ("alpha", 1.1), ("alpha", "x"), ("priority_epsilon", 0), ("learning_starts", 1 << 16),
-    ("evaluation_interval_steps", 0), ("evaluation_episodes", 0), ("log_interval_steps", 0),
+    ("evaluation_interval_steps", 0), ("evaluation_episodes", -1), ("log_interval_steps", 0),
     ("checkpoint_interval_steps", 0), ("until_solved", 1), ("steps_per_launch", 0),
     ("learner", "gpu"), ("threshold", float("nan")), ("threshold", "475"),
     ("updates_per_launch", 0), ("updates_per_launch", 65), ("weights_interval", 2),
@@ -130,6 +130,8 @@ OWN = dict(
 ON_CARD = dict(learner="card", design="own", act="card", weights_interval=7)
 #: of a run whose new experiences have TD errors
 RATED = dict(first_priority="td_error")
+#: of a run whose environment has one instance
+ALONE = dict(evaluation_on="training")
 #: of a run with actors
 ACTING = dict(actors=4, actor_order="fixed", launches_per_message=3)
 
@@ -141,10 +143,15 @@ def test_what_a_resumed_run_must_share():
     assert whole == config.identity() | {"agent": whole["agent"]}
     assert whole["agent"]["hidden"] == [8, 9]
     every = {field.name for field in fields(config)}
-    assert every == FREE.keys() | OWN.keys() | ON_CARD.keys() | ACTING.keys() | RATED.keys()
-    assert whole.keys() == every - FREE.keys() - RATED.keys()
+    assert (
+        every
+        == FREE.keys() | OWN.keys() | ON_CARD.keys() | ACTING.keys() | RATED.keys() | ALONE.keys()
+    )
+    assert whole.keys() == every - FREE.keys() - RATED.keys() - ALONE.keys()
     rated = replace(config, **RATED).identity()
     assert rated == config.identity() | RATED, "the default is not in checkpoints of before"
+    one = replace(config, env_count=1)
+    assert replace(one, **ALONE).identity() == one.identity() | ALONE
     assert replace(config, **FREE).identity() == config.identity()
     for name, value in OWN.items():
         agent = {"agent": None} if name == "algo" else {}

@@ -59,7 +59,7 @@ def test_the_final_evaluation(tmp_path, own, mean, solved):
     """Of the best policy, on episodes of their own, a mean of all."""
     asked, config = [], SimpleNamespace(env="CartPole-v1", threshold=own, until_solved=False)
 
-    def evaluate(*arguments, stop):
+    def evaluate(*arguments, stop, progress):
         asked.append((*arguments, stop))
         return np.array([mean - 1, mean + 3, mean - 2])
 
@@ -88,7 +88,7 @@ def test_what_is_confirmed_is_the_best_policy(tmp_path):
     means, kept, asked = iter((12.0, 9.0, 10.0, 11.0)), [], []
     config = SimpleNamespace(env="CartPole-v1", threshold=10.0, until_solved=True)
 
-    def evaluate(attempt, policy, stop):
+    def evaluate(attempt, policy, stop, progress):
         asked.append(attempt)
         return np.full(3, next(means))
 

@@ -145,7 +145,7 @@ def test_a_saved_session_goes_on(in_flight):
 def test_an_evaluation(monkeypatch):
     """Of the policy as it learns now, or of another one; each attempt has its own episodes."""
     session, events = made(1)
-    session.config.evaluation_steps = 77
+    session.config.evaluation_steps, session.config.evaluation_on = 77, "copies"
 
     @contextmanager
     def actor(policy=None):
@@ -158,9 +158,12 @@ def test_an_evaluation(monkeypatch):
     assert session.evaluate() == "found"
     fetch, (of, how), (other, others), again, (last, final) = events
     assert (fetch, again) == ("fetch", "fetch"), "the policy that learns is up to date"
-    assert how == dict(seed=Seeds(3).evaluation(2), limit=77, stop=stop) and how["stop"] is stop
-    assert others == dict(seed=Seeds(3).evaluation(1), limit=77, stop=stop)
-    assert final == dict(seed=Seeds(3).evaluation(0), limit=77, stop=())
+    assert (
+        how == dict(seed=Seeds(3).evaluation(2), limit=77, stop=stop, progress=None)
+        and how["stop"] is stop
+    )
+    assert others == dict(seed=Seeds(3).evaluation(1), limit=77, stop=stop, progress=None)
+    assert final == dict(seed=Seeds(3).evaluation(0), limit=77, stop=(), progress=None)
     assert [of[0], other[0], last[0]] == ["actor of None", "actor of best", "actor of None"]
     assert all(each[1] is session.policy for each in (of, other, last)), "its copies"
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from host.runs.run_log import EventFile
+from host.runs.event_file import EventFile
 
 
 def events(folder):

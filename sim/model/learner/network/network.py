@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.model.arith.arithmetic import twin_of
-from sim.model.nn.activation import activate, derivative
+from sim.model.nn.activation import ACTIVATIONS
 from sim.model.nn.product import add_bias, product_fixed, product_float
 
 __all__ = ["Backward", "Network", "merge"]
@@ -45,6 +45,7 @@ class Network:
     def __init__(self, config, layers):
         self.arithmetic, self.lanes, self.layers = config.arithmetic, config.lanes, layers
         kind = _LAYERS[self.arithmetic.kind]
+        self._twin = twin_of(config.arithmetic)
         self._units = [kind(self.arithmetic, layer, config.lanes) for layer in layers]
 
     def forward(self, parameters, x):
@@ -56,7 +57,7 @@ class Network:
             self.layers, self._units, parameters, strict=True
         ):
             y, saturated = unit.forward(weights, biases, numbers[-1])
-            numbers.append(activate(self.arithmetic, layer.activation, y))
+            numbers.append(ACTIVATIONS[layer.activation].apply(self._twin, y))
             saturations += saturated
         return numbers, saturations
 
@@ -79,7 +80,7 @@ class Network:
             dx, saturated = unit.input_gradient(parameters[position][0], delta)
             saturations += saturated
             before = self.layers[position - 1].activation if position else "linear"
-            delta = derivative(self.arithmetic, before, dx, x)
+            delta = ACTIVATIONS[before].derive(self._twin, dx, x)
         return Backward(gradients, delta, saturations)
 
 

@@ -86,7 +86,8 @@ class Trainer(ParameterSets):
                 self._keep(name, sweep.networks[name])
             weights = 0
             if update and first.diverged is None:
-                weights = sum(self.step(name, step) for name in sweep.networks)
+                networks = self.config.plan.networks
+                weights = sum(self.step(name, step, networks[name].rate) for name in sweep.networks)
             clipped += weights, sweep.activations, loss.saturations + sweep.saturations
             if first.diverged is not None:
                 break

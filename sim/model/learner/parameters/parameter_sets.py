@@ -111,13 +111,14 @@ class ParameterSets:
             for part, numbers in zip(own, new, strict=True):
                 part[...] = numbers
 
-    def step(self, name, step):
+    def step(self, name, step, rate):
         """One optimizer step of the network ``name`` with its kept gradients, in place; returns how
-        many weights were clipped. ``step`` is a record of HYPERPARAMETERS."""
+        many weights were clipped. ``step`` is a record of HYPERPARAMETERS, ``rate`` the place of
+        the network's numbers in the record's pairs."""
         values = self._numbers[name]
         result = update(
             self.config,
-            coefficients(step, self.config.plan.networks[name].rate),
+            coefficients(step, rate),
             self._sums[name],
             values["online"],
             values["target"],

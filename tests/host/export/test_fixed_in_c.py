@@ -1,0 +1,92 @@
+"""A fixed-point kernel's policy in C gives the bits of the twin's ACT."""
+
+import json
+
+import numpy as np
+import pytest
+
+import boards
+from host.environments.spec import Spec
+from host.export.export_command import export
+from host.kernels import configure, find_design
+from host.learner.parameters import to_image
+from host.learner.policy_weights import online_of
+from hw.errors import UsageError
+from sim.model.fixar.learner import FixarTrainer
+from sim.model.learner.network.trainer import Trainer
+from tests.host import agent_parts
+from tests.host.export.exports import c_outputs, saved
+
+POLE = Spec((4,), "float32", True, 3)
+BOX = Spec((4,), "float32", False, 2, low=(-2.0, 0.0), high=(2.0, 0.5))
+#: name -> algorithm, design, spec, agent, fields of the kernel, twin
+_FIXED = {"learner.arithmetic.kind": "fixed"}
+CASES = {
+    "dqn": ("dqn", "dqn", POLE, dict(hidden=(16, 8), activation="relu"), _FIXED, Trainer),
+    "dqn leaky": ("dqn", "dqn", POLE, dict(hidden=(9,), activation="leaky_relu"), _FIXED, Trainer),
+    "dqn tanh": ("dqn", "dqn", POLE, dict(hidden=(16, 8), activation="tanh"), _FIXED, Trainer),
+    "ddpg": ("ddpg", "ddpg", BOX, dict(hidden=(16, 8)), _FIXED, Trainer),
+    "fixar": ("ddpg", "fixar", BOX, dict(hidden=(16, 8), precision="fixed32"), {}, FixarTrainer),
+}
+QUICK = ("dqn tanh", "fixar")
+
+
+def run_of(name, folder, spread, **more):
+    """``(policy, the twin with its weights, the run's folder)``."""
+    algo, design, spec, agent, fields, twin = CASES[name]
+    policy = agent_parts.make(algo, spec, 1, **agent | more).policy
+    rng = np.random.default_rng(7)
+    for network in policy.networks.values():
+        network.parameters += rng.normal(0, spread, len(network.parameters)).astype(np.float32)
+    own = {"learner.observation": 4, "learner.action": spec.action_count}
+    own["learner.hidden"] = policy.config.hidden
+    if design != "fixar":
+        own["learner.hidden_activation"] = policy.config.activation
+    config = configure(find_design(design), boards.get("u200"), own | fields)
+    learner = twin(config.learner)
+    image, sets, _ = to_image(config.learner, online_of(policy))
+    learner.load(image, sets)
+    run = saved(policy, folder / "run", algo)
+    kernel = {"name": design, "config": config.to_dict()}
+    (run / "summary.json").write_text(json.dumps({"kernel": kernel}))
+    return policy, learner, run
+
+
+def observations():
+    """Ordinary numbers, small and large ones, some beyond the format."""
+    rng = np.random.default_rng(3)
+    size = 10.0 ** rng.uniform(-4, 4, (400, 4))
+    corners = np.array([0.0, -0.0, 1e-30, -(2.0**-11), 127.9995, -128.0, 3e38, -3e38])
+    rows = [rng.normal(size=(2000, 4)), rng.normal(size=(400, 4)) * size]
+    rows = np.concatenate([*rows, np.tile(corners[:, None], 4)])
+    return rows.astype(np.float32)
+
+
+@pytest.mark.parametrize("spread", [0.3, 4.0])
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES],
+)
+def test_bits_of_the_twin(name, spread, tmp_path):
+    policy, learner, run = run_of(name, tmp_path, spread)
+    obs, spec = observations(), policy.spec
+    wanted = np.asarray(learner.act(obs), np.float32)
+    found = c_outputs(run, obs, spec, {"q": spec.action_count} if spec.discrete else {})
+    if spec.discrete:
+        assert found["q"].tobytes() == wanted.tobytes()
+        assert (found["action"] == wanted.argmax(1)).all() and len(set(found["action"])) > 1
+    else:
+        assert found["action"].tobytes() == spec.applied(wanted).tobytes()
+
+
+def test_codes_of_16_bits_are_said(tmp_path):
+    _, _, run = run_of("fixar", tmp_path, 0.3, precision="qat")
+    _, numbers = export(run, "c")
+    assert numbers.startswith("float32: the codes of precision qat")
+
+
+def test_a_summary_of_another_release(tmp_path):
+    _, _, run = run_of("dqn", tmp_path, 0.3)
+    (run / "summary.json").write_text('{"kernel": {"name": "dqn", "config": {"wings": 2}}}')
+    with pytest.raises(UsageError, match="summary.json must be of this release of rlfabric"):
+        export(run, "c")

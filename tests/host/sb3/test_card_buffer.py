@@ -1,0 +1,347 @@
+"""rlfabric.sb3.PrioritizedReplayBuffer by the contract of stable-baselines3's buffers, and
+compared with the library's own."""
+
+import copy
+import doctest
+import io
+import pickle
+import subprocess
+import sys
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from stable_baselines3 import DQN, HerReplayBuffer
+from stable_baselines3.common import buffers
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecNormalize
+
+from host.sb3 import card_buffer as implementation
+from hw.errors import UsageError
+from rlfabric import sb3
+from rlfabric.sb3 import PrioritizedDQN, PrioritizedReplayBuffer
+
+BOX = spaces.Box(-9, 9, (3,), np.float32)
+MANY = spaces.Dict(
+    {"image": spaces.Box(0, 255, (4, 4, 1), np.uint8), "speed": BOX, "gear": spaces.Discrete(5)}
+)
+ACTIONS = spaces.Box(-1, 1, (2,), np.float32)
+
+
+def made(size=12, space=BOX, actions=ACTIONS, env_count=1, kind=PrioritizedReplayBuffer, **options):
+    more = dict(seed=4) if issubclass(kind, PrioritizedReplayBuffer) else {}
+    return kind(size, space, actions, device="cpu", n_envs=env_count, **more | options)
+
+
+def steps(count, env_count=1, space=BOX, actions=ACTIONS, seed=1):
+    """Arguments of ``add``, of episodes that end in both ways."""
+    rng = np.random.default_rng(seed)
+    space.seed(seed)
+
+    def drawn():
+        rows = [space.sample() for _ in range(env_count)]
+        if not isinstance(space, spaces.Dict):
+            return np.stack(rows)
+        return {key: np.array([row[key] for row in rows]) for key in space}
+
+    obs = drawn()
+    for _ in range(count):
+        after, fresh = drawn(), drawn()
+        ended = rng.random((2, env_count)) < 0.25
+        done = ended.any(0)
+        infos = [{"TimeLimit.truncated": bool(cut)} for cut in ended[1] & ~ended[0]]
+        action = rng.normal(size=(env_count, *actions.shape)).astype(actions.dtype)
+        step = copy.deepcopy((obs, after, action, rng.normal(size=env_count), done, infos))
+        parts = list(space) if isinstance(space, spaces.Dict) else None
+        obs = dict(fresh) if parts else fresh
+        pairs = [(obs[key], after[key]) for key in parts] if parts else [(obs, after)]
+        for one, other in pairs:
+            one[~done] = other[~done]
+        yield step
+
+
+def filled(buffer, count=30, **options):
+    for step in steps(
+        count, buffer.n_envs, buffer.observation_space, buffer.action_space, **options
+    ):
+        buffer.add(*step)
+    return buffer
+
+
+def equal(mine, theirs):
+    for name in theirs._fields:
+        one, other = getattr(mine, name), getattr(theirs, name)
+        if isinstance(other, dict):
+            assert one.keys() == other.keys()
+            for key in other:
+                assert one[key].dtype == other[key].dtype and torch.equal(one[key], other[key])
+        elif other is None:
+            assert one is None
+        else:
+            assert one.dtype == other.dtype
+            torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+
+
+def pick(monkeypatch, envs):
+    """``np.random.randint`` gives the environments ``envs``, again and again."""
+
+    def randint(low, high=None, size=None):
+        return np.resize(envs, size)
+
+    monkeypatch.setattr(np.random, "randint", randint)
+
+
+def test_position_and_size():
+    """In steps of all environments, as the library counts them."""
+    kinds = PrioritizedReplayBuffer, buffers.ReplayBuffer
+    pair = [made(size=12, env_count=2, kind=kind) for kind in kinds]
+    for count in (0, 1, 3, 2, 1):
+        mine, theirs = (filled(each, count) for each in pair)
+        assert (mine.pos, mine.full, mine.size()) == (theirs.pos, theirs.full, theirs.size())
+
+
+@pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
+@pytest.mark.parametrize("handled", [True, False])
+def test_rows_are_the_library_s(space, handled, monkeypatch):
+    kind = buffers.DictReplayBuffer if space is MANY else buffers.ReplayBuffer
+    options = dict(space=space, env_count=2, handle_timeout_termination=handled)
+    mine, theirs = (filled(made(kind=each, **options)) for each in (PrioritizedReplayBuffer, kind))
+    assert (
+        (mine.pos, mine.full, mine.size())
+        == (theirs.pos, theirs.full, theirs.size())
+        == (0, True, 6)
+    )
+    pick(monkeypatch, [0, 1])
+    rows = np.array([0, 1, 5, 3, 3, 2])
+    equal(mine._get_samples(rows), theirs._get_samples(rows))
+    for name in ("actions", "rewards", "dones", "timeouts"):
+        array = getattr(mine, name)
+        np.testing.assert_array_equal(array, getattr(theirs, name))
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_rewards_of_several_steps_are_the_library_s(monkeypatch):
+    normalized = VecNormalize(make_vec_env("CartPole-v1", 2), clip_reward=0.7)
+    normalized.normalize_obs = lambda obs: obs
+    normalized.ret_rms.var = np.float64(2.5)
+    options = dict(size=80, env_count=2, n_steps=3, gamma=0.9)
+    mine = filled(made(**options))
+    theirs = filled(made(kind=buffers.NStepReplayBuffer, **options))
+    # In the order in which windows close; the rest are open.
+    stored = mine.memory.get_all_transitions()
+    assert len(stored["action"]) == 2 * 30 - int(mine._windows._open.sum()) < 60
+    for row in range(len(stored["action"])):
+        [where] = np.argwhere((theirs.actions == stored["action"][row]).all(-1))
+        pick(monkeypatch, where[1])
+        wanted = theirs._get_samples(where[:1], normalized)
+        batch = {name: values[[row]] for name, values in stored.items()}
+        batch |= {"weights": np.ones(1, np.float32), "indexes": np.array([row])}
+        equal(mine._samples(batch, normalized)._replace(), wanted)
+
+
+def test_a_reset_closes_windows():
+    buffer = made(n_steps=4, gamma=0.5)
+    for at, reward in ((0, 1.0), (1, 2.0), (7, 4.0)):  # 7 does not follow 2
+        obs = np.full((1, 3), at)
+        buffer.add(obs, obs + 1, np.zeros((1, 2)), np.array([reward]), np.zeros(1), [{}])
+    found = buffer.memory.get_all_transitions()
+    assert found["next_observation/"][:, 0].tolist() == [2, 2]
+    assert found["length"][:, 0].tolist() == [2, 1]
+    assert found["reward"][:, :2].tolist() == [[1, 2], [2, 0]]
+    assert not found["done"].any()
+
+
+def test_weights_and_priorities():
+    buffer = filled(made(alpha=0.5, beta=0.7, epsilon=0.0), 12)
+    first = buffer.sample_prioritized(4)
+    assert (first.weights == 1).all()
+    errors = torch.tensor([0.25, 4.0, 9.0, 0.5], requires_grad=True)
+    indexes = np.array([0, 3, 6, 9])
+    buffer.update_priorities(indexes, errors)
+    drawn = buffer.sample_prioritized(12)
+    p = np.ones(12)
+    p[indexes] = errors.detach().numpy() ** 0.5
+    weights = (12 * p / p.sum()) ** -0.7
+    wanted = weights[drawn.indexes] / weights[drawn.indexes].max()
+    np.testing.assert_allclose(drawn.weights[:, 0], wanted, rtol=1e-3)
+    counts = np.bincount(
+        np.concatenate([buffer.sample_prioritized(12).indexes for _ in range(300)]), minlength=12
+    )
+    np.testing.assert_allclose(counts / counts.sum(), p / p.sum(), atol=0.02)
+
+
+def test_a_batch_larger_than_what_is_stored():
+    buffer = filled(made(beta=1.0, alpha=1.0, epsilon=0.0), 5)
+    buffer.sample_prioritized(5)
+    buffer.update_priorities(np.arange(5), np.array([1.0, 2.0, 3.0, 4.0, 8.0]))
+    drawn = buffer.sample_prioritized(64)
+    assert len(drawn.indexes) == 64 and set(drawn.indexes) == set(range(5))
+    p = np.array([1.0, 2, 3, 4, 8])[drawn.indexes]
+    np.testing.assert_allclose(drawn.weights[:, 0], p.min() / p, rtol=1e-3)
+
+
+def test_priorities_are_of_the_experiences_that_were_drawn():
+    """A step that comes after them, and overwrites one, enters with the largest priority."""
+    buffer = filled(made(size=4, alpha=1.0, epsilon=0.0), 4)
+    buffer.sample_prioritized(4)
+    filled(buffer, 1, seed=5)
+    buffer.update_priorities(np.array([0, 1, 2]), np.array([0.125, 0.5, 0.25]))
+    filled(buffer, 1, seed=6)  # over index 1
+    one = buffer.memory.priorities()[3]
+    assert buffer.memory.priorities().tolist() == [one // 8, one, one // 4, one]
+
+
+@pytest.mark.parametrize("n_steps", [1, 3])
+@pytest.mark.parametrize("way", [pickle.dumps, None], ids=["pickle", "deepcopy"])
+def test_resumed_draws_are_the_same(n_steps, way):
+    buffer = filled(made(env_count=2, n_steps=n_steps), 9)
+    buffer.update_priorities(np.arange(4), np.arange(4.0))
+    again = pickle.loads(way(buffer)) if way else copy.deepcopy(buffer)
+    again = copy.deepcopy(again)  # of one that was not used yet
+    assert again._memory is None
+    for each in (buffer, again):
+        filled(each, 5, seed=8)
+    for _ in range(3):
+        one, other = (each.sample_prioritized(5) for each in (buffer, again))
+        assert (one.indexes == other.indexes).all()
+        equal(one._replace(indexes=None), other._replace(indexes=None))
+        for each in (buffer, again):
+            each.update_priorities(one.indexes, np.linspace(0, 3, 5))
+            filled(each, 1, seed=9)
+    again.move("model")
+    assert (buffer.sample_prioritized(5).indexes == again.sample_prioritized(5).indexes).all()
+    again.close()
+
+
+def test_reset():
+    buffer = filled(made(n_steps=2), 5)
+    buffer.reset()
+    assert (buffer.pos, buffer.full, len(buffer.memory)) == (0, False, 0)
+    with pytest.raises(UsageError, match="not from an empty buffer"):
+        buffer.sample_prioritized(1)
+
+
+def test_plain_algorithms_are_warned_once(monkeypatch):
+    buffer = filled(made(), 5)
+    with pytest.warns(UserWarning, match="importance weights are not applied"):
+        buffer.sample(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        buffer.sample(2)
+    monkeypatch.setattr(implementation, "_DISCOUNTS", False)
+    several = filled(made(n_steps=2), 5)
+    several._warned = True
+    with pytest.raises(UsageError, match="n_steps must be 1 with this release"):
+        several.sample(2)
+
+
+REFUSED = {
+    "optimize_memory_usage": (dict(optimize_memory_usage=True), "must be False, not True"),
+    "n_steps": (dict(n_steps=0), "n_steps must be an integer in 1..256, not 0"),
+    "n_steps, a bool": (dict(n_steps=True), "n_steps must be an integer"),
+    "gamma": (dict(gamma=1.5), "gamma must be in 0..1, not 1.5"),
+    "beta": (dict(beta=2), "beta must be in 0..1, or a function"),
+    "a function beta": (dict(beta=lambda left: 1 + left), "beta must be in 0..1, or a function"),
+    "alpha": (dict(alpha=-1.0), "alpha must be in 0..1, not -1.0"),
+    "size": (dict(size=1), "buffer_size must be at least 2"),
+    "card": (dict(card="fpga"), "card must be model, sim"),
+}
+
+
+@pytest.mark.parametrize("options, text", REFUSED.values(), ids=REFUSED)
+def test_refused(options, text):
+    with pytest.raises(UsageError, match=text):
+        made(**options)
+
+
+def test_bad_errors():
+    buffer = filled(made(), 5)
+    with pytest.raises(UsageError, match="td_errors must be finite, not nan"):
+        buffer.update_priorities(np.arange(2), np.array([1.0, np.nan]))
+    buffer.sample_prioritized(2)
+
+
+MODEL = dict(
+    policy="MlpPolicy",
+    env="CartPole-v1",
+    buffer_size=100,
+    learning_starts=8,
+    policy_kwargs=dict(net_arch=[8]),
+    device="cpu",
+)
+
+
+def test_her_is_refused():
+    class Goals(gymnasium.Env):
+        observation_space = spaces.Dict(
+            {key: BOX for key in ("observation", "achieved_goal", "desired_goal")}
+        )
+        action_space = spaces.Discrete(2)
+
+    options = copy.deepcopy(MODEL) | dict(policy="MultiInputPolicy", env=Goals())
+    with pytest.raises(UsageError, match="PrioritizedReplayBuffer, not HerReplayBuffer: Prior"):
+        PrioritizedDQN(**options, replay_buffer_class=HerReplayBuffer)
+
+
+def test_options_of_the_model():
+    options = copy.deepcopy(MODEL)
+    with pytest.raises(UsageError, match="gamma in replay_buffer_kwargs must be the model's"):
+        PrioritizedDQN(**options, replay_buffer_kwargs=dict(gamma=0.5))
+    model = PrioritizedDQN(**options, gamma=0.9, replay_buffer_kwargs=dict(n_steps=3))
+    assert (model.replay_buffer.gamma, model.replay_buffer.n_steps) == (0.9, 3)
+
+
+def test_saved_and_loaded(tmp_path):
+    options = dict(seed=1, replay_buffer_kwargs=dict(beta=_rising))
+    model = PrioritizedDQN(**copy.deepcopy(MODEL), **options)
+    model.learn(40)
+    model.save(tmp_path / "model")
+    file = io.BytesIO()
+    model.save_replay_buffer(file)
+    again = PrioritizedDQN.load(tmp_path / "model", env=model.env)
+    before = again.replay_buffer
+    again.load_replay_buffer(io.BytesIO(file.getvalue()))
+    assert before._memory.launcher.kernel.card is None or before._memory._card is None
+    one, other = (m.replay_buffer.sample_prioritized(7) for m in (model, again))
+    assert (one.indexes == other.indexes).all()
+    again.learn(20, reset_num_timesteps=False)
+    assert again.replay_buffer.size() == 60
+    plain = DQN(**copy.deepcopy(MODEL))
+    other = io.BytesIO()
+    plain.save_replay_buffer(other)
+    with pytest.raises(UsageError, match="path must have a PrioritizedReplayBuffer, not a Repl"):
+        again.load_replay_buffer(io.BytesIO(other.getvalue()))
+    assert again.replay_buffer.size() == 60
+
+
+def test_the_example():
+    """It is shown by ``help``."""
+    assert doctest.testmod(sb3) == (0, 4)
+
+
+def test_importing_rlfabric_imports_neither_library():
+    """Only ``rlfabric.sb3`` does."""
+    program = "import rlfabric, sys; rlfabric.PrioritizedReplayBuffer, rlfabric.load_policy; "
+    program += "print({'torch', 'stable_baselines3', 'onnx'} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert said.stdout == "set()\n", said.stderr
+
+
+def _rising(progress_remaining):
+    return 0.4 + 0.6 * (1 - progress_remaining)
+
+
+def test_beta_by_progress():
+    buffer = filled(made(beta=_rising), 12)
+    buffer.sample_prioritized(4)
+    buffer.update_priorities(np.arange(12), np.arange(1.0, 13))
+    state = pickle.dumps(buffer)
+    early, late = (
+        pickle.loads(state).sample_prioritized(12, progress_remaining=left).weights[:, 0].log()
+        for left in (1.0, 0.0)
+    )
+    np.testing.assert_allclose(early, 0.4 * late, atol=5e-3)

@@ -1,0 +1,111 @@
+"""system.temporary, memory, paths: what a person's machine has, and what of it is not as usual."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hw.errors import Failure, UsageError
+from system import memory
+from system.paths import user_path
+from system.temporary import clear_dead, temporary_folder
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_folders_of_dead_processes_go(tmp_path):
+    """Killed ones; not those of living ones, nor what is not ours."""
+    program = "import os, sys; from pathlib import Path; from system.temporary import *\n"
+    program += "with temporary_folder(Path(sys.argv[1])) as made:\n    print(made, flush=True)\n"
+    killed = f"{program}    os.kill(os.getpid(), 9)\n"
+    done = subprocess.run([sys.executable, "-c", killed, str(tmp_path)], capture_output=True,
+                          text=True, cwd=ROOT, timeout=60)  # fmt: skip
+    dead = Path(done.stdout.strip())
+    assert dead.is_dir() and dead.stat().st_mode & 0o77 == 0
+    (other := tmp_path / "rlfabric-other").mkdir()
+    (tmp_path / "rlfabric-link").symlink_to(dead)
+    with temporary_folder(tmp_path) as own:
+        assert not dead.exists()
+        clear_dead(tmp_path)
+        assert own.is_dir() and other.is_dir()
+    assert not own.exists() and {path.name for path in tmp_path.iterdir()} == {
+        "rlfabric-other", "rlfabric-link"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted"),
+    [
+        ({}, 5 << 30),
+        ({"a/b": (3 << 30, 1 << 30)}, 2 << 30),
+        ({"a": (1 << 30, 0), "a/b": "max"}, 1 << 30),
+    ],
+)  # fmt: skip
+def test_the_memory_that_is_left(tmp_path, monkeypatch, limits, wanted):
+    """That of the machine, or of the tightest group."""
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {5 << 20} kB\n")
+    (tmp_path / "cgroup").write_text("0::/a/b\n")
+    for group, told in limits.items():
+        limit, taken = (told, 0) if told == "max" else told
+        (tmp_path / group / "memory.max").write_text(f"{limit}\n")
+        (tmp_path / group / "memory.current").write_text(f"{taken}\n")
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_PROC", tmp_path / "cgroup")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
+    assert memory.available() == wanted
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
+    assert memory.available() is None
+
+
+def test_a_memory_that_does_not_fit(monkeypatch):
+    """A line; it is made, for it may never be full. A line, and no traceback, if it is refused."""
+    monkeypatch.setattr(memory, "available", lambda: 999)
+    with pytest.warns(RuntimeWarning, match=r"^x must fit the memory .* not take 0.0 GB when it"):
+        assert not memory.zeros((10, 100), np.uint8, "x").any()
+    memory.zeros((9, 100), np.uint8, "x")
+
+    def refused(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(memory.np, "zeros", refused)
+    array = memory.zeros((9, 10), np.int64, "x")
+    array[8, 9] = 1
+    assert array.shape == (9, 10) and array.sum() == 1
+    monkeypatch.setattr(memory, "available", lambda: None)
+    with pytest.raises(Failure, match=r"^x must fit the memory of this machine, not take 11529215"):
+        memory.zeros((1 << 60,), np.uint8, "x")
+
+
+def test_homes(monkeypatch):
+    monkeypatch.setenv("HOME", "/some/where")
+    assert user_path("~/runs") == Path("/some/where/runs") and user_path("a/~b") == Path("a/~b")
+    with pytest.raises(UsageError, match="^~nobody-here/x must be in a home that is known"):
+        user_path("~nobody-here/x")
+
+
+def test_text_files_have_an_encoding():
+    """The locale's may be ASCII. PLW1514 of ruff finds only what is a Path for sure."""
+    found = []
+    for folder in ("hw", "host", "sim", "boards", "system", "rlfabric", "bench"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                name = getattr(getattr(node, "func", None), "attr", "")
+                if name in ("read_text", "write_text"):
+                    if not any(word.arg == "encoding" for word in node.keywords):
+                        found.append(f"{path.relative_to(ROOT)} line {node.lineno}")
+    assert not found
+
+
+def test_another_locale(tmp_path):
+    """ASCII, and an argument that it has no letters for: the lock has the command's words."""
+    program = "from system.lock import locked\nwith locked('l'): print(open('l', 'rb').read())"
+    env = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONPATH": str(ROOT)}
+    word = "опыт".encode()
+    done = subprocess.run([sys.executable.encode(), b"-c", program.encode(), word], cwd=tmp_path,
+                          env=os.environ | env, capture_output=True, timeout=60)  # fmt: skip
+    assert done.returncode == 0 and b"process " in done.stdout, done.stderr
