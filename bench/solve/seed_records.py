@@ -36,7 +36,8 @@ _ONE_THREAD = dict.fromkeys(
 def read(task, side, asked, folder=RECORDS):
     """The records of a side that answer ``asked``, by seed: ``{seed: record}``."""
     paths = (Path(folder) / task.name).glob(f"{side}-*.json")
-    found = {record["seed"]: record for record in (json.loads(path.read_text(encoding="utf-8")) for path in paths)
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    found = {record["seed"]: record for record in map(json.loads, texts)
              if record["side"] == side and _today(record["asked"]) == asked}  # fmt: skip
     return dict(sorted(found.items()))
 

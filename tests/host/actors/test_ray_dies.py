@@ -21,7 +21,7 @@ VICTIMS = {
     "raylet": "raylet/raylet",
     "agent": "ray::RuntimeEnvAgent",
     "gcs": "gcs_server",
-    "actor": "Worker",
+    "actor": "ingWorker",  # ray::CollectingWorker, ray::SteppingWorker
 }
 _SMALL = ["--set", "hidden=8", "--actors", "2", "--env", "CartPole-v1"]
 ALGORITHMS = {

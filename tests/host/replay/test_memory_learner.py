@@ -27,6 +27,7 @@ class Buffer:
 
     capacity, saturations = 10, np.array([5, 6, 7])
     closed = in_process = False
+    clipped_priorities = 0
 
     def __init__(self):
         self.sent = []
@@ -86,7 +87,7 @@ def test_progress(planned):
     stored, not what is on its way."""
     planned.end(planned.begin([0] * 7))
     assert planned.progress() == pytest.approx(
-        dict(learning_rate=0.6, beta=0.2, exploration=0.1, fill=4)
+        dict(learning_rate=0.6, beta=0.2, exploration=0.1, fill=4, clipped_priorities=0)
     )
     assert planned.in_flight == 3 and "exploration" in planned.columns
     planned.close()
@@ -95,7 +96,7 @@ def test_progress(planned):
 
 def test_no_column_stays_empty():
     columns = make(Planned, exploration=False).columns
-    assert columns == ("td_error", "beta", "learning_rate", "fill")
+    assert columns == ("td_error", "beta", "learning_rate", "fill", "clipped_priorities")
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, ValueError])
