@@ -22,7 +22,9 @@ class Own:
     """
 
     def __init__(self, asked, seed):
-        self._config = override(config_of(asked["config"]), {"seed": seed})
+        self._config = override(
+            config_of(asked["config"]), {"seed": seed, "evaluation_episodes": 1}
+        )
 
     def warm(self):
         """Begins the run with the fewest steps before learning, and drops it at its first

@@ -15,7 +15,7 @@ from bench.learning.peers import PeerPlan
 from bench.learning.records import lines
 from bench.provenance import commit_for, now
 from bench.results import FOLDER
-from bench.solve.sides import chosen, config_of, request
+from bench.solve.sides import chosen, config_of, numbers_of, request
 from host.checkpoint import write_text
 from host.runs.summary import versions
 from host.terminal.exit_codes import MISSING_TOOL
@@ -36,9 +36,12 @@ _ONE_THREAD = dict.fromkeys(
 def read(task, side, asked, folder=RECORDS):
     """The records of a side that answer ``asked``, by seed: ``{seed: record}``."""
     paths = (Path(folder) / task.name).glob(f"{side}-*.json")
-    texts = (path.read_text(encoding="utf-8") for path in paths)
-    found = {record["seed"]: record for record in map(json.loads, texts)
-             if record["side"] == side and _today(record["asked"]) == asked}  # fmt: skip
+    every = (json.loads(path.read_text(encoding="utf-8")) for path in paths)
+    found = {
+        record["seed"]: record
+        for record in every
+        if record["side"] == side and _today(record["asked"]) == asked
+    }
     return dict(sorted(found.items()))
 
 
@@ -90,7 +93,7 @@ def _today(asked):
     field was removed since."""
     try:
         if "config" in asked:
-            config = config_of(asked["config"]).in_run().to_dict()
+            config = numbers_of(config_of(asked["config"]))
             return json.loads(json.dumps(asked | {"config": config}))
         if "plan" in asked:
             return json.loads(json.dumps(asked | {"plan": asdict(PeerPlan(**asked["plan"]))}))

@@ -17,7 +17,8 @@ from host.runs.run_kinds import CONFIGS
 from host.settings import override
 from hw.errors import UsageError
 
-__all__ = ["SIDES", "TASKS", "Task", "chosen", "config_of", "request"]
+__all__ = ["SIDES", "TASKS", "Task", "chosen", "config_of", "numbers_of"]
+__all__ += ["request"]
 
 #: name of a side -> its title
 SIDES = {
@@ -72,6 +73,7 @@ class Task:
         return {name: getattr(self, name) for name in names}
 
 
+_APART = ("evaluation_", "log_", "checkpoint_")
 _UNIFORM = dict(memory="ring", n_step=1)
 #: one step size and one deviation of the noise, as stable-baselines3's DDPG and TD3
 _ONE_RATE = dict(
@@ -127,17 +129,23 @@ def request(task, side, config=None):
     shipped = config or preset(
         task.algo, default_learner(task.algo, task.env), env=task.env, continuous=_continuous(task)
     )
-    values = {"seed": 0, "evaluation_episodes": 1}  # the rule has them
-    config = override(shipped, task.fields | values)
+    config = override(shipped, task.fields | {"seed": 0})
     equal = override(config, task.equal)
     if side in ("own", "own-equal"):
-        numbers = {"config": (config if side == "own" else equal).in_run().to_dict()}
+        numbers = {"config": numbers_of(config if side == "own" else equal)}
     elif side == "sb3-equal":
         numbers = _library(*_bare(equal))
     else:
         numbers = _library(zoo(config), rescaled=False)
     program = "rlfabric" if side.startswith("own") else side.partition("-")[0]
     return json.loads(json.dumps({"rule": task.rule, "program": program, **numbers}))
+
+
+def numbers_of(config):
+    """``{field: value}`` of a RunConfig, as JSON values, without evaluations and files: the rule
+    has the former, and nothing is written."""
+    found = config.in_run().to_dict()
+    return {name: value for name, value in found.items() if not name.startswith(_APART)}
 
 
 def config_of(values):
