@@ -89,7 +89,11 @@ class Job:
             name: tuple(value) if isinstance(value, list) else value
             for name, value in self.fields.items()
         }
-        return override(base, values | {"seed": self.seed})
+        config = override(base, values | {"seed": self.seed})
+        # The default depends on what has ended so far in training; a claim's request is a number.
+        return (
+            config if config.evaluation_steps else override(config, {"evaluation_steps": 100_000})
+        )
 
     @property
     def plan(self):
