@@ -4,10 +4,10 @@ measured is in TensorBoard, and its summary is the same run again."""
 import itertools
 from dataclasses import replace
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
-from gymnasium.vector import SyncVectorEnv
 from rich.console import Console
 
 from host.agents.registry import ALGORITHMS
@@ -66,19 +66,19 @@ def short(algo, learner):
 def test_nan_of_the_environment(tmp_path, monkeypatch, algo, learner):
     """user D8: it is named as such, whatever learns."""
     monkeypatch.setattr(module, "BUILD_DIRECTORY", tmp_path / "build")
-    step, steps = SyncVectorEnv.step, itertools.count()
+    config, steps = short(algo, learner), itertools.count()
+    kind = type(gymnasium.make(config.env).unwrapped)
+    step = kind.step
 
     def spoilt(self, action):
         obs, *others = step(self, action)
         if next(steps) > 20:
-            obs[0, 1] = np.nan
+            obs[1] = np.nan
         return obs, *others
 
-    monkeypatch.setattr(SyncVectorEnv, "step", spoilt)
+    monkeypatch.setattr(kind, "step", spoilt)
     with pytest.raises(ValueError, match=r"^env must give finite observations, not nan \(env"):
-        module.run(
-            short(algo, learner), card="model", out=tmp_path / "run", console=Console(quiet=True)
-        )
+        module.run(config, card="model", out=tmp_path / "run", console=Console(quiet=True))
 
 
 @pytest.mark.filterwarnings("ignore:.* were clipped")
