@@ -68,7 +68,7 @@ def write_c(path, described, spec, title, fixed=None):
 
 def _template(name):
     return jinja2.Template(
-        (files(__package__) / name).read_text(),
+        (files(__package__) / name).read_text(encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -28,7 +28,7 @@ def fixed_layers(folder, policy, described):
     if not file.is_file():
         return None, "float32"
     try:
-        kernel = json.loads(file.read_text())["kernel"]
+        kernel = json.loads(file.read_text(encoding="utf-8"))["kernel"]
         found = kernel and find_design(kernel["name"]).config_type.from_dict(kernel["config"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
