@@ -22,8 +22,7 @@ from typing import IO
 import numpy as np
 
 from hw.errors import RlfabricError, UsageError
-from system.disk import naming
-from system.paths import user_path
+from system.disk import naming, user_path
 
 __all__ = [
     "PARTIAL",

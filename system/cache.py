@@ -21,10 +21,9 @@ from functools import cache
 from pathlib import Path
 
 from hw.errors import Failure, RlfabricError, UsageError
-from system.disk import naming
+from system.disk import naming, process_folder
 from system.key import user_key
 from system.lock import Held, locked
-from system.temporary import process_folder
 
 __all__ = ["DIGESTS", "Unwritable", "contents", "is_whole", "kept", "lasting", "say", "seal"]
 

@@ -1,4 +1,4 @@
-"""How much memory this process may still take, and arrays that are larger than what is free."""
+"""Available memory, and arrays of zeros that may exceed it."""
 
 import mmap
 import warnings
@@ -31,7 +31,7 @@ def available():
 
 
 def _left(group):
-    """What the limits of a control group and of those above it leave."""
+    """Bytes left under the memory limits of a control group and its parents."""
     folder = _GROUPS / group
     for each in (folder, *folder.parents):
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hw.errors import MissingTool
 from hw.extras import install
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = ["BUILD_DIRECTORY", "VERILATOR_MAKEFLAGS", "require", "tool_environment"]
 

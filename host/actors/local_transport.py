@@ -40,4 +40,4 @@ class InlineTransport:
         worker.close()
 
     def close(self):
-        """Ends what the transport has started besides workers: nothing."""
+        """Does nothing: the transport has no process or thread of its own."""

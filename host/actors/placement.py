@@ -16,7 +16,7 @@ from host.actors.ray_transport import RayTransport
 from hw.errors import Failure, UsageError
 from hw.extras import needed
 from system.cache import say
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = ["ActorOptions", "Actors", "actors_of", "open_actors"]
 
@@ -36,7 +36,7 @@ class ActorOptions:
 
     address : HOST:PORT of a Ray cluster that is running; None: this machine.
     inline : whether actors are in this process, and answer when they are asked.
-    limit, start, losses : as for ``host.actors.pool.Pool``; ``start`` is that of Ray, too.
+    limit, start, losses : as for ``host.actors.pool.Pool``; ``start`` also limits Ray's start.
     ship : a folder that is sent to all machines of the cluster, as their current folder.
     """
 
@@ -63,8 +63,7 @@ class ActorOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Actors:
-    """What a run's Pool needs: its ``transport``, ``limit``, ``start``, ``losses`` and
-    ``report``."""
+    """Arguments of a run's Pool: ``transport``, ``limit``, ``start``, ``losses``, ``report``."""
 
     transport: InlineTransport | RayTransport
     limit: float | None = None
@@ -96,8 +95,8 @@ def open_actors(count: int, options: ActorOptions, message_bytes: int = 0) -> It
     """A context manager whose value is the Actors for a run with ``count`` actors, whose messages
     have ``message_bytes``. All that it starts ends with the block.
 
-    MissingTool without Ray; UsageError if there is no space for the actors; Failure if Ray does not
-    start, or the cluster cannot be joined.
+    MissingTool without Ray; UsageError for more actors than the cores allow; Failure if the shared
+    memory is too small, Ray does not start, or the cluster cannot be joined.
     """
     told = dict(limit=options.limit, start=options.start, losses=options.losses)
     if options.inline:

@@ -56,8 +56,8 @@ class Raised(Exception):
 
 @dataclass
 class _Place:
-    """An actor and what it has been asked, the oldest first: ``begin`` and ``open`` at first.
-    ``alive`` is False while it could not be replaced, from then on until it is there again."""
+    """The place of an actor, and the tickets of its open calls, oldest first: ``begin`` and
+    ``open`` at first. ``alive`` is False from a failed replacement until a later one succeeds."""
 
     index: int
     generation: int = 0
@@ -89,8 +89,9 @@ class Pool:
     limit : float, optional
         Seconds for an answer; None: a minute, or 20 times the median answer if that is longer.
     start : float, optional
-        Seconds until all actors are there; None: a minute. One that replaces another has at least
-        half a minute, ``start``, ``limit``, or three times what an actor took so far.
+        Seconds within which all actors must have started; None: a minute. The limit of a
+        replacement is the longest of half a minute, ``start``, ``limit`` and three times the
+        longest start so far.
     losses : int
         Losses of one actor within an hour that do not end the run; all actors together may have
         three for each.
@@ -159,9 +160,9 @@ class Pool:
             place.generation = generation + 1
 
     def start(self):
-        """Makes all actors, unless they are there; waits until each has its environments. One that
-        is lost meanwhile is replaced. UsageError if an algorithm or an environment cannot be made
-        there, ActorsFailed if the actors are not there in time."""
+        """Makes all actors at the first call, and waits until each has its environments. Actors
+        lost meanwhile are replaced. UsageError if an actor cannot make its algorithm or
+        environment, ActorsFailed if the actors do not start in time."""
         if self.started:
             return
         self.started = True
@@ -201,7 +202,7 @@ class Pool:
         place.tickets.extend(self._transport.call(place.worker, each) for each in _OPENING)
 
     def _abandon(self):
-        """No actor is there any more, nor made."""
+        """Gives up all actors: none is alive, and none is replaced."""
         self._ended = True
         for place in self._places:
             place.alive, place.again = False, None
@@ -256,7 +257,7 @@ class Pool:
         return found
 
     def _fail(self):
-        """Raises the ActorsFailed by which the run ends, once."""
+        """Raises the pending ActorsFailed, if any, and clears it."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -269,8 +270,8 @@ class Pool:
                 place.since = min(now, place.since + away)
 
     def _answers(self, timeout):
-        """``(place, answer)`` of the answers that are there; None is that of an actor that was
-        begun or opened, and an ActorLoss that of a lost one."""
+        """``[(place, answer)]`` of the calls that have ended; waits at most ``timeout`` seconds for
+        the first. The answer to ``begin`` and ``open`` is None, a lost actor's is an ActorLoss."""
         waiting = [place for place in self._places if place.tickets]
         ready = self._transport.ready([place.tickets[0] for place in waiting], timeout)
         now, found = self._clock(), []

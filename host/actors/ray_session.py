@@ -2,7 +2,7 @@
 (``host.actors.ray_process``).
 
 Ray listens on all interfaces unless it is told not to, and whoever reaches one of its ports runs
-code as its user. So processes of this machine alone stay on loopback, with a token of their own.
+code as its user. So a session without a cluster stays on loopback, with a token of its own.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from pathlib import Path
 from host.actors.cluster import check_nodes
 from hw.errors import Failure
 from hw.extras import needed
-from system.temporary import temporary_folder
+from system.disk import temporary_folder
 
 __all__ = ["PLACE", "RayPlan", "ray_session"]
 

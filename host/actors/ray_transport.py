@@ -20,7 +20,7 @@ from host.actors.messages import ActorLoss, Lost, Message, sealed
 from host.actors.ray_process import RayFailed, Shared
 from host.actors.ray_session import PLACE
 from hw.extras import python
-from system.temporary import clear_dead
+from system.disk import clear_dead
 
 __all__ = ["RayTransport"]
 
@@ -169,8 +169,8 @@ class RayTransport:
         self._died = ActorLoss("ray", ": ".join([text, *words])[:300])
 
     def _wait(self, seconds):
-        """Waits for the end of the process, and then ends those of its group that are left: Ray's
-        agents would stay for a minute. Returns whether it has ended."""
+        """Waits at most ``seconds`` for the process to end, and then kills the rest of its process
+        group: Ray's agents would stay for a minute. Returns whether the process has ended."""
         if self._process.returncode is None:
             until = time.monotonic() + seconds
             # Not reaped before: as long as it is not, nothing else gets the number of its group.

@@ -19,7 +19,7 @@ from host.cards.xrt import pyxrt
 from hw.errors import UsageError
 from hw.shell.description import KernelDescription
 from sim.card import xrt as simulated
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = [
     "Buffer",

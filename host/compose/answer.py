@@ -33,7 +33,7 @@ from host.trainers.trainer import TrainerConfig
 from hw.config import check_range
 from hw.errors import MissingTool, UsageError
 from system.cache import say
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = ["Answer", "TaskOptions", "answer_of", "task_of"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import get_args
 
 from hw.errors import UsageError
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = ["TEXT", "Text", "known", "located", "read_rows"]
 

@@ -18,7 +18,7 @@ from host.compose.trial import PARTS, trial
 from host.runs.summary import versions
 from hw.errors import UsageError
 from system.cache import say
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = ["LAUNCHES", "ROUNDS", "WARM", "NoProfile", "Profile", "Profiler", "here", "load"]
 __all__ += ["measured", "profile_of", "profiling", "save"]

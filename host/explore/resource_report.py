@@ -18,7 +18,7 @@ from host.terminal.tables import table
 from hw.errors import MissingTool
 from hw.estimate import RESOURCES
 from hw.extras import needed
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = ["make", "progress", "show"]
 
@@ -32,8 +32,8 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
     ``values`` and ``library`` are as for ``host.kernels.generate``; ``levels`` is the number of
     levels of units in the report. Before yosys is started, ``boards.DoesNotFit`` is raised if the
     design's own estimate is too large, and files of another kernel in the folder are removed, or
-    raise ValueError unless ``overwrite``, as in ``generate``. Without matplotlib there is no
-    picture, and a line says so.
+    raise ValueError unless ``overwrite``, as in ``generate``. Without matplotlib, report.png is not
+    written, and a line on stderr says so.
     """
     design, board = find_design(name), boards.get(board)
     config = configure(design, board, values, library=library)

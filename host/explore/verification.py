@@ -18,7 +18,7 @@ from hw.fixar.config import FixarKernelConfig
 from hw.gae.config import GaeKernelConfig
 from hw.learner.config import LearnerKernelConfig
 from hw.replay.config import ReplayKernelConfig
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = ["best", "measure", "measured_clocks", "verified"]
 

@@ -20,7 +20,7 @@ from hw.shell.description import KernelDescription
 from hw.verilog import to_verilog
 from sim.card.memory import Bank
 from system.cache import Unwritable, is_whole, kept, say, seal
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = [
     "Unwritable",

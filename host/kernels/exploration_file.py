@@ -14,7 +14,7 @@ from host.settings import override, resolve, values_of
 from hw.config import value_of
 from hw.errors import UsageError
 from hw.suggest import written
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = [
     "EXPLORED",

@@ -13,7 +13,7 @@ from host.settings import flat, override, resolve
 from hw.errors import UsageError
 from hw.suggest import written
 from system.cache import say
-from system.paths import user_path
+from system.disk import user_path
 
 __all__ = ["read_json", "read_summary", "request"]
 

@@ -9,8 +9,8 @@ from host import checkpoint
 from hw.errors import UsageError
 from hw.names import check_no_links
 from system.cache import say
+from system.disk import user_path
 from system.lock import Held, locked
-from system.paths import user_path
 
 __all__ = ["BEST", "CHECKPOINT", "LAST", "LOSSES", "clear", "default_folder", "plain_name"]
 __all__ += ["policy_of", "run_folder"]

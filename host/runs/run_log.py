@@ -14,7 +14,7 @@ from host.runs.event_file import EventFile
 from host.runs.run_folder import LOSSES
 from hw.extras import needed
 from system.cache import say
-from system.temporary import process_folder
+from system.disk import process_folder
 
 __all__ = [
     "ActorLog",

@@ -1,4 +1,4 @@
-"""system.temporary, memory, paths: what a person's machine has, and what of it is not as usual."""
+"""system.disk and system.memory: temporary folders, homes, full disks, memory, other locales."""
 
 import ast
 import os
@@ -11,15 +11,14 @@ import pytest
 
 from hw.errors import Failure, UsageError
 from system import memory
-from system.paths import user_path
-from system.temporary import clear_dead, temporary_folder
+from system.disk import clear_dead, naming, temporary_folder, user_path
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_folders_of_dead_processes_go(tmp_path):
     """Killed ones; not those of living ones, nor what is not ours."""
-    program = "import os, sys; from pathlib import Path; from system.temporary import *\n"
+    program = "import os, sys; from pathlib import Path; from system.disk import *\n"
     program += "with temporary_folder(Path(sys.argv[1])) as made:\n    print(made, flush=True)\n"
     killed = f"{program}    os.kill(os.getpid(), 9)\n"
     done = subprocess.run([sys.executable, "-c", killed, str(tmp_path)], capture_output=True,
@@ -35,6 +34,33 @@ def test_folders_of_dead_processes_go(tmp_path):
     assert not own.exists() and {path.name for path in tmp_path.iterdir()} == {
         "rlfabric-other", "rlfabric-link"
     }  # fmt: skip
+
+
+def test_the_folder_of_a_process_ends_with_it(tmp_path):
+    """One for all calls; removed when the process ends by itself."""
+    program = "from system.disk import process_folder as folder\n"
+    program += "print(folder().is_dir(), folder() is folder(), folder())"
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, cwd=ROOT, capture_output=True,
+                          text=True, timeout=60)  # fmt: skip
+    assert done.stdout.startswith(f"True True {tmp_path}/"), done.stderr
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_full_disk_names_its_file():
+    with pytest.raises(OSError, match=r"No space left on device: 'runs/rows.csv'"):
+        with naming("runs/rows.csv"), open("/dev/full", "wb", buffering=0) as full:
+            full.write(b"row")
+
+
+def test_errors_with_a_file_keep_it(tmp_path):
+    """The file that is missing is the one to say; an error without a number has no file."""
+    with pytest.raises(FileNotFoundError) as missing, naming("other"):
+        (tmp_path / "missing").read_bytes()
+    assert missing.value.filename == str(tmp_path / "missing")
+    with pytest.raises(OSError, match="^text$") as plain, naming("other"):
+        raise OSError("text")
+    assert plain.value.filename is None
 
 
 @pytest.mark.parametrize(
