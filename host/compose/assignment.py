@@ -168,21 +168,21 @@ def iteration_us(sample_us, insert_us, update_us, learn_us):
     """T_itr in microseconds: ``sample + max(insert, update + learn)`` (PEARL, section VI-B,
     Algorithm 1, equation 7).
 
-    Sampling, learning and updating priorities follow each other; insertions run beside the last
-    two. All are microseconds an iteration, with their T_comm.
+    Sampling, learning and updating priorities follow each other; insertions run in parallel with
+    the last two. All are microseconds an iteration, with their T_comm.
     """
     return sample_us + max(insert_us, update_us + learn_us)
 
 
 def portability(rates):
-    """Phi, the harmonic mean of ``rates``: ``n / sum(1 / rate)``; 0 if one of them is 0 (PEARL,
+    """Phi, the harmonic mean of ``rates``: ``n / sum(1 / rate)``; 0 if any rate is 0 (PEARL,
     section VII-D, equation 8).
 
     rates : experiences a second of each device assignment of a machine, Phi(D), or of the best one
-        of each machine, Phi(P); 0 where there is no implementation.
+        of each machine, Phi(P); 0 for a missing implementation.
 
     PEARL prints the sum of the rates below the line; the metric that it cites, and its Table IV,
-    have the sum of their reciprocals. UsageError if there is no rate.
+    have the sum of their reciprocals. UsageError if ``rates`` is empty.
     """
     rates = tuple(rates)
     if not rates:

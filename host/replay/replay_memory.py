@@ -125,8 +125,8 @@ class ReplayMemory:
         return None
 
     def _count_updates(self, count):
-        """Counts TD errors, and warns once if more than a hundredth of them was clipped: priorities
-        that are all the largest are none."""
+        """Counts TD errors, and warns once if the clipped ones exceed 1 %: all have the largest
+        priority, so sampling does not distinguish them."""
         self._updates += count
         if not self._told_clipped and 100 * self.clipped_priorities > self._updates:
             self._told_clipped = True

@@ -155,7 +155,7 @@ def _warn_of_rest(config, total):
 
 
 def _warn_of_nothing(config):
-    """Warns if the run ends before it learns: a launch learns from the steps before it alone."""
+    """Warns if the run ends before it learns: a launch learns only from earlier steps."""
     launch = config.env_count * getattr(config, "steps_per_launch", 1)
     least = -(-config.learns_from_step // launch) * launch
     if config.steps <= least:

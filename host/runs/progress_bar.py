@@ -10,7 +10,7 @@ __all__ = ["ProgressLines", "progress_bar"]
 
 def progress_bar(console):
     """A ``rich.progress.Progress`` for one task, which counts environment steps; the task's field
-    ``state`` is shown as a text beside the bar, and ``part``, how far an evaluation is, behind it.
+    ``state`` is a text at the right of the bar, followed by ``part``, an evaluation's progress.
 
     If the console cannot overwrite its output, as in a file or a CI's log, ProgressLines is
     returned instead.

@@ -1,8 +1,8 @@
 """Writes the files of a run: checkpoint, policies, rows, summary.
 
 A full disk gives a warning, but does not end the run: a file that could not be written is written
-at the next occasion. Rows and events grow as long as there is space; so some is kept for the best
-policy, which is what the run is for.
+at the next occasion. Rows and events may fill the disk, so space is reserved for the best policy,
+the result of the run.
 """
 
 import io

@@ -84,7 +84,7 @@ class Session:
     clock : Clock
         Counts steps and updates of the run.
     copies : Copies or None
-        The environments of evaluations; None: there are none.
+        The environments of evaluations; None in a run without evaluations.
     phases : Phases
         Counts the time of the thread that iterates.
 

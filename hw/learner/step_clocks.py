@@ -151,8 +151,11 @@ def step_clocks(config, batch):
 
 
 def _ended(config, sweep, left, updates):
-    """The clock at the end of a sweep; ``left`` and ``updates`` have the
-    last gradient and the clocks of the update of each layer."""
+    """The clock when the learner detects the end of a sweep.
+
+    left : clock of each layer's last gradient, None without errors
+    updates : clocks of each layer's update
+    """
     trained = [config.plan.trained_in(layer.network) == sweep for layer in placed(config)]
     ends = [
         clock + update * own
@@ -236,7 +239,7 @@ class SampleWalk(Walk):
 
     config : LearnerConfig
     counts : the slots of each layer, as in ``placed``
-    sweep : its number; in an ACT, the sweep with the pass that acts
+    sweep : number of the sweep; if ``acting``, the sweep of the acting pass
     interval : least clocks between the beginnings of two samples
     acting : whether samples are observations
     """

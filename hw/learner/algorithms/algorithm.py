@@ -1,4 +1,4 @@
-"""What an algorithm says to the learner: its plan of passes, and the loss of each sweep."""
+"""Base classes of learning algorithms: a plan of passes, and a loss rule for each sweep."""
 
 from abc import ABC, abstractmethod
 
@@ -10,16 +10,17 @@ __all__ = ["Algorithm", "LossRule"]
 
 
 class LossRule(ABC):
-    """How a sweep's loss is made of the outputs of the networks that no other network takes, and
-    the errors that the loss gives to the outputs. A subclass gives attributes and methods.
+    """Connects a sweep's loss pipeline to the networks of ``Plan.ends``: selects the outputs that
+    the loss reads, and maps its gradients to errors of the outputs. Subclasses define the
+    attributes and methods.
 
     Attributes
     ----------
     pipeline : type
         The pipeline of the loss: a component with the ports, the latencies and the ``estimate`` of
-        ``TdLoss``; ``i`` has the fields ``valid``, all of ``inputs``, "weight",
-        "reward" and "discount". In the first sweep its TD errors leave the learner; in fixed point
-        they must be finite for rewards and discounts below 2**100.
+        ``TdLoss``. Its ``i`` has the fields "valid", "weight", "reward" and "discount", and a field
+        for each key of ``inputs``. In the first sweep its TD errors leave the learner; in fixed
+        point they must be finite for rewards and discounts below 2**100.
     numbers : dict
         ``{network: names}`` of the activations that are kept of a sample's outputs until the sample
         enters the pipeline. No two names are equal.
@@ -79,7 +80,7 @@ class Algorithm(ABC):
         of this algorithm."""
 
     def checked_plan(self, config):
-        """``plan(config)``, which ``Plan.check`` has passed; UsageError if a rule is broken."""
+        """``plan(config)`` after ``Plan.check``; UsageError if the learner does not support it."""
         plan: Plan = self.plan(config)
         names = ("obs", "next_obs") if self.discrete else ("obs", "next_obs", "action")
         fields = {name: record_words(config)[name][1] for name in names}

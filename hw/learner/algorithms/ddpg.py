@@ -11,9 +11,9 @@ __all__ = ["DDPG"]
 
 
 class DdpgLoss(LossRule):
-    """The loss of DDPG. The critic has three outputs: q, value and bootstrap. Errors go back from
-    the first two: the gradient of the loss for q, and -1 for value, by which the actor climbs the
-    critic.
+    """The loss of DDPG. The critic has three outputs: q, value and bootstrap. The error of q is the
+    gradient of the loss. The error of value is -1, so the actor ascends the critic. bootstrap has
+    no error.
     """
 
     numbers = {"critic": ("q", "value", "bootstrap")}

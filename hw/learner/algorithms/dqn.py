@@ -10,10 +10,10 @@ __all__ = ["DQN"]
 
 class DqnLoss(LossRule):
     """The loss of Q-learning for a sample with action a. q is the online Q value of a in s. The
-    bootstrap value is the target's Q value of action k in s'; k is the action with the largest Q
-    value in s' in the last pass, and the first of these if several are equal. The error of output o
-    is the gradient if o is a, else +0. If the action does not exist (``BatchMemory`` reports it), q
-    = +0 and no output has an error.
+    bootstrap value is the target's Q value of action k in s', where k has the largest Q value of
+    the last pass in s'; ties prefer the smallest k. The error of output o is the gradient if o is
+    a, else +0. If the action does not exist (``BatchMemory`` reports it), q = +0 and no output has
+    an error.
     """
 
     numbers = {"q": ("q", "bootstrap")}

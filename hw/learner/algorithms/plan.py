@@ -42,8 +42,8 @@ class Feed(NamedTuple):
 
 
 class Take(NamedTuple):
-    """Outputs of another pass, ``source``, of the same sweep, become the last inputs, from input
-    ``first`` on."""
+    """The outputs of the pass ``source``, which is in the same sweep, become the last inputs, from
+    input ``first`` on."""
 
     source: str
     first: int
@@ -58,7 +58,7 @@ class Pass(NamedTuple):
     take : a Take, if outputs of another pass are among them too; else None.
     errors : whether errors go back through it.
     trains : whether these errors give gradients of the weights.
-    sweep : the number of its sweep.
+    sweep : number of its sweep, from 0.
     """
 
     network: str
@@ -88,7 +88,7 @@ class Plan:
     losses : a LossRule for each sweep.
     acts : name of the pass whose outputs decide what the agent does.
 
-    ``check`` has the rules of a plan.
+    ``check`` has the rules that a plan must keep.
     """
 
     networks: dict
@@ -208,9 +208,12 @@ class Plan:
         return tuple(name for name in self.order if not self.takers(name))
 
     def check(self, algorithm, fields, action):
-        """UsageError if the plan breaks a rule. ``algorithm`` is its name, ``fields`` has
-        the size of each field of an experience, and ``action`` is the number of outputs that the
-        pass ``acts`` must have."""
+        """Raise UsageError for a plan that the learner does not support.
+
+        algorithm : name of the algorithm, for the message.
+        fields : ``{name: size}`` of the fields of an experience that passes may read.
+        action : outputs that the pass ``acts`` must have.
+        """
         for name, one in self.passes.items():
             if wrong := self._wrong(one, fields):
                 raise UsageError(f"pass {name} of {algorithm} must {wrong}")
@@ -267,7 +270,7 @@ class Plan:
         return None
 
     def _wrong_networks(self):
-        """The rule that the networks break, as a text; None if they keep all."""
+        """The rule that the networks, their links or the sweeps break, as a text; else None."""
         for name, network in self.networks.items():
             own = [one for one in self.passes.values() if one.network == name]
             if network.rate not in range(_RATES):

@@ -115,7 +115,7 @@ class Loss(wiring.Component):
     networks : tuple of str
         The networks whose outputs are taken.
     ports : dict
-        The ``LossPort`` of each network.
+        ``{network: LossPort}`` for each of ``networks``.
     slots : int
         Super-samples that may be here, of each network: 16 that wait, and all that may be on their
         way.
@@ -136,7 +136,7 @@ class Loss(wiring.Component):
         ``start``, a pulse: a batch of ``samples`` super-samples begins. It clears sums, ``done``
         and ``diverged``. ``samples`` is steady until ``done``.
     td : Out(stream.Signature(ITEM))
-        Index and TD error of each sample, in the order of the batch; only in the first sweep.
+        Index and TD error of each sample, in the order of the batch. Absent in later sweeps.
     loss, td_sum, value : Out(32)
         Sums over the batch of losses, of absolute TD errors and of values, binary32, in the order
         of ``BatchSum``: lanes of a super-sample one after the other. They are valid once ``done``.
@@ -320,8 +320,10 @@ class Loss(wiring.Component):
         self._rule.collect(m, network, kept, numbers, first, own, arithmetic=arithmetic)
 
     def _take_turns(self, m, arrived, freed):
-        """Moves super-samples, when all networks have given theirs, lane by lane to place 0; says
-        when a sample begins at it."""
+        """Serialize the lanes of each super-sample once the outputs of all networks have come.
+
+        Returns ``(head, begins)``: while ``begins``, ``head[network][0]`` enters the pipeline.
+        """
         lanes = self.config.lanes
         head = {
             name: Signal(queue.o.payload.shape(), name=f"head_{name}", reset_less=True)
@@ -346,7 +348,7 @@ class Loss(wiring.Component):
         return head, begins
 
     def _free(self, m, load, freed):
-        """Whether the pipeline's results have places: errors, and TD errors."""
+        """Conditions for the next super-sample: each queue after the pipeline has room for it."""
         lanes, places = self.config.lanes, []
         for name, taken in freed.items():
             # Super-samples, not all of whose errors have been taken.

@@ -38,7 +38,7 @@ class Merge(wiring.Component):
     o : Out({valid, value})
         The sums.
     saturations : Out
-        How many sums were clipped in this clock.
+        Number of sums that were clipped in this clock.
     """
 
     def __init__(self, config, word, paths, takers):

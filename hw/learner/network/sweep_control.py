@@ -8,9 +8,9 @@ __all__ = ["SweepControl"]
 
 
 class SweepControl(wiring.Component):
-    """Begins the sweeps of a gradient step one after the other, each when all samples of the one
-    before have passed all layers, and its updates have all ended. So every unit is at rest when
-    ``sweep`` changes.
+    """Sequences the sweeps of a gradient step. A sweep begins when all samples of the previous
+    sweep have passed all layers and its updates have ended, so every unit is idle when ``sweep``
+    changes.
 
     Parameters
     ----------
@@ -35,7 +35,8 @@ class SweepControl(wiring.Component):
     diverged : In(1)
         A TD error of the first sweep is infinite or NaN: no other sweep follows.
     trained : Out(1)
-        All sweeps have passed, and all sums are complete; high until the next ``train``.
+        All samples of the last sweep, or of a diverged first sweep, have passed and are in the
+        sums; high until the next ``train``.
     more : Out(1)
         After ``update``, until the last sweep has ended.
     """

@@ -133,7 +133,7 @@ class Trainer(wiring.Component):
 
     @property
     def _running(self):
-        """The sweep under way; in an ACT, the sweep with the pass that acts."""
+        """The current sweep; during an ACT, the sweep of the acting pass."""
         plan = self.config.plan
         if plan.sweeps == 1:
             return Const(0, 0)
@@ -147,7 +147,7 @@ class Trainer(wiring.Component):
         return self._now([int(bool(names)) for names in self.config.plan.paths[network]])
 
     def _run(self, m, layers, samples):
-        """Begins sweeps in the layers, and says when all samples have passed every layer."""
+        """Starts the layers of each sweep; tells ``SweepControl`` when layers and loss are done."""
         plan, control, sweeps, done = self.config.plan, self.control, self._sweeps, []
         for name, own in layers.items():
             errors = [int(count > 0) for count in plan.errors(name)]
@@ -358,7 +358,8 @@ class Trainer(wiring.Component):
         ]
 
     def _cases(self, returned, path):
-        """``(condition, data path)``: a sweep has errors for ``path``, and where they come from."""
+        """``(condition, data path)`` for each data path of a taker that returns errors to ``path``.
+        The condition is 1 in the sweeps that use it."""
         sources = {sweep[path] for sweep in returned if path in sweep}
         for source in sources:
             yield self._now([int(sweep.get(path) == source) for sweep in returned]), source

@@ -84,7 +84,7 @@ class SampleReader(wiring.Component):
     -------
     acting : In(1), sweep : In(range(sweeps))
         ``acting``: the batch holds observations, which are sent to the network that acts.
-        ``sweep``: its number; if ``acting``, the sweep with the pass that acts. Both are steady
+        ``sweep``: the current sweep, or the sweep of the acting pass if ``acting``. Both are steady
         while samples are to begin or under way.
     start : In(1), samples : In
         ``start``, a pulse: read the first ``samples`` samples of the batch. ``samples`` is steady
@@ -209,8 +209,8 @@ class SampleReader(wiring.Component):
         return word // self.count * self.count
 
     def _scalars(self, m, name):
-        """The queue of the scalars for a network's loss; returns whether it has room for
-        another sample."""
+        """Adds the queue of scalars for a network's loss; returns whether it has room for another
+        sample."""
         config, depth = self.config, self.scalars_ahead
         m.submodules[f"queue_{name}"] = queue = Queue(scalars_layout(config), max(2, depth))
         wiring.connect(m, queue.o, wiring.flipped(self.scalars[name]))
