@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields, replace
 from hw.config import ConfigBase
 from hw.errors import UsageError
 from hw.estimate import exceeded
-from hw.shell.program import PAGE_BYTES
 
 __all__ = ["Bank", "Board", "Clock", "FLOWS", "Resources"]
 
@@ -182,6 +181,8 @@ class Board(ConfigBase):
             assigned.append(self.join(first, count))
             first += count
         if self.cuts:
+            from hw.shell.program import PAGE_BYTES  # which imports Amaranth: a list needs none
+
             parts = Counter(bank.name for bank in assigned)
             assigned = [
                 replace(b, size=b.size // parts[b.name] // PAGE_BYTES * PAGE_BYTES)

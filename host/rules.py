@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Annotated, get_args, get_origin
 
-from host.values import plain
+from host.plain import plain
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
 
@@ -125,7 +125,7 @@ def rules(kind):
 
 def check_fields(config):
     """Raises ``ValueError`` unless every field of ``config``, a frozen dataclass, keeps its rule.
-    NumPy's numbers become Python's (``host.values.plain``)."""
+    NumPy's numbers become Python's (``host.plain``)."""
     for each in fields(config):
         value = getattr(config, each.name)
         if (number := plain(value)) is not value:

@@ -14,7 +14,7 @@ import numpy as np
 from hw.errors import UsageError
 
 __all__ = ["NUMBERS", "REAL", "all_true", "array_of", "cast", "check_finite", "held", "is_masked"]
-__all__ += ["place_in", "plain", "put", "quietly"]
+__all__ += ["place_in", "put", "quietly"]
 
 #: Kinds of dtypes that are numbers, or bools.
 REAL, NUMBERS = "biuf", "biufc"
@@ -26,26 +26,6 @@ _AXES = 64
 #: A context in which NumPy reports no floating-point error.
 _QUIET = Context()
 _QUIET.run(np.seterr, all="ignore")
-
-
-def plain(value):
-    """``value`` with NumPy's numbers and arrays, also in lists and tuples, as Python's numbers and
-    tuples: sweeps give them (``rng.choice([32, 64])``), and JSON has none. np.float32 becomes the
-    float that it is."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-        return _tuples(value) if isinstance(value, list) else value
-    if isinstance(value, (list, tuple)) and any(
-        isinstance(x, (np.generic, np.ndarray)) for x in value
-    ):
-        return tuple(map(plain, value))
-    return value
-
-
-def _tuples(value):
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def quietly(function, *arguments):

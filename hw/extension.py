@@ -15,18 +15,37 @@ used is left out, with one warning of one line; everything else works.
 import importlib
 import re
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 
 from hw.errors import UsageError
 
-__all__ = ["API", "Registry"]
+__all__ = ["API", "LazyEntry", "Registry"]
 
 #: It grows when a package that was written as ``docs/adding_*.md`` said would no longer work.
 API = 1
 
 #: In files, in Verilog and on the command line.
 _NAME = re.compile("[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class LazyEntry:
+    """An object of this package that a Registry imports when it is asked for, and what a list shows
+    of it before: attributes of the object, which the object takes from the same place.
+
+    load : callable
+        Imports and returns the object.
+    summary : str
+        One line about it.
+    presets : tuple of str
+        Names of an algorithm's presets.
+    """
+
+    load: Callable
+    summary: str
+    presets: tuple = ()
 
 
 class Registry(MutableMapping):
@@ -42,10 +61,12 @@ class Registry(MutableMapping):
     group : str
         The group of the entry points. If objects of ``kind`` have an attribute ``name``, it must
         equal the entry point's name.
-    kind : type
-        The type that every object must have; ``type`` stands for any class.
+    kind : type or callable
+        The type that every object must have; ``type`` stands for any class. A function that imports
+        and returns the type, if a list of names shall not need it.
     ours : dict
-        ``{name: object}`` of this package.
+        ``{name: object}`` of this package. A ``LazyEntry`` stands for an object that is imported
+        when its name is asked for.
 
     Attributes
     ----------
@@ -60,7 +81,10 @@ class Registry(MutableMapping):
 
     def __getitem__(self, name):
         self._ask(name)
-        return self._found[name]
+        found = self._found[name]
+        if isinstance(found, LazyEntry):
+            found = self._found[name] = found.load()
+        return found
 
     def __setitem__(self, name, value):
         self._found[name] = value
@@ -75,6 +99,10 @@ class Registry(MutableMapping):
 
     def __len__(self):
         return len(list(iter(self)))
+
+    def listed(self):
+        """``{name: object}``, with a ``LazyEntry`` for each of ours that nobody has asked for."""
+        return {name: self._found[name] for name in self}
 
     def _entries(self):
         """``_ahead``, read when it is first needed."""
@@ -108,6 +136,8 @@ class Registry(MutableMapping):
             raise UsageError(f"its name must be {_NAME.pattern}, not {entry.name!r}")
         _check_api(entry.module)
         found = entry.load()
+        if not isinstance(self._kind, type):
+            self._kind = self._kind()
         if not isinstance(found, self._kind):
             kind = "class" if self._kind is type else self._kind.__name__
             raise UsageError(f"it must be a {kind}, not {found!r}")

@@ -91,7 +91,7 @@ def designs() -> dict[str, str]:
     >>> "replay" in rlfabric.designs()
     True
     """
-    return {design.name: design.summary for design in DESIGNS.values()}
+    return {name: each.summary for name, each in DESIGNS.listed().items()}
 
 
 def estimate(design: str, board: str = "u200", **config: Setting) -> Estimate:

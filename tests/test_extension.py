@@ -16,6 +16,7 @@ import hw.errors
 from boards.bitstream import files
 from hw.designs import DESIGNS
 from hw.extension import API, Registry
+from hw.gae.design import DESIGN as GAE
 from hw.shell.design import Design
 from sim import compiled, sources
 
@@ -91,9 +92,8 @@ def test_of_one_name_the_first_is_kept(site):
     add(site, "zoo", {"gae": "design", "dog": "design"}, GOOD.format(name="dog"))
     add(site, "yard", {"dog": "design"}, GOOD.format(name="dog"))
     add(site, "attic", {"dog": "design"}, "1 / 0")
-    ours = DESIGNS._found["gae"]
     found, said = asked("gae")
-    assert found is ours and [line.partition(": ")[2] for line in said] == [
+    assert found is GAE and [line.partition(": ")[2] for line in said] == [
         "rlfabric has one of this name"
     ]
     assert asked("dog")[0].name == "dog" and DESIGNS.modules == {"dog": "yard.made"}

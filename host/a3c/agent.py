@@ -15,6 +15,7 @@ from host.algorithms.convolution import CONVOLUTIONS, ConvNet, convolutions_for
 from host.algorithms.layers import Described, Part
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, NOTHING, POSITIVE, Choice, Integer
+from host.summaries import SUMMARIES
 from hw.fa3c.config import SLOTS
 
 __all__ = ["A3C", "A3CConfig", "A3CPolicy", "A3CUpdater"]
@@ -249,7 +250,7 @@ _ATARI = dict(
 
 A3C = Algorithm(
     name="a3c",
-    summary="asynchronous advantage actor-critic, inferred and trained in rounds; pixels too",
+    summary=SUMMARIES["a3c"],
     config=A3CConfig,
     policy=A3CPolicy,
     updater=A3CUpdater,

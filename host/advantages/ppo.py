@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
+from host.advantages.heppo import HEPPO
 from host.advantages.standardization import Standardization
 from host.algorithms.actor_critic import ActorCritic, log_probability_and_entropy
 from host.algorithms.algorithm import Algorithm
@@ -15,18 +16,10 @@ from host.algorithms.layers import Clip, Described
 from host.algorithms.normalizer import Normalizer
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Flag, Integer, Number
+from host.summaries import SUMMARIES
 from hw.gae.commands import LEAST_CODE_BITS, MOST_CODE_BITS
 
-__all__ = ["HEPPO", "PPO", "PPOConfig", "PPOPolicy", "PPOUpdater"]
-
-#: name -> how advantages are estimated (HEPPO V-C, Table III); results have 32 bits in all of them
-HEPPO = {
-    "heppo1": dict(rewards="raw", values="raw", code_width=32),
-    "heppo2": dict(rewards="dynamic", values="raw", code_width=32),
-    "heppo3": dict(rewards="restored", values="restored", code_width=8),
-    "heppo4": dict(rewards="block", values="restored", code_width=8),
-    "heppo5": dict(rewards="dynamic", values="restored", code_width=8),
-}
+__all__ = ["PPO", "PPOConfig", "PPOPolicy", "PPOUpdater"]
 
 _WIDTH = Choice((8, 16, 32))
 
@@ -257,8 +250,7 @@ class PPOUpdater(Updater):
 
 PPO = Algorithm(
     name="ppo",
-    summary="proximal policy optimization with the card's advantages; discrete or continuous "
-    "actions",
+    summary=SUMMARIES["ppo"],
     config=PPOConfig,
     policy=PPOPolicy,
     updater=PPOUpdater,

@@ -9,6 +9,7 @@ from host.algorithms.algorithm import Algorithm, by_table
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.deterministic import DeterministicConfig, DeterministicPolicy, beside
 from host.rules import Flag
+from host.summaries import SUMMARIES
 
 __all__ = ["DDPG", "DDPGConfig", "DDPGUpdater"]
 
@@ -55,7 +56,7 @@ class DDPGUpdater(Updater):
 
 DDPG = Algorithm(
     name="ddpg",
-    summary="deep deterministic policy gradient with prioritized replay; continuous actions",
+    summary=SUMMARIES["ddpg"],
     config=DDPGConfig,
     policy=DeterministicPolicy,
     updater=DDPGUpdater,

@@ -15,6 +15,7 @@ from host.algorithms.layers import Described
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import Flag
+from host.summaries import SUMMARIES
 from hw.errors import UsageError
 
 __all__ = ["DQN", "DQNConfig", "DQNPolicy", "DQNUpdater"]
@@ -148,7 +149,7 @@ _ATARI = dict(
 
 DQN = Algorithm(
     name="dqn",
-    summary="deep Q-network with prioritized replay; discrete actions",
+    summary=SUMMARIES["dqn"],
     config=DQNConfig,
     policy=DQNPolicy,
     updater=DQNUpdater,

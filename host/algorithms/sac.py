@@ -15,6 +15,7 @@ from host.algorithms.layers import Activate, Described, Part
 from host.algorithms.network import MLP
 from host.algorithms.policy import Policy
 from host.rules import FINITE, POSITIVE, Flag
+from host.summaries import SUMMARIES
 
 __all__ = ["SAC", "SACConfig", "SACUpdater", "SquashedGaussian"]
 
@@ -142,7 +143,7 @@ class SACUpdater(Updater):
 
 SAC = Algorithm(
     name="sac",
-    summary="soft actor-critic with prioritized replay; continuous actions",
+    summary=SUMMARIES["sac"],
     config=SACConfig,
     policy=SquashedGaussian,
     updater=SACUpdater,

@@ -17,6 +17,7 @@ from host.algorithms.deterministic import (
     larger,
 )
 from host.rules import NOT_NEGATIVE, NOTHING, Integer
+from host.summaries import SUMMARIES
 
 __all__ = ["TD3", "TD3Config", "TD3Policy", "TD3Updater"]
 
@@ -96,7 +97,7 @@ class TD3Updater(Updater):
 
 TD3 = Algorithm(
     name="td3",
-    summary="twin delayed DDPG with prioritized replay; continuous actions",
+    summary=SUMMARIES["td3"],
     config=TD3Config,
     policy=TD3Policy,
     updater=TD3Updater,

@@ -23,7 +23,7 @@ def _named(title, rows):
 def _designs():
     from hw.designs import DESIGNS
 
-    _named("Designs", [(design.name, design.summary) for design in DESIGNS.values()])
+    _named("Designs", [(name, each.summary) for name, each in DESIGNS.listed().items()])
 
 
 def _size(count):
@@ -70,18 +70,18 @@ def _machines():
 def _algorithms():
     from host.agents.registry import ALGORITHMS
 
-    _named("Algorithms", [(name, each.summary) for name, each in ALGORITHMS.items()])
+    _named("Algorithms", [(name, each.summary) for name, each in ALGORITHMS.listed().items()])
 
 
 def _presets():
     from host.agents.registry import ALGORITHMS
 
-    rows = [(name, ", ".join(each.presets)) for name, each in ALGORITHMS.items() if each.presets]
-    _named("Presets", rows)
+    presets = {name: each.presets for name, each in ALGORITHMS.listed().items()}
+    _named("Presets", [(name, ", ".join(found)) for name, found in presets.items() if found])
 
 
 def _learners():
-    from host.runs.run_config import LEARNERS
+    from host.summaries import LEARNERS
 
     _named("Learners", LEARNERS.items())
 

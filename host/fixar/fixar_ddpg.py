@@ -13,7 +13,8 @@ from host.algorithms.config import SCHEDULE
 from host.algorithms.ddpg import DDPG, DDPGConfig, DDPGUpdater
 from host.algorithms.deterministic import LONG_RUN
 from host.algorithms.policy import InferredPolicy
-from host.fixar.precision_schedule import FIXED_SUMS, PRECISIONS, PrecisionSchedule
+from host.fixar.precision_schedule import FIXED_SUMS, PrecisionSchedule
+from host.fixar.precisions import PRECISIONS
 from host.rules import Choice, Integer, Number
 from hw.config import check_range
 from hw.errors import UsageError

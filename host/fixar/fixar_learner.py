@@ -10,7 +10,8 @@ from host.algorithms.config import Clock
 from host.algorithms.policy import InferredPolicy, Policy
 from host.fixar.fixar_ddpg import FixarDDPGConfig
 from host.fixar.fixar_replay import FixarReplay, SentFixarReplay
-from host.fixar.precision_schedule import CAPTURED, PrecisionSchedule
+from host.fixar.precision_schedule import PrecisionSchedule
+from host.fixar.precisions import CAPTURED
 from host.learner.card_learner import CardLearner
 from host.replay.nstep import Collected
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots

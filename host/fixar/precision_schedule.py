@@ -1,18 +1,13 @@
 """The precision in which an agent computes, and when it changes (FIXAR, IV, Algorithm 1)."""
 
 from host.fixar.precision_plan import ACTIVATION, ERROR, WEIGHT, shifts
+from host.fixar.precisions import CAPTURED, STATIC
 from hw.arith.fixed import SQ
 
-__all__ = ["CAPTURED", "FIXED_SUMS", "PRECISIONS", "PrecisionSchedule"]
+__all__ = ["FIXED_SUMS", "PrecisionSchedule"]
 
 #: Largest hidden layer and batch: sums of so many products are exact in float64.
 FIXED_SUMS = 512
-
-#: Precisions that switch: after a delay, or (fixed16_captured) after the first gradient step.
-CAPTURED = ("qat", "qat_errors_full", "fixed16_captured")
-#: Precisions of 16 bits, with one format for all layers from the first gradient step on.
-_STATIC = ("fixed16_static", "fixed16_all")
-PRECISIONS = ("float32", "fixed32", *CAPTURED, *_STATIC)
 
 #: SQ(8,8): the one static format has to hold activations and errors. Observations reach some tens,
 #: hidden activations more, and an error of SQ(8,19) has as many integer bits.
@@ -63,7 +58,7 @@ class PrecisionSchedule:
             Name -> FakeQuantizedMLP, or another object with the attributes ``layers``, ``ranges``,
             ``capture``, ``activation_shifts``, ``activation_bits`` and ``error_shifts``.
         """
-        if self.shifts is None and self.precision in _STATIC:
+        if self.shifts is None and self.precision in STATIC:
             self._apply(networks, {name: _static(each.layers) for name, each in networks.items()})
         delay = self.delay
         if self.shifts is not None or self.precision not in CAPTURED or delay is None:

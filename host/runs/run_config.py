@@ -11,18 +11,12 @@ from host.environments.environment import make_envs
 from host.environments.spec import Spec
 from host.rules import FINITE, POSITIVE, Choice, Flag, Integer, check_choice, check_fields
 from host.settings import resolve, values_of
+from host.summaries import LEARNERS
 from hw.config import ConfigBase
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 
 __all__ = ["LEARNERS", "RunConfig", "spec_of"]
-
-#: name -> explanation
-LEARNERS = {
-    "cpu": "the CPU trains; the card draws batches (kernel replay, if the replay memory is there), "
-    "or for ppo estimates advantages (kernel gae)",
-    "card": "the card trains too, with the kernel of the algorithm's name, if there is one",
-}
 
 #: fields that may change when a run is resumed: they decide when it ends, and what it records
 _FREE = (

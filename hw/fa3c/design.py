@@ -15,6 +15,7 @@ from hw.shell.command import round_up
 from hw.shell.design import Design, RunField, Training, default_engine
 from hw.shell.program import PAGE_BYTES
 from hw.space import Space
+from hw.summaries import SUMMARIES
 
 __all__ = ["DESIGN"]
 
@@ -179,7 +180,7 @@ _SPACE = Space(
 
 DESIGN = Design(
     name="a3c",
-    summary="A3C: inference and training of convolutional networks, RMSProp (FA3C)",
+    summary=SUMMARIES["a3c"],
     config_type=Fa3cConfig,
     default=_default,
     core=A3cCore,

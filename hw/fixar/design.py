@@ -14,6 +14,7 @@ from hw.learner.design import CONTINUOUS, RECORDS, RUN_FIELDS, identity, storage
 from hw.replay.design import FANOUTS, default_config, draw_latency
 from hw.shell.design import Design, Training
 from hw.space import Space
+from hw.summaries import SUMMARIES
 
 __all__ = ["DESIGN"]
 
@@ -84,7 +85,7 @@ _SPACE = Space(
 
 DESIGN = Design(
     name="fixar",
-    summary="DDPG with quantization-aware training on array cores (FIXAR)",
+    summary=SUMMARIES["fixar"],
     config_type=FixarKernelConfig,
     default=_default,
     core=FixarCore,

@@ -15,6 +15,7 @@ from hw.shell.program import PAGE_BYTES
 from hw.space import Space
 from hw.stream.queue import Queue
 from hw.suggest import suggest
+from hw.summaries import SUMMARIES
 
 __all__ = ["DESIGN", "HEPPO_WIDTHS"]
 
@@ -133,7 +134,7 @@ def _launch_clocks(config, batch):
 
 DESIGN = Design(
     name="gae",
-    summary="advantages and rewards-to-go of 8-bit rollouts, in place (HEPPO)",
+    summary=SUMMARIES["gae"],
     config_type=GaeKernelConfig,
     default=_default,
     library=_library,

@@ -213,5 +213,5 @@ def design_of(algorithm):
     )
 
 
-#: One of each algorithm.
-LEARNERS = tuple(design_of(algorithm) for algorithm in ALGORITHMS.values())
+#: Algorithm's name -> its design.
+LEARNERS = {name: design_of(algorithm) for name, algorithm in ALGORITHMS.items()}

@@ -15,6 +15,7 @@ from hw.shell.design import Design, RunField, Training, default_engine
 from hw.shell.memory_clocks import latencies, launch_clocks
 from hw.space import Space
 from hw.suggest import suggest
+from hw.summaries import SUMMARIES
 
 __all__ = ["DESIGN", "FANOUTS", "default_config", "draw_latency", "identity"]
 
@@ -74,7 +75,7 @@ def _sample_clocks(config, batch):
 
 DESIGN = Design(
     name="replay",
-    summary="prioritized replay: sum tree, draws, gather and insert (CF'22, PEARL)",
+    summary=SUMMARIES["replay"],
     config_type=ReplayKernelConfig,
     default=default_config,
     core=ReplayCore,

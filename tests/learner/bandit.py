@@ -111,8 +111,8 @@ def squared_loss(q, following, scalars, inverse, clip):
 BANDIT = BanditAlgorithm()
 
 
-#: ``(dictionary, key, value)`` of the lines that files of rlfabric would have. Designs and twins of
-#: kernels follow from ``ALGORITHMS`` if a process begins with the algorithm there.
+#: ``(dictionary, key, value)`` of the lines that files of rlfabric would have. Twins of kernels
+#: follow from ``ALGORITHMS`` if a process begins with the algorithm there.
 ENTRIES = [
     (ALGORITHMS, "bandit", BANDIT),
     (GRADIENTS, "bandit", (bandit_gradients,)),

@@ -6,6 +6,7 @@ from hw.config import check_range
 from hw.learner.algorithms.algorithm import Algorithm, LossRule
 from hw.learner.algorithms.plan import Feed, Network, Pass, Plan, Take
 from hw.learner.block.layer_config import MAX_WIDTH
+from hw.summaries import SUMMARIES
 
 __all__ = ["DDPG"]
 
@@ -35,7 +36,7 @@ class DdpgAlgorithm(Algorithm):
     """
 
     name = "ddpg"
-    summary = "DDPG on the card: replay, critic and actor, optimizer (CF'22, PEARL)"
+    summary = SUMMARIES["ddpg"]
     discrete = False
     sizes = dict(observation=3, action=1)
 

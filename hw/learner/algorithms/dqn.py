@@ -4,6 +4,7 @@ from amaranth import *
 
 from hw.learner.algorithms.algorithm import Algorithm, LossRule
 from hw.learner.algorithms.plan import Feed, Network, Pass, Plan
+from hw.summaries import SUMMARIES
 
 __all__ = ["DQN"]
 
@@ -64,7 +65,7 @@ class DqnAlgorithm(Algorithm):
     """
 
     name = "dqn"
-    summary = "DQN on the card: replay, gradient steps, optimizer (CF'22, PEARL)"
+    summary = SUMMARIES["dqn"]
     discrete = True
     sizes = dict(observation=4, action=2)
     options = ("double",)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from host.advantages.ppo import HEPPO
+from host.advantages.heppo import HEPPO
 from host.runs.run_log import read_progress
 from tests.host.short_runs import *
 

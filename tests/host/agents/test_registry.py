@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
+from host.agents import registry
 from host.agents.registry import ALGORITHMS, find
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.autodiff import Updater
@@ -11,7 +12,9 @@ from host.algorithms.config import AgentConfig
 from host.algorithms.policy import Policy
 from host.runs.preset import preset
 from host.runs.run_kinds import CONFIGS
+from hw import designs
 from hw.designs import DESIGNS
+from hw.learner.design import LEARNERS
 from tests.host.experience import kind_of
 
 EVERY = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
@@ -25,6 +28,19 @@ def test_find():
         find("a2c")
     with pytest.raises(ValueError, match="^algo must be one of dqn, .*, not None$"):
         find(None)
+
+
+@pytest.mark.parametrize("module", [registry, designs], ids=["algorithms", "designs"])
+def test_a_list_shows_the_attributes_of_each_object(module):
+    """Before the object is imported."""
+    for name, entry in module._OURS.items():
+        found = entry.load()
+        assert (found.name, found.summary) == (name, entry.summary)
+        assert tuple(getattr(found, "presets", ())) == entry.presets
+
+
+def test_every_algorithm_of_a_learner_is_a_design():
+    assert {*LEARNERS} <= {*designs._OURS}
 
 
 def test_names_are_their_own():

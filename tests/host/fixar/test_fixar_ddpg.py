@@ -16,7 +16,7 @@ from host.algorithms.config import Clock
 from host.algorithms.ddpg import DDPG
 from host.fixar.fixar_ddpg import FIXAR_DDPG, FixarDDPGConfig, FixarDDPGUpdater
 from host.fixar.fixar_learner import FixarLearner, NoisyPolicy
-from host.fixar.precision_schedule import PRECISIONS
+from host.fixar.precisions import PRECISIONS
 from host.learner.card_learner import CardLearner
 from host.replay.replay_learner import ReplayLearner
 from host.runs.preset import preset
