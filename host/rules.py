@@ -7,16 +7,39 @@ A field that a subclass declares again keeps its rule. None is allowed if the an
 """
 
 import math
+import sys
 from dataclasses import dataclass, fields
 from typing import Annotated, get_args, get_origin
 
-from host.plain import plain
 from hw.config import check_flag, check_range
 from hw.errors import UsageError
 
 __all__ = ["FINITE", "FRACTION", "NOTHING", "NOT_NEGATIVE", "POSITIVE"]
 __all__ += ["Choice", "Flag", "Integer", "Nothing", "Number"]
-__all__ += ["check_choice", "check_fields", "check_number", "rules"]
+__all__ += ["check_choice", "check_fields", "check_number", "plain", "rules"]
+
+
+def plain(value):
+    """``value`` with NumPy's numbers and arrays, also in lists and tuples, as Python's numbers and
+    tuples: sweeps give them (``rng.choice([32, 64])``), and JSON has none. np.float32 becomes the
+    float that it is."""
+    np = sys.modules.get("numpy")  # help and lists import no NumPy
+    if np is None:
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+        return _tuples(value) if isinstance(value, list) else value
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(x, (np.generic, np.ndarray)) for x in value
+    ):
+        return tuple(map(plain, value))
+    return value
+
+
+def _tuples(value):
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def check_number(name, value, rule, holds):

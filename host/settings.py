@@ -4,7 +4,7 @@ import difflib
 from dataclasses import fields, is_dataclass, replace
 from typing import get_args
 
-from host.plain import plain
+from host.rules import plain
 from hw.errors import UsageError
 
 __all__ = ["fields_of", "flat", "integer", "leaves", "override", "resolve", "text_of", "unknown"]

@@ -1,7 +1,7 @@
-"""What ``rlfabric list`` says of algorithms and learners. The lines are apart from the algorithms,
-since a list of names shall import none of them."""
+"""What ``rlfabric list`` says of algorithms, presets and learners. It is apart from the algorithms,
+since a list of names imports none of them."""
 
-__all__ = ["LEARNERS", "SUMMARIES"]
+__all__ = ["CAPTURED", "HEPPO", "LEARNERS", "PRECISIONS", "STATIC", "SUMMARIES"]
 
 #: algorithm -> one line about it
 SUMMARIES = {
@@ -13,9 +13,26 @@ SUMMARIES = {
     "actions",
     "a3c": "asynchronous advantage actor-critic, inferred and trained in rounds; pixels too",
 }
+
 #: learner -> explanation
 LEARNERS = {
     "cpu": "the CPU trains; the card draws batches (kernel replay, if the replay memory is there), "
     "or for ppo estimates advantages (kernel gae)",
     "card": "the card trains too, with the kernel of the algorithm's name, if there is one",
 }
+
+#: PPO's presets -> how advantages are estimated (HEPPO V-C, Table III); results have 32 bits
+HEPPO = {
+    "heppo1": dict(rewards="raw", values="raw", code_width=32),
+    "heppo2": dict(rewards="dynamic", values="raw", code_width=32),
+    "heppo3": dict(rewards="restored", values="restored", code_width=8),
+    "heppo4": dict(rewards="block", values="restored", code_width=8),
+    "heppo5": dict(rewards="dynamic", values="restored", code_width=8),
+}
+
+#: Precisions that switch: after a delay, or (fixed16_captured) after the first gradient step.
+CAPTURED = ("qat", "qat_errors_full", "fixed16_captured")
+#: Precisions of 16 bits, with one format for all layers from the first gradient step on.
+STATIC = ("fixed16_static", "fixed16_all")
+#: The precisions of an agent, which are DDPG's presets too (FIXAR)
+PRECISIONS = ("float32", "fixed32", *CAPTURED, *STATIC)

@@ -6,7 +6,6 @@ from typing import Annotated
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from host.advantages.heppo import HEPPO
 from host.advantages.standardization import Standardization
 from host.algorithms.actor_critic import ActorCritic, log_probability_and_entropy
 from host.algorithms.algorithm import Algorithm
@@ -16,7 +15,7 @@ from host.algorithms.layers import Clip, Described
 from host.algorithms.normalizer import Normalizer
 from host.algorithms.policy import Policy
 from host.rules import FRACTION, NOT_NEGATIVE, POSITIVE, Choice, Flag, Integer, Number
-from host.summaries import SUMMARIES
+from host.summaries import HEPPO, SUMMARIES
 from hw.gae.commands import LEAST_CODE_BITS, MOST_CODE_BITS
 
 __all__ = ["PPO", "PPOConfig", "PPOPolicy", "PPOUpdater"]

@@ -6,11 +6,9 @@ A user's own algorithm needs no line here: an installed package has an entry poi
 trainer, a class with torch's code alone, is ``FILE.py:CLASS`` (``host.trainers.trainer``).
 """
 
-from host.advantages.heppo import HEPPO
-from host.fixar.precisions import PRECISIONS
 from host.modules import check_trusted, import_named
 from host.rules import check_choice
-from host.summaries import SUMMARIES
+from host.summaries import HEPPO, PRECISIONS, SUMMARIES
 from hw.errors import UsageError
 from hw.extension import LazyEntry, Registry
 

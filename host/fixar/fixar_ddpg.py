@@ -14,8 +14,8 @@ from host.algorithms.ddpg import DDPG, DDPGConfig, DDPGUpdater
 from host.algorithms.deterministic import LONG_RUN
 from host.algorithms.policy import InferredPolicy
 from host.fixar.precision_schedule import FIXED_SUMS, PrecisionSchedule
-from host.fixar.precisions import PRECISIONS
 from host.rules import Choice, Integer, Number
+from host.summaries import PRECISIONS
 from hw.config import check_range
 from hw.errors import UsageError
 from hw.fixar.config import CODE_WIDTH, LEAST_CODE_BITS

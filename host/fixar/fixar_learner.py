@@ -11,9 +11,9 @@ from host.algorithms.policy import InferredPolicy, Policy
 from host.fixar.fixar_ddpg import FixarDDPGConfig
 from host.fixar.fixar_replay import FixarReplay, SentFixarReplay
 from host.fixar.precision_schedule import PrecisionSchedule
-from host.fixar.precisions import CAPTURED
 from host.learner.card_learner import CardLearner
 from host.replay.nstep import Collected
+from host.summaries import CAPTURED
 from hw.fixar.precision import Precision, activation_slot, error_slot, slots
 
 __all__ = ["FixarLearner", "NoisyPolicy", "PrecisionSwitch"]

@@ -1,7 +1,7 @@
 """The precision in which an agent computes, and when it changes (FIXAR, IV, Algorithm 1)."""
 
 from host.fixar.precision_plan import ACTIVATION, ERROR, WEIGHT, shifts
-from host.fixar.precisions import CAPTURED, STATIC
+from host.summaries import CAPTURED, STATIC
 from hw.arith.fixed import SQ
 
 __all__ = ["FIXED_SUMS", "PrecisionSchedule"]

@@ -19,6 +19,8 @@ The contract of the class is in ``host.trainers.contract``:
   every experience that was drawn has the same priority.
 """
 
+import random
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, make_dataclass
 
 import numpy as np
@@ -42,13 +44,12 @@ from host.trainers.module_state import (
     numbers_of,
     optimizer_state,
 )
-from host.trainers.random_draws import seeded
 from host.trainers.restoration import load_numbers, restore, taking
 from host.trainers.value_kinds import same
 from hw.errors import UsageError
 
 __all__ = ["TrainerConfig", "TrainerPolicy", "TrainerUpdater", "algorithm_of"]
-__all__ += ["trainer_algorithm"]
+__all__ += ["seeded", "trainer_algorithm"]
 
 #: Entry of a snapshot with the attributes that are no modules; no module's name.
 ATTRIBUTES = "(attributes)"
@@ -363,3 +364,25 @@ def algorithm_of(name, kind):
         columns={},
         left=frozenset(ours - known),
     )
+
+
+@contextmanager
+def seeded(rng, device="cpu"):
+    """A context manager, in which draws of ``torch``, on the CPU and on ``device``, of ``random``
+    and of ``np.random`` follow from the NumPy generator ``rng``, which draws one integer. At the
+    end these generators are as they were before, so that draws elsewhere are the same."""
+    device, seed = torch.device(device), int(rng.integers(1 << 63))
+    elsewhere = [] if device.type == "cpu" else [device]
+    own, numpys = random.getstate(), np.random.get_state(legacy=False)
+    try:
+        with torch.random.fork_rng(elsewhere, device_type=device.type):
+            torch.default_generator.manual_seed(seed)
+            if elsewhere:
+                getattr(torch, device.type).manual_seed(seed)
+            random.seed(seed)
+            # Another key than that of ``random``, whose numbers would be the same.
+            np.random.seed([seed & 0xFFFFFFFF, seed >> 32, 1])
+            yield
+    finally:
+        random.setstate(own)
+        np.random.set_state(numpys)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from host.advantages.heppo import HEPPO
 from host.runs.run_log import read_progress
+from host.summaries import HEPPO
 from tests.host.short_runs import *
 
 SETTINGS = {

@@ -16,11 +16,11 @@ from host.algorithms.config import Clock
 from host.algorithms.ddpg import DDPG
 from host.fixar.fixar_ddpg import FIXAR_DDPG, FixarDDPGConfig, FixarDDPGUpdater
 from host.fixar.fixar_learner import FixarLearner, NoisyPolicy
-from host.fixar.precisions import PRECISIONS
 from host.learner.card_learner import CardLearner
 from host.replay.replay_learner import ReplayLearner
 from host.runs.preset import preset
 from host.runs.replay_runs import learner_of
+from host.summaries import PRECISIONS
 from tests.host import agent_parts
 from tests.host.agent_parts import CONTINUOUS, make_batch
 

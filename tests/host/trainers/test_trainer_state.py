@@ -11,7 +11,7 @@ import torch
 from host import checkpoint
 from host.agents.policy_file import check_policy, load_policy, save_policy
 from host.algorithms.config import Clock
-from host.trainers.random_draws import seeded
+from host.trainers.trainer import seeded
 from host.trainers.value_kinds import same
 from hw.errors import UsageError
 from tests.host.agent_parts import make_batch
