@@ -23,7 +23,7 @@ EXTRAS = {
     "plot": "`returns.png`, `report.png`",
     "bitstream": "`report`, `bitstream --board ulx3s`",
     "test": "testbenches: `make test`, `make cocotb`",
-    "onnx": "`rlfabric export --format onnx`",
+    "onnx": "`rlfabric export` to ONNX",
     "atari": "environments `ALE/...`",
     "minatar": "environments `MinAtar/...`",
     "video": "`evaluate --render mp4`",

@@ -89,11 +89,7 @@ class Job:
             name: tuple(value) if isinstance(value, list) else value
             for name, value in self.fields.items()
         }
-        config = override(base, values | {"seed": self.seed})
-        # The default depends on what has ended so far in training; a claim's request is a number.
-        return (
-            config if config.evaluation_steps else override(config, {"evaluation_steps": 100_000})
-        )
+        return override(base, values | {"seed": self.seed})
 
     @property
     def plan(self):
@@ -105,7 +101,11 @@ class Job:
     def asked(self):
         """The request of this run, a dict of JSON values: two runs with equal requests are the same
         run."""
-        values = {"config": self.config.in_run().to_dict(), "episodes": self.episodes}
+        config = self.config.in_run().to_dict()
+        # None is this number where episodes end in training, as those of every claim do. Runs of
+        # before have the number.
+        config["evaluation_steps"] = config["evaluation_steps"] or 100_000
+        values = {"config": config, "episodes": self.episodes}
         values |= {"training": True} if self.training else {}
         values |= {"falls": self.falls} if self.falls else {}
         if self.peer:

@@ -60,7 +60,7 @@ _EXTRAS_OF_TESTS = {
     "test": "make test, bench",
     "torch": "train ppo, make test",
     "sb3": "rlfabric.sb3, make test",
-    "onnx": "export --format onnx, make test",
+    "onnx": "export to ONNX, make test",
     "atari": "environments ALE/..., make test",
     "minatar": "environments MinAtar/..., make test",
     "video": "evaluate --render mp4, make test",

@@ -66,6 +66,7 @@ def export(run, form, out=None, *, imports=()):
     if out.suffix != SUFFIXES[form]:
         raise UsageError(f"out must end in {SUFFIXES[form]}, not {out.name!r}")
     policy, info = load_policy(file, imports)
+    out.parent.mkdir(parents=True, exist_ok=True)
     if not policy.spec.discrete and not policy.spec.low:
         raise UsageError("RUN must be of this release of rlfabric, not older: it has no low")
     described, spec = policy.described(), policy.spec

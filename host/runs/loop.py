@@ -182,8 +182,8 @@ class _Run:
                 self._restore(saved)
         else:
             clear(out)
-        self.records.keep_space()
         self.rows.begin()
+        self.records.keep_space()
 
     def close(self):
         self.records.close()

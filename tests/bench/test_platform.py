@@ -67,7 +67,8 @@ def test_a_buffers_launches_are_counted(tmp_path):
     folder, _ = keep("replay", "u50", tmp_path, verilog=False, capacity=64)
     with open_card("model") as card:
         kernel = card.load(folder / "kernel.json")
-        buffer = PrioritizedReplayBuffer(kernel, {"x": (np.float32, (4,))}, capacity=64)
+        fields = {"x": (np.float32, (4,))}
+        buffer = PrioritizedReplayBuffer(kernel, fields, capacity=64, by_programs=True)
         launch = kernel.launch
         with Counted(kernel) as counted:
             buffer.add(x=np.zeros((8, 4)))

@@ -42,7 +42,8 @@ class Section:
 def sections(config, sets=PARAMETER_SETS):
     """A tuple with all sections of the image that has only ``sets``, sorted by network, then by
     layer, then by set in the order of ``PARAMETER_SETS``."""
-    return _sections(tuple(config.networks.items()), tuple(sets))
+    kept = tuple(each for each in PARAMETER_SETS if each in sets)
+    return _sections(tuple(config.networks.items()), kept)
 
 
 @lru_cache(maxsize=64)
@@ -50,10 +51,9 @@ def _sections(networks, sets):
     result, offset = [], 0
     for network, layers in networks:
         for position, layer in enumerate(layers):
-            for parameter_set in PARAMETER_SETS:
-                if parameter_set in sets:
-                    result.append(Section(network, position, parameter_set, layer, offset))
-                    offset += result[-1].size
+            for parameter_set in sets:
+                result.append(Section(network, position, parameter_set, layer, offset))
+                offset += result[-1].size
     return tuple(result)
 
 

@@ -32,7 +32,7 @@ def scripted(monkeypatch, tmp_path):
     def run(scores, resume=False, **changes):
         scores, asked = list(scores), []
 
-        def evaluate(self, attempt=0, policy=None, stop=()):
+        def evaluate(self, attempt=0, policy=None, stop=(), progress=None):
             asked.append((attempt, self.launches, policy is not None))
             return np.full(4, scores.pop(0))
 

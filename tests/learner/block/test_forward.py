@@ -159,6 +159,7 @@ class Timeline:
                 o=dict(valid=there) | (dict(index=output, value=value) if there else {}),
                 saturations=self.clipped.get(clock, 0),
             )
+            self.clocks.at(clock, counted=(1 << len(self.weight_sources)) - 1)
             under_way += (clock in self.begun) - (there and output == last)
         self.clocks.run(simulate, self.unit, directory)
 
@@ -194,8 +195,8 @@ def test_estimate():
 @pytest.mark.parametrize(
     "sizes, weight_sources, message",
     [
-        (dict(outputs=8), (), r"^weight_sources must be of online, target, not \(\)$"),
-        (dict(outputs=8), ("first",), "^weight_sources must be of online, target, not "),
+        (dict(outputs=8), (), r"^weight_sources must be of online, target, either, not \(\)$"),
+        (dict(outputs=8), ("first",), "^weight_sources must be of online, target, either, not "),
         (dict(outputs=7), ("online",), "^output words times interleave must be at least 8, not "),
     ],
 )
