@@ -22,7 +22,7 @@ APART = {
     "shell.core.CommandCore": "the base of others",
     "environment.": "the machine of tasks, in no kernel yet",
     "learner.play.": "for a kernel that plays, in no kernel yet",
-    "learner.network.merge.Merge": "of a plan with several that take the same outputs, in no kernel",
+    "learner.network.merge.Merge": "of a plan with several takers, in no kernel yet",
     "nn.td_program.TdProgram": "for the same",
     "fa3c.memory.transposed_image.TransposedImage": "an option of Figure 10",
     "fa3c.unit.array._Choice": "an option of Figure 10",
