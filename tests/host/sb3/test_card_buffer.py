@@ -258,11 +258,37 @@ def test_refused(options, text):
         made(**options)
 
 
-def test_bad_errors():
-    buffer = filled(made(), 5)
-    with pytest.raises(UsageError, match="td_errors must be finite, not nan"):
-        buffer.update_priorities(np.arange(2), np.array([1.0, np.nan]))
-    buffer.sample_prioritized(2)
+@pytest.mark.parametrize(
+    "indexes, errors, text",
+    [
+        ([0, 1], [1.0, np.nan], "td_errors must be finite, not nan at position 1"),
+        (
+            [0, 1],
+            [1.0, 1e300],
+            r"td_errors must be a number that float32 holds, not 1e\+300 at position 1",
+        ),
+        ([0, 5], [1.0, 2.0], r"indexes must be in 0\.\.4"),
+        ([-1, 0], [1.0, 2.0], r"indexes must be in 0\.\.4"),
+        ([0.0, 1.0], [1.0, 2.0], "indexes must be a list of integers"),
+        ([0, 1], [1.0], r"td_errors must have shape \(2,\), not \(1,\)"),
+        ([0, 1], [[1.0], [2.0]], r"td_errors must have shape \(2,\), not \(2, 1\)"),
+    ],
+)
+def test_a_wrong_update_is_refused_at_once(indexes, errors, text):
+    buffer = filled(made(alpha=1.0), 5)
+    with pytest.raises(UsageError, match=text):
+        buffer.update_priorities(np.array(indexes), torch.tensor(errors, dtype=torch.float64))
+    assert len(set(buffer.memory.priorities())) == 1
+
+
+def test_an_update_is_copied():
+    """A caller may use its arrays again before the next draw."""
+    buffer = filled(made(alpha=1.0, epsilon=0.0), 5)
+    indexes, errors = np.array([0, 2]), torch.tensor([0.5, 0.25])
+    buffer.update_priorities(indexes, errors)
+    indexes[:], errors[:] = 4, 1.0
+    one = buffer.memory.priorities()[4]
+    assert buffer.memory.priorities().tolist() == [one // 2, one, one // 4, one, one]
 
 
 MODEL = dict(
