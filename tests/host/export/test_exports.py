@@ -100,7 +100,7 @@ EVERY = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     "name, rows",
     [pytest.param(name, 10_000, marks=pytest.mark.long) for name in CASES]
-    + [(name, 1000) for name in QUICK],
+    + [(name, 300) for name in CASES],
 )
 def test_onnx(name, rows, tmp_path):
     policy, run, spec = policy_of(name, tmp_path)
@@ -141,6 +141,19 @@ def test_every_activation_of_every_algorithm(algo, activation, tmp_path, monkeyp
     policy, run, spec = policy_of("this", tmp_path)
     obs = observations(spec, 200)
     check(policy, run, spec, onnx_outputs(run, obs), obs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_modules_of_torch(name, tmp_path):
+    """The module that is exported, before torch traces it."""
+    torch = pytest.importorskip("torch")
+    from host.export.torch_file import _module
+
+    policy, run, spec = policy_of(name, tmp_path)
+    obs = observations(spec, 300)
+    with torch.no_grad():
+        found = _module(policy.described(), spec)(torch.from_numpy(obs))
+    check(policy, run, spec, {key: x.numpy() for key, x in found.items()}, obs)
 
 
 def test_every_activation_in_torch():

@@ -20,6 +20,7 @@ from tests.host.export.exports import c_outputs, saved
 POLE = Spec((4,), "float32", True, 3)
 BOX = Spec((4,), "float32", False, 2, low=(-2.0, 0.0), high=(2.0, 0.5))
 #: name -> algorithm, design, spec, agent, fields of the kernel, twin
+_LIMIT = 1e6  # beyond the formats of weights, at whose ends they are clipped
 _FIXED = {"learner.arithmetic.kind": "fixed"}
 CASES = {
     "dqn": ("dqn", "dqn", POLE, dict(hidden=(16, 8), activation="relu"), _FIXED, Trainer),
@@ -38,6 +39,8 @@ def run_of(name, folder, spread, **more):
     rng = np.random.default_rng(7)
     for network in policy.networks.values():
         network.parameters += rng.normal(0, spread, len(network.parameters)).astype(np.float32)
+        if spread > 1:
+            network.parameters[:6] = _LIMIT, -_LIMIT, *[0.0] * 3, _LIMIT
     own = {"learner.observation": 4, "learner.action": spec.action_count}
     own["learner.hidden"] = policy.config.hidden
     if design != "fixar":
