@@ -217,12 +217,40 @@ def test_resumed_draws_are_the_same(n_steps, way):
     again.close()
 
 
+def test_draws_follow_the_seed():
+    """By default, of NumPy's generator, which an algorithm's seed has seeded."""
+
+    def drawn(numpy_seed, **options):
+        np.random.seed(numpy_seed)
+        return filled(made(seed=None, **options)).sample_prioritized(12).indexes.tolist()
+
+    assert drawn(1, stratified=False) == drawn(1, stratified=False) != drawn(2, stratified=False)
+
+
+def test_moving_releases_the_card():
+    buffer = filled(made(), 5)
+    before = buffer.memory
+    buffer.move("model")
+    assert released(before) and not released(buffer.memory)
+    buffer.close()
+    assert released(buffer._memory)
+
+
+def released(memory):
+    return memory.launcher.kernel.card is None or memory._card is None
+
+
 def test_reset():
     buffer = filled(made(n_steps=2), 5)
     buffer.reset()
     assert (buffer.pos, buffer.full, len(buffer.memory)) == (0, False, 0)
     with pytest.raises(UsageError, match="not from an empty buffer"):
         buffer.sample_prioritized(1)
+    found, wanted = (
+        filled(each, 5, seed=3).memory.get_all_transitions() for each in (buffer, made(n_steps=2))
+    )
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(found[name], values)
 
 
 def test_plain_algorithms_are_warned_once(monkeypatch):
@@ -331,7 +359,7 @@ def test_saved_and_loaded(tmp_path):
     again = PrioritizedDQN.load(tmp_path / "model", env=model.env)
     before = again.replay_buffer
     again.load_replay_buffer(io.BytesIO(file.getvalue()))
-    assert before._memory.launcher.kernel.card is None or before._memory._card is None
+    assert released(before._memory)
     one, other = (m.replay_buffer.sample_prioritized(7) for m in (model, again))
     assert (one.indexes == other.indexes).all()
     again.learn(20, reset_num_timesteps=False)

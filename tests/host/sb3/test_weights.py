@@ -79,3 +79,20 @@ def test_weights_and_new_priorities(cls, env, found, options):
     [(indexes, td)] = told
     assert (indexes == batch.indexes).all()
     np.testing.assert_allclose(td.detach().abs(), errors, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("use_sde", [False, True])
+def test_state_dependent_noise_is_drawn_anew_for_each_gradient_step(use_sde):
+    model = PrioritizedSAC("MlpPolicy", "Pendulum-v1", **OPTIONS, use_sde=use_sde)
+    model.learn(31)
+    drawn, draw = [], model.actor.reset_noise
+    model.actor.reset_noise = lambda *arguments: drawn.append(draw(*arguments))
+    model.train(3, 16)
+    assert len(drawn) == 3 * use_sde
+
+
+def test_dqn_clips_its_gradient():
+    model = PrioritizedDQN("MlpPolicy", "CartPole-v1", **OPTIONS, max_grad_norm=1e-3)
+    model.learn(31)
+    gradients = [x.grad.norm() for x in model.q_net.parameters()]
+    assert torch.stack(gradients).norm().item() == pytest.approx(1e-3, rel=1e-3)
