@@ -191,6 +191,23 @@ def test_a_name_that_a_function_cannot_have(name, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    "form, out, text",
+    [
+        ("tflite", None, "format must be one of onnx, c, torch, not 'tflite'"),
+        ("onnx", "policy.c", "out must end in .onnx, not 'policy.c'"),
+        ("c", "policy", "out must end in .c, not 'policy'"),
+    ],
+)
+def test_a_wrong_format_or_suffix(form, out, text, tmp_path):
+    _, run, _ = policy_of("dqn", tmp_path)
+    with pytest.raises(UsageError, match=text):
+        export(run, form, out and tmp_path / "new" / out)
+    with pytest.raises(UsageError, match="RUN must be a run's folder or a policy's file, not"):
+        export(tmp_path / "none", "c")
+    assert not (tmp_path / "new").exists()
+
+
 def test_the_folder_of_a_file_is_made(tmp_path):
     _, run, _ = policy_of("dqn", tmp_path)
     files, numbers = export(run, "c", tmp_path / "a" / "b" / "act.c")
