@@ -1,6 +1,7 @@
 """A fixed-point kernel's policy in C gives the bits of the twin's ACT."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ CASES = {
     "ddpg": ("ddpg", "ddpg", BOX, dict(hidden=(16, 8)), _FIXED, Trainer),
     "fixar": ("ddpg", "fixar", BOX, dict(hidden=(16, 8), precision="fixed32"), {}, FixarTrainer),
 }
-QUICK = ("dqn tanh", "fixar")
+QUICK = ("dqn tanh", 0.3), ("dqn leaky", 4.0), ("fixar", 0.3), ("fixar", 4.0)
 
 
 def run_of(name, folder, spread, **more):
@@ -65,10 +66,12 @@ def observations():
     return rows.astype(np.float32)
 
 
-@pytest.mark.parametrize("spread", [0.3, 4.0])
 @pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES],
+    "name, spread",
+    [
+        pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.long)
+        for pair in product(CASES, (0.3, 4.0))
+    ],
 )
 def test_bits_of_the_twin(name, spread, tmp_path):
     policy, learner, run = run_of(name, tmp_path, spread)
