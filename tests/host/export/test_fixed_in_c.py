@@ -9,11 +9,13 @@ import pytest
 import boards
 from host.environments.spec import Spec
 from host.export.export_command import export
+from host.export.fixed import FixedLayers
 from host.kernels import configure, find_design
 from host.learner.parameters import to_image
 from host.learner.policy_weights import online_of
 from hw.errors import UsageError
 from sim.model.fixar.learner import FixarTrainer
+from sim.model.fixar.numbers import operands
 from sim.model.learner.network.trainer import Trainer
 from tests.host import agent_parts
 from tests.host.export.exports import c_outputs, saved
@@ -21,7 +23,6 @@ from tests.host.export.exports import c_outputs, saved
 POLE = Spec((4,), "float32", True, 3)
 BOX = Spec((4,), "float32", False, 2, low=(-2.0, 0.0), high=(2.0, 0.5))
 #: name -> algorithm, design, spec, agent, fields of the kernel, twin
-_LIMIT = 1e6  # beyond the formats of weights, at whose ends they are clipped
 _FIXED = {"learner.arithmetic.kind": "fixed"}
 CASES = {
     "dqn": ("dqn", "dqn", POLE, dict(hidden=(16, 8), activation="relu"), _FIXED, Trainer),
@@ -40,8 +41,6 @@ def run_of(name, folder, spread, **more):
     rng = np.random.default_rng(7)
     for network in policy.networks.values():
         network.parameters += rng.normal(0, spread, len(network.parameters)).astype(np.float32)
-        if spread > 1:
-            network.parameters[:6] = _LIMIT, -_LIMIT, *[0.0] * 3, _LIMIT
     own = {"learner.observation": 4, "learner.action": spec.action_count}
     own["learner.hidden"] = policy.config.hidden
     if design != "fixar":
@@ -83,6 +82,19 @@ def test_bits_of_the_twin(name, spread, tmp_path):
         assert (found["action"] == wanted.argmax(1)).all() and len(set(found["action"])) > 1
     else:
         assert found["action"].tobytes() == spec.applied(wanted).tobytes()
+
+
+def test_operands_at_the_ends_of_weights():
+    """Rounded to the array's operands, and clipped at the highest, as the twin has them."""
+    arithmetic = configure(find_design("fixar"), boards.get("u200"), {}).learner.arithmetic
+    policy = agent_parts.make("ddpg", BOX, 1, hidden=(8,), precision="fixed32").policy
+    stored, layers = arithmetic.weight, FixedLayers(arithmetic, policy.described())
+    half = 1 << (stored.fraction - arithmetic.operand.fraction) >> 1
+    raw = [stored.low, stored.low + half, -half - 1, -half, 0, half - 1, half]
+    raw = np.array([*raw, stored.high - half, stored.high - half + 1, stored.high], np.int64)
+    found = layers._raw(raw / 2.0**stored.fraction)
+    assert found.tolist() == operands(arithmetic, raw).tolist()
+    assert found[-1] == arithmetic.operand.high
 
 
 def test_codes_of_16_bits_are_said(tmp_path):
