@@ -124,6 +124,24 @@ def test_rows_are_the_library_s(space, handled, monkeypatch):
             array[...] = 0
 
 
+@pytest.mark.parametrize("actions", [spaces.Discrete(10), spaces.Box(-1, 1, (2,), np.float64)])
+def test_types_are_the_library_s(actions, monkeypatch):
+    kinds = "uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64".split()
+    space = spaces.Dict({kind: spaces.Box(0, 100, (2,), kind) for kind in kinds})
+    mine, theirs = (
+        filled(made(kind=kind, space=space, actions=actions), 5)
+        for kind in (PrioritizedReplayBuffer, buffers.DictReplayBuffer)
+    )
+    assert mine.actions.dtype == theirs.actions.dtype
+    pick(monkeypatch, [0])
+    one, other = (each._get_samples(np.arange(5)) for each in (mine, theirs))
+    assert one.actions.dtype == other.actions.dtype and torch.equal(one.actions, other.actions)
+    for kind in kinds:
+        assert mine.observations[kind].dtype == theirs.observations[kind].dtype
+        pair = one.observations[kind].numpy(), other.observations[kind].numpy()
+        assert pair[0].dtype == pair[1].dtype and (pair[0] == pair[1]).all()
+
+
 def test_rewards_of_several_steps_are_the_library_s(monkeypatch):
     normalized = VecNormalize(make_vec_env("CartPole-v1", 2), clip_reward=0.7)
     normalized.normalize_obs = lambda obs: obs
