@@ -124,6 +124,28 @@ def test_rows_are_the_library_s(space, handled, monkeypatch):
             array[...] = 0
 
 
+class Changed:
+    """Normalizes as a VecNormalize would, by numbers that cannot be missed."""
+
+    def normalize_obs(self, obs):
+        if isinstance(obs, dict):
+            return {key: self.normalize_obs(x) for key, x in obs.items()}
+        return (obs * 0.5 + 3).astype(np.float32)
+
+    def normalize_reward(self, reward):
+        return (reward * 0.25 - 1).astype(np.float32)
+
+
+@pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
+def test_normalized_rows_are_the_library_s(space, monkeypatch):
+    kind = buffers.DictReplayBuffer if space is MANY else buffers.ReplayBuffer
+    mine, theirs = (
+        filled(made(kind=each, space=space)) for each in (PrioritizedReplayBuffer, kind)
+    )
+    pick(monkeypatch, [0])
+    equal(*(each._get_samples(np.arange(12), Changed()) for each in (mine, theirs)))
+
+
 @pytest.mark.parametrize("actions", [spaces.Discrete(10), spaces.Box(-1, 1, (2,), np.float64)])
 def test_types_are_the_library_s(actions, monkeypatch):
     kinds = "uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64".split()
