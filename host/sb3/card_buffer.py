@@ -107,7 +107,8 @@ class CardBuffer(ReplayBuffer):
         if n_steps > 1:
             self._windows = Windows(dtype, n_steps, n_envs, self._seen, self._followed)
         room = max(n_envs * n_steps, min(_WAITING, _WAITING_BYTES // dtype.itemsize))
-        self._waiting = np.zeros(room, dtype)
+        # Of more than its capacity at once a memory stores the last, from its position on.
+        self._waiting = np.zeros(min(room, self._capacity), dtype)
         self._step = np.zeros(n_envs, dtype)
         self._state = None
         self._forget()

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -134,6 +135,20 @@ class Changed:
 
     def normalize_reward(self, reward):
         return (reward * 0.25 - 1).astype(np.float32)
+
+
+@pytest.mark.parametrize("env_count", [1, 2])
+@pytest.mark.parametrize("count", [5, 6, 13, 29])
+def test_what_waits_is_stored_where_the_library_stores_it(count, env_count):
+    """Also more steps than the buffer holds, before the first draw."""
+    mine, theirs = (
+        filled(made(kind=each, env_count=env_count), count)
+        for each in (PrioritizedReplayBuffer, buffers.ReplayBuffer)
+    )
+    assert (mine.pos, mine.full) == (theirs.pos, theirs.full)
+    stored = theirs.size()
+    np.testing.assert_array_equal(mine.observations[:stored], theirs.observations[:stored])
+    np.testing.assert_array_equal(mine.dones[:stored], theirs.dones[:stored])
 
 
 @pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
@@ -265,6 +280,15 @@ def test_draws_follow_the_seed():
         return filled(made(seed=None, **options)).sample_prioritized(12).indexes.tolist()
 
     assert drawn(1, stratified=False) == drawn(1, stratified=False) != drawn(2, stratified=False)
+
+
+def test_a_pickle_has_the_name_of_its_card():
+    """Whether it was given as a name, an open card, or a loaded kernel."""
+    buffer = filled(made(), 3)
+    card = SimpleNamespace(name="sim")
+    for given in ("sim", card, SimpleNamespace(name="replay", card=card)):
+        buffer._card = given
+        assert buffer.__getstate__()["_card"] == "sim"
 
 
 def test_moving_releases_the_card():
