@@ -22,6 +22,7 @@ BENCHES = (
     "machine",
     "profile",
     "replay",
+    "sb3",
     "solve",
     "tasks",
     "units",

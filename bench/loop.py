@@ -15,7 +15,7 @@ from host.runs.blas_threads import single_threaded
 from host.runs.request import request
 from host.runs.start_run import on_card
 
-__all__ = ["rows"]
+__all__ = ["in_turn", "rows"]
 
 _ENV, _HIDDEN = "CartPole-v1", 64
 _PEER = "stable-baselines3"
@@ -53,7 +53,7 @@ def rows(area=False):
         for case, (count, learner, steps, batch) in _CASES.items():
             with ExitStack() as stack:
                 ours = stack.enter_context(_Ours(count, learner, batch))
-                found = _in_turn({"rlfabric": ours, _PEER: _made_peer(count, batch)}, steps)
+                found = in_turn({"rlfabric": ours, _PEER: _made_peer(count, batch)}, steps)
             theirs = found.get(_PEER)
             name = f"dqn on {_ENV}, {case}"
             result.append(
@@ -78,7 +78,7 @@ def _made_peer(count, batch):
         return None
 
 
-def _in_turn(functions, steps):
+def in_turn(functions, steps):
     """``{name: steps a second}`` of ``functions``; each takes ``steps`` steps, None is left out."""
     functions = {name: function for name, function in functions.items() if function}
     speeds = {name: [] for name in functions}

@@ -59,8 +59,8 @@ class PrioritizedReplayBuffer(CardBuffer):
     draws are the same; of the card they keep the name. The card is opened at the first use of what
     was loaded. ``move(card)`` takes another one, ``close()`` releases it.
 
-    Raises UsageError for a bad option, for a draw from an empty buffer, and for observations,
-    rewards and TD errors that are not finite, at the next draw. ``HerReplayBuffer`` makes
+    Raises UsageError for a bad option, for a draw from an empty buffer, for TD errors that are not
+    finite, and for observations and rewards that are not, at the next draw. ``HerReplayBuffer`` makes
     experiences when they are drawn; it cannot be on a card.
     """
 

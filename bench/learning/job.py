@@ -23,7 +23,7 @@ from host.runs.summary import versions
 from host.settings import override
 from hw.errors import UsageError
 
-__all__ = ["JUDGING_SEED", "Job", "jobs_of"]
+__all__ = ["JUDGING_SEED", "Job", "comparable", "jobs_of"]
 
 #: seed of the first episode that judges, above all seeds of a run
 JUDGING_SEED = 1 << 32
@@ -101,11 +101,7 @@ class Job:
     def asked(self):
         """The request of this run, a dict of JSON values: two runs with equal requests are the same
         run."""
-        config = self.config.in_run().to_dict()
-        # None is this number where episodes end in training, as those of every claim do. Runs of
-        # before have the number.
-        config["evaluation_steps"] = config["evaluation_steps"] or 100_000
-        values = {"config": config, "episodes": self.episodes}
+        values = {"config": comparable(self.config), "episodes": self.episodes}
         values |= {"training": True} if self.training else {}
         values |= {"falls": self.falls} if self.falls else {}
         if self.peer:
@@ -151,7 +147,7 @@ class Job:
             return False
         asked = dict(found["asked"])
         try:
-            asked["config"] = self.config.from_dict(asked["config"]).in_run().to_dict()
+            asked["config"] = comparable(self.config.from_dict(asked["config"]))
         except (TypeError, ValueError):
             return False
         return json.loads(json.dumps(asked)) == self.asked
@@ -235,6 +231,16 @@ class Job:
             text = ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
             words += ["--set", f"{name}={text}"]
         return shlex.join(words)
+
+
+def comparable(config):
+    """The values of a run's config, as two runs are compared.
+
+    Without ``evaluation_steps`` the number is written: 100 000, at which an episode of an
+    evaluation is broken off where episodes end in training, as in every claim.
+    """
+    values = config.in_run().to_dict()
+    return values | {"evaluation_steps": values["evaluation_steps"] or 100_000}
 
 
 def jobs_of(claim, runs):

@@ -219,16 +219,24 @@ def dqn(config):
     ValueError for another value that it cannot have, such as another loss.
     """
     config = config.in_run()
-    agent, updates = config.agent, config.steps_per_launch * config.env_count
+    agent = config.agent
     _check_fixed(config, _DQN)
+    between, rest = divmod(
+        agent.target_interval * config.steps_per_launch, config.updates_per_launch
+    )
+    if rest or not between:
+        raise UsageError(
+            f"target_interval must be a multiple of {config.updates_per_launch} gradient steps in "
+            f"{config.steps_per_launch} environment steps for peer dqn, not {agent.target_interval}"
+        )
     return PeerPlan(
         algorithm="DQN",
         steps=config.steps,
         env_count=config.env_count,
         arguments=dict(
             **_replay_arguments(config),
-            gradient_steps=1,
-            target_update_interval=agent.target_interval * updates,  # in environment steps
+            gradient_steps=config.updates_per_launch,
+            target_update_interval=between * config.env_count,  # in environment steps
             exploration_fraction=agent.epsilon_steps / config.steps,
             exploration_initial_eps=agent.epsilon_start,
             exploration_final_eps=agent.epsilon_end,

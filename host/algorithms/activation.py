@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["ACTIVATIONS", "Activation"]
+__all__ = ["ACTIVATIONS", "LEAK", "Activation"]
 
 
 class Activation(NamedTuple):
@@ -26,15 +26,15 @@ class Activation(NamedTuple):
     gain: float
 
 
-_LEAK = 1 / 64  # the slope of leaky_relu below 0
+LEAK = 1 / 64  # the slope of leaky_relu below 0
 
 #: Name -> Activation, for configs.
 ACTIVATIONS = {
     "relu": Activation(lambda z: np.maximum(z, 0), lambda torch: torch.relu, 2**0.5),
     "leaky_relu": Activation(
-        lambda z: np.where(z > 0, z, z * np.float32(_LEAK)),
-        lambda torch: partial(torch.nn.functional.leaky_relu, negative_slope=_LEAK),
-        (2 / (1 + _LEAK**2)) ** 0.5,
+        lambda z: np.where(z > 0, z, z * np.float32(LEAK)),
+        lambda torch: partial(torch.nn.functional.leaky_relu, negative_slope=LEAK),
+        (2 / (1 + LEAK**2)) ** 0.5,
     ),
     "tanh": Activation(np.tanh, lambda torch: torch.tanh, 5 / 3),
 }

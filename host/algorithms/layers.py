@@ -2,9 +2,14 @@
 torch (``host.export``)."""
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+
+from host.algorithms.activation import ACTIVATIONS
+from host.rules import check_choice
+from hw.errors import UsageError
 
 __all__ = ["Activate", "Clip", "Convolve", "Dense", "Described", "Dueling", "Normalize", "Part"]
 __all__ += ["Planes", "Scale"]
@@ -76,9 +81,32 @@ class Described:
     each of ``heads``, name -> layers.
 
     The action is the index of the largest number of the head ``acts``, or, for continuous actions,
-    its numbers, in [-1, 1] (``Spec.applied``).
+    its numbers, in [-1, 1] (``Spec.applied``). UsageError for a layer that is not of this module,
+    and for an activation function that is not of ACTIVATIONS.
     """
 
     layers: list
     acts: str
     heads: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        check_choice("acts", self.acts, self.heads)
+        for layer in chain(self.layers, *self.heads.values()):
+            if type(layer) not in _LAYERS:
+                known = ", ".join(each.__name__ for each in _LAYERS)
+                raise UsageError(f"a layer must be {known}, not {type(layer).__name__}")
+            if isinstance(layer, Activate):
+                check_choice("activation", layer.name, ACTIVATIONS)
+
+    def outputs(self, spec):
+        """The outputs that are not the action, name -> numbers of one observation: ``value`` has
+        one, any other head one for each action. The head of continuous actions is the action, and
+        no output of its own."""
+        return {
+            name: 1 if name == "value" else spec.action_count
+            for name in self.heads
+            if spec.discrete or name != self.acts
+        }
+
+
+_LAYERS = (Scale, Normalize, Planes, Convolve, Dense, Dueling, Activate, Part, Clip)

@@ -4,6 +4,7 @@ In float the sums are in the order of the loops; in fixed point they are exact, 
 the bits of the kernel that learned (``host.export.fixed``).
 """
 
+import re
 from importlib.resources import files
 
 import jinja2
@@ -20,22 +21,22 @@ from host.algorithms.layers import (
     Planes,
     Scale,
 )
-from host.checkpoint import write_text
 from hw.errors import UsageError
 
-__all__ = ["write_c"]
+__all__ = ["array", "c_files"]
 
 #: Type of an action's number in C.
 _TYPES = {"float16": "float", "float32": "float", "float64": "double", "bool": "uint8_t"}
 _LINE = 8
+_KEYWORDS = """auto break case char const continue default do double else enum extern float for
+goto if inline int long main register restrict return short signed sizeof static struct switch
+typedef union unsigned void volatile while"""
 
 
-def write_c(path, described, spec, title, fixed=None):
-    """Writes ``path``, which ends in .c, and its header, which ends in .h. ``fixed``: the layers of
-    a fixed-point learner, ``host.export.fixed.FixedLayers``; None: float."""
-    name = path.stem
-    if not name.isidentifier():
-        raise UsageError(f"out must be named as a C function may be, not {path.name!r}")
+def c_files(name, described, spec, title, fixed=None):
+    """The texts of the source and its header, suffix -> text. The function is called ``name``;
+    UsageError for a name that it cannot have. ``fixed``: the layers of a fixed-point learner,
+    ``host.export.fixed.FixedLayers``; None: float."""
     body = fixed.body() if fixed else _Float(described, spec).body()
     shared = {
         "name": name,
@@ -48,11 +49,7 @@ def write_c(path, described, spec, title, fixed=None):
         "action_type": _TYPES.get(str(spec.applied_dtype), f"{spec.applied_dtype}_t"),
         "whole": spec.applied_dtype.kind != "f",
         "acts": described.acts,
-        "heads": {
-            head: 1 if head == "value" else spec.action_count
-            for head in described.heads
-            if spec.discrete or head != described.acts
-        },
+        "heads": described.outputs(spec),
         **body,
     }
     if not spec.discrete:
@@ -61,9 +58,18 @@ def write_c(path, described, spec, title, fixed=None):
         shared["ends"] = [
             array(n, x) for n, x in zip(("low", "half", "high"), spec.ends, strict=True)
         ]
-    for suffix in (".h", ".c"):
-        text = _template(f"policy{suffix}.j2").render(shared)
-        write_text(path.with_suffix(suffix), text)
+    texts = {suffix: _template(f"policy{suffix}.j2").render(shared) for suffix in (".c", ".h")}
+    _check_name(name, texts[".c"])
+    return texts
+
+
+def _check_name(name, source):
+    """UsageError unless the function of ``source`` may be called ``name``: it is no word of C, and
+    no other name in the source."""
+    code = re.sub(r'/\*.*?\*/|".*?"', "", source, flags=re.DOTALL)
+    own = re.findall(rf"\b{re.escape(name)}\b", code)
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or name in _KEYWORDS.split() or len(own) > 1:
+        raise UsageError(f"out must be named as a C function may be, not {name!r}")
 
 
 def _template(name):
@@ -145,6 +151,8 @@ class _Float:
 
     def _chain(self, at, layers):
         for layer in layers:
+            if type(layer) not in _CALLS:
+                raise UsageError(f"RUN must have {type(layer).__name__} as its first layer for C")
             into = "b" if at == "a" else "a"
             _CALLS[type(layer)](self, layer, at, into)
             at = into

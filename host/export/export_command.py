@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from host.checkpoint import atomic_write
 from host.terminal.options import Imports, Verbose
 from hw.errors import UsageError
+from system.disk import user_path
 
 __all__ = ["export", "export_group"]
 
@@ -52,7 +54,8 @@ def export(run, form, out=None, *, imports=()):
     or torch. Returns ``(paths of the files, the numbers in words)``.
 
     UsageError for another form, for no policy, and for one whose layers are not known;
-    CheckpointError for a damaged file; MissingTool without the form's library.
+    CheckpointError for a damaged file; MissingTool without the form's library. Nothing is written
+    then.
     """
     from host.agents.policy_file import load_policy
     from host.runs.run_folder import policy_of
@@ -62,32 +65,52 @@ def export(run, form, out=None, *, imports=()):
     file = policy_of(run)
     if not file.is_file():
         raise UsageError(f"RUN must be a run's folder or a policy's file, not {str(run)!r}")
-    out = Path(out) if out else file.with_name(f"policy{SUFFIXES[form]}")
+    out = user_path(out) if out else file.with_name(f"policy{SUFFIXES[form]}")
     if out.suffix != SUFFIXES[form]:
         raise UsageError(f"out must end in {SUFFIXES[form]}, not {out.name!r}")
     policy, info = load_policy(file, imports)
-    out.parent.mkdir(parents=True, exist_ok=True)
     if not policy.spec.discrete and not policy.spec.low:
         raise UsageError("RUN must be of this release of rlfabric, not older: it has no low")
-    described, spec = policy.described(), policy.spec
+    described, spec = _described(policy), policy.spec
     # What a file says goes into a comment of C.
     title = "".join(
         c if c.isalnum() or c in " -_.:" else "?"
         for c in f"Greedy policy of {info['algo']} for {info['env']}. Written by rlfabric."
     )
+    numbers = "float32"
     if form == "c":
-        from host.export.c_file import write_c
+        from host.export.c_file import c_files
         from host.export.fixed import fixed_layers
 
         fixed, numbers = fixed_layers(file.parent, policy, described)
-        write_c(out, described, spec, title, fixed)
-        return [out, out.with_suffix(".h")], numbers
-    if form == "onnx":
-        from host.export.onnx_file import write_onnx
+        texts = c_files(out.stem, described, spec, title, fixed)
+        contents = {out.with_suffix(suffix): text.encode() for suffix, text in texts.items()}
+    elif form == "onnx":
+        from host.export.onnx_file import onnx_file
 
-        write_onnx(out, described, spec, title)
+        contents = {out: onnx_file(described, spec, title)}
     else:
-        from host.export.torch_file import write_torch
+        from host.export.torch_file import torch_file
 
-        write_torch(out, described, spec, title)
-    return [out], "float32"
+        contents = {out: torch_file(described, spec, title)}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for path, content in contents.items():
+        atomic_write(path, lambda opened, content=content: opened.write(content))
+    return list(contents), numbers
+
+
+def _described(policy):
+    """``policy.described()``. UsageError if a subclass has changed how it acts since then."""
+    kinds = type(policy).__mro__
+    described = policy.described()
+
+    def place(name):
+        return next(at for at, kind in enumerate(kinds) if name in vars(kind))
+
+    changed = [name for name in ("act", "choose", "predict") if place(name) < place("described")]
+    if changed:
+        raise UsageError(
+            f"RUN must have a policy that is described with its {changed[0]}, not "
+            f"{kinds[0].__name__}: an export needs its layers (Policy.described)"
+        )
+    return described

@@ -54,7 +54,9 @@ class FixedLayers:
         self._arithmetic, self._arrays, self._calls, self._used = arithmetic, [], [], set()
         self._split = arithmetic.kind == "dual"
         self._number = arithmetic.activation
-        [head] = described.heads
+        [head, *others] = described.heads
+        if others:
+            raise UsageError(f"RUN must have one head, not {', '.join(described.heads)}")
         layers = described.layers + described.heads[head]
         first = next(layer for layer in layers if isinstance(layer, Dense))
         self._sizes = [first.weight.shape[1]]

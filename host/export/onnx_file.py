@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from host.algorithms.activation import LEAK
 from host.algorithms.layers import (
     Activate,
     Clip,
@@ -17,39 +18,35 @@ from host.algorithms.layers import (
 )
 from hw.extras import needed
 
-__all__ = ["write_onnx"]
+__all__ = ["onnx_file"]
 
 _OPSET, _IR_VERSION = 17, 8
-_LEAK = 1 / 64  # of leaky_relu
+#: Name of ACTIVATIONS -> operator, attributes
+_ACTIVATIONS = {
+    "relu": ("Relu", {}),
+    "leaky_relu": ("LeakyRelu", {"alpha": LEAK}),
+    "tanh": ("Tanh", {}),
+}
 
 
-def write_onnx(path, described, spec, title):
-    """Writes the model to ``path``. Its input is ``observation`` [n, ...], its outputs are
+def onnx_file(described, spec, title):
+    """The model as the bytes of a file. Its input is ``observation`` [n, ...], its outputs are
     ``action`` [n, ...], as the environment takes it, and the heads that are no action: ``q`` or
     ``logits`` [n, actions], ``value`` [n, 1]."""
     onnx = needed("onnx", "onnx", "to write ONNX")
     helper, graph = onnx.helper, _Graph(onnx)
     x = graph.layers("observation", described.layers)
-    outputs = []
-    for name, layers in described.heads.items():
-        head = graph.layers(x, layers)
-        if name == described.acts:
-            outputs.append(("action", graph.action(head, spec)))
-        if spec.discrete or name != described.acts:
-            outputs.append((name, head))
-    sides = {"value": 1}
+    heads = {name: graph.layers(x, layers) for name, layers in described.heads.items()}
 
     def info(name, dtype, shape):
         return helper.make_tensor_value_info(name, graph.type_of(dtype), ["n", *shape])
 
     seen = info("observation", spec.dtype, spec.shape)
-    made = []
-    for name, value in outputs:
-        graph.node("Identity", [value], out=name)
-        if name == "action":
-            made.append(info(name, spec.applied_dtype, () if spec.discrete else spec.action_shape))
-        else:
-            made.append(info(name, "float32", (sides.get(name, spec.action_count),)))
+    graph.node("Identity", [graph.action(heads[described.acts], spec)], out="action")
+    made = [info("action", spec.applied_dtype, () if spec.discrete else spec.action_shape)]
+    for name, size in described.outputs(spec).items():
+        graph.node("Identity", [heads[name]], out=name)
+        made.append(info(name, "float32", (size,)))
     model = helper.make_model(
         helper.make_graph(graph.nodes, "policy", [seen], made, graph.constants),
         opset_imports=[helper.make_opsetid("", _OPSET)],
@@ -58,7 +55,7 @@ def write_onnx(path, described, spec, title):
         doc_string=title,
     )
     onnx.checker.check_model(model, full_check=True)
-    path.write_bytes(model.SerializeToString())
+    return model.SerializeToString()
 
 
 class _Graph:
@@ -121,9 +118,8 @@ class _Graph:
         return self.node("Add", [advantage, self.node("Sub", [value, mean])])
 
     def activate(self, x, layer):
-        if layer.name == "leaky_relu":
-            return self.node("LeakyRelu", [x], alpha=_LEAK)
-        return self.node({"relu": "Relu", "tanh": "Tanh"}[layer.name], [x])
+        kind, attributes = _ACTIVATIONS[layer.name]
+        return self.node(kind, [x], **attributes)
 
     def clip(self, x, layer):
         return self.node("Clip", [x, *(self.constant(np.float32(n)) for n in (-1, 1))])

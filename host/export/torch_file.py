@@ -1,6 +1,9 @@
 """A policy as an exported program of torch, which ``torch.export.load(file).module()`` runs without
 rlfabric."""
 
+import io
+
+from host.algorithms.activation import ACTIVATIONS
 from host.algorithms.autodiff import torch
 from host.algorithms.layers import (
     Activate,
@@ -14,19 +17,19 @@ from host.algorithms.layers import (
     Scale,
 )
 
-__all__ = ["write_torch"]
-
-_LEAK = 1 / 64  # of leaky_relu
+__all__ = ["torch_file"]
 
 
-def write_torch(path, described, spec, title):
-    """Writes the program to ``path``. It takes observations [n, ...], and returns a dict with
+def torch_file(described, spec, title):
+    """The program as the bytes of a file. It takes observations [n, ...], and returns a dict with
     ``action`` and the heads, as ``host.export.onnx_file`` names them."""
     module = _module(described, spec)
     seen = torch.zeros((2, *spec.shape), dtype=getattr(torch, spec.dtype))
     rows = torch.export.Dim("n", min=1)
     program = torch.export.export(module, (seen,), dynamic_shapes=({0: rows},))
-    torch.export.save(program, str(path), extra_files={"rlfabric": title})
+    file = io.BytesIO()
+    torch.export.save(program, file, extra_files={"rlfabric": title})
+    return file.getvalue()
 
 
 def _module(described, spec):
@@ -44,14 +47,10 @@ def _module(described, spec):
             return name
 
         def forward(self, observation):
-            x, found = trunk(self, observation), {}
-            for name, head in heads.items():
-                y = head(self, x)
-                if name == described.acts:
-                    found["action"] = act(self, y)
-                if spec.discrete or name != described.acts:
-                    found[name] = y
-            return found
+            x = trunk(self, observation)
+            found = {name: head(self, x) for name, head in heads.items()}
+            action = act(self, found[described.acts])
+            return {"action": action} | {name: found[name] for name in described.outputs(spec)}
 
     module = Exported()
     trunk = _chain(module, described.layers)
@@ -107,11 +106,8 @@ def _dueling(module, layer):
 
 
 def _activate(module, layer):
-    functions = {"relu": torch.relu, "tanh": torch.tanh}
-    leaky = torch.nn.functional.leaky_relu
-    return lambda own, x: (
-        leaky(x, _LEAK) if layer.name not in functions else functions[layer.name](x)
-    )
+    function = ACTIVATIONS[layer.name].torch(torch)
+    return lambda own, x: function(x)
 
 
 def _action(module, spec):

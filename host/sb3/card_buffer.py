@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from host.replay.experience import record_dtype
+from host.replay.experience import checked_items, record_dtype
 from host.sb3.windows import Windows
-from host.values import array_of, check_finite
+from host.values import held
 from hw.errors import UsageError
 from hw.extras import needed
 
@@ -107,7 +107,8 @@ class CardBuffer(ReplayBuffer):
         if n_steps > 1:
             self._windows = Windows(dtype, n_steps, n_envs, self._seen, self._followed)
         room = max(n_envs * n_steps, min(_WAITING, _WAITING_BYTES // dtype.itemsize))
-        self._waiting = np.zeros(room, dtype)
+        # Of more than its capacity at once a memory stores the last, from its position on.
+        self._waiting = np.zeros(min(room, self._capacity), dtype)
         self._step = np.zeros(n_envs, dtype)
         self._state = None
         self._forget()
@@ -289,12 +290,14 @@ class CardBuffer(ReplayBuffer):
 
     def update_priorities(self, indexes, td_errors):
         """``priority = (|td_error| + epsilon)**alpha`` of the experiences at ``indexes``, arrays
-        [n]; ``td_errors`` may be a tensor. UsageError for a TD error that is not finite."""
-        errors = array_of("td_errors", td_errors)
-        check_finite("td_errors", errors, errors)
+        [n]; ``td_errors`` may be a tensor. Both are copied. UsageError for another shape, for an
+        index of nothing that is stored, and for a TD error that is not finite."""
+        fill = min(self._count, self._capacity)
+        indexes, errors = checked_items(fill, "td_errors", indexes, td_errors)
+        update = indexes.astype(np.int64), held("td_errors", errors, np.float32).copy()
         if self._waits or self._update is not None:
             self._settle()  # steps that came before may overwrite what is updated
-        self._update = indexes, errors
+        self._update = update
 
     def beta_at(self, progress_remaining):
         """The exponent of the weights."""

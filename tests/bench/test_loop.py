@@ -19,7 +19,7 @@ def test_in_turn():
 
         return run
 
-    found = loop._in_turn({name: function(name) for name in taken} | {"none": None}, 50)
+    found = loop.in_turn({name: function(name) for name in taken} | {"none": None}, 50)
     assert found.keys() == taken.keys() and min(found.values()) > 0
     assert taken["one"] == taken["other"] == [loop._WARM, *[50] * loop._ROUNDS]
 

@@ -72,6 +72,20 @@ def test_a_field_that_there_was_not_yet_is_no_other_run(tiny):
     assert job.result and other.result is None
 
 
+@pytest.mark.parametrize("before", [None, 100_000, "absent"])
+def test_no_limit_of_an_evaluation_is_its_number(tiny, before):
+    """A run that was recorded with either, or without the field, is the same run."""
+    job, other = tiny(), tiny(fields={**SHORT, "evaluation_steps": 3000})
+    job.begin()
+    path = Path(job.folder, "asked.json")
+    values = json.loads(path.read_text())
+    assert values["asked"]["config"].pop("evaluation_steps") == 100_000
+    if before != "absent":
+        values["asked"]["config"]["evaluation_steps"] = before
+    path.write_text(json.dumps(values))
+    assert job.cut and not other.cut
+
+
 def test_a_damaged_result_is_none(tiny):
     job = tiny()
     job.begin()

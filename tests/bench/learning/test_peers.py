@@ -57,16 +57,20 @@ def test_every_number_of_a_plan_is_the_runs():
     )  # fmt: skip
     fields = dict(
         learning_rate=0.5, capacity=999, learning_starts=50, batch_size=8, gamma=0.75, n_step=3,
-        steps_per_launch=4, env_count=2, target_tau=0.625, target_interval=5, epsilon_steps=40,
-        epsilon_start=0.875, epsilon_end=0.125, max_gradient_norm=None, hidden=(7, 6), steps=400,
+        steps_per_launch=4, updates_per_launch=2, env_count=2, target_tau=0.625, target_interval=5,
+        epsilon_steps=40, epsilon_start=0.875, epsilon_end=0.125, max_gradient_norm=None,
+        hidden=(7, 6), steps=400,
     )  # fmt: skip
     config = override(preset("dqn", "cpu"), fields)
     assert PEERS["dqn"](config).arguments == dict(
         learning_rate=0.5, buffer_size=999, learning_starts=50, batch_size=8, gamma=0.75,
-        n_steps=3, train_freq=4, gradient_steps=1, tau=0.625, target_update_interval=40,
+        n_steps=3, train_freq=4, gradient_steps=2, tau=0.625, target_update_interval=20,
         exploration_fraction=0.1, exploration_initial_eps=0.875, exploration_final_eps=0.125,
         max_grad_norm=1e9, policy_kwargs=dict(net_arch=[7, 6]),
     )  # fmt: skip
+    uneven = override(config, {"updates_per_launch": 3})
+    with pytest.raises(ValueError, match="^target_interval must be a multiple of 3 gradient steps"):
+        PEERS["dqn"](uneven)
     limited = override(config, {"max_gradient_norm": 2.5})
     assert PEERS["dqn"](limited).arguments["max_grad_norm"] == 2.5
 

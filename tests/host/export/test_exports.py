@@ -1,9 +1,18 @@
 """``rlfabric export``: each form acts as ``Policy.predict``."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
+from host.agents import policy_file
+from host.algorithms.activation import ACTIVATIONS
+from host.algorithms.dqn import DQNPolicy
+from host.algorithms.layers import Activate, Dense, Described, Normalize
 from host.environments.spec import Spec
+from host.export.c_file import c_files
+from host.export.export_command import export
+from hw.errors import UsageError
 from rlfabric import load_policy
 from tests.host import agent_parts
 from tests.host.export.exports import c_outputs, onnx_outputs, saved, torch_outputs
@@ -73,7 +82,7 @@ def check(policy, run, spec, found, obs):
         first = heads["q" if "q" in heads else "logits"]
         best = np.sort(first, axis=1)
         clear = best[:, -1] - best[:, -2] > 2 * TOLERANCE * max(1, abs(first).max())
-        assert clear.mean() > 0.99 and len(set(wanted.tolist())) > 1
+        assert clear.mean() > 0.98 and len(set(wanted.tolist())) > 1
         assert (found["action"] == wanted)[clear].all()
     elif spec.applied_dtype.kind == "f":
         np.testing.assert_allclose(found["action"], wanted, rtol=0, atol=TOLERANCE)
@@ -91,7 +100,7 @@ EVERY = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     "name, rows",
     [pytest.param(name, 10_000, marks=pytest.mark.long) for name in CASES]
-    + [(name, 1000) for name in QUICK],
+    + [(name, 300) for name in CASES],
 )
 def test_onnx(name, rows, tmp_path):
     policy, run, spec = policy_of(name, tmp_path)
@@ -116,3 +125,122 @@ def test_torch(name, tmp_path):
     obs = observations(spec, 1000)
     check(policy, run, spec, torch_outputs(run, obs), obs)
     assert len(torch_outputs(run, obs[:1])["action"]) == 1
+
+
+SPECS = {"dqn": VECTOR, "ddpg": BOX, "td3": BOX, "sac": BOX, "ppo": VECTOR, "a3c": PLANES}
+
+
+@pytest.mark.parametrize(
+    "algo, activation",
+    [pair for pair in product(SPECS, ACTIVATIONS) if pair[0] != "a3c" or pair[1] == "relu"],
+)
+def test_every_activation_of_every_algorithm(algo, activation, tmp_path, monkeypatch):
+    more = dict(convolutions=((4, 3, 1),)) if algo == "a3c" else {}
+    case = algo, SPECS[algo], dict(hidden=(16, 8), activation=activation) | more
+    monkeypatch.setitem(CASES, "this", case)
+    policy, run, spec = policy_of("this", tmp_path)
+    obs = observations(spec, 200)
+    check(policy, run, spec, onnx_outputs(run, obs), obs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_modules_of_torch(name, tmp_path):
+    """The module that is exported, before torch traces it."""
+    torch = pytest.importorskip("torch")
+    from host.export.torch_file import _module
+
+    policy, run, spec = policy_of(name, tmp_path)
+    obs = observations(spec, 300)
+    with torch.no_grad():
+        found = _module(policy.described(), spec)(torch.from_numpy(obs))
+    check(policy, run, spec, {key: x.numpy() for key, x in found.items()}, obs)
+
+
+def test_every_activation_in_torch():
+    """As the policies compute it, in one program."""
+    torch = pytest.importorskip("torch")
+    from host.export.torch_file import _chain
+
+    x = np.linspace(-3, 3, 25, dtype=np.float32)
+    for name, activation in ACTIVATIONS.items():
+        apply = _chain(torch.nn.Module(), [Activate(name)])
+        found = apply(None, torch.from_numpy(x)).numpy()
+        np.testing.assert_allclose(found, activation.function(x), rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("form, suffix", [("onnx", ".onnx"), ("c", ".c"), ("torch", ".pt2")])
+def test_what_is_refused_leaves_nothing(form, suffix, tmp_path, monkeypatch):
+    policy, run, _ = policy_of("dqn", tmp_path)
+
+    class Changed(DQNPolicy):
+        def choose(self, outputs, **_):
+            return outputs.argmin(axis=1)
+
+    policy.__class__, info = Changed, {"algo": "dqn", "env": "CartPole-v1", "score": None}
+    monkeypatch.setattr(policy_file, "load_policy", lambda *_: (policy, info))
+    with pytest.raises(UsageError, match="RUN must have a policy that is described with its choos"):
+        export(run, form, tmp_path / "new" / f"policy{suffix}")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["7up", "int", "dense", "x", "observation", "caf\u00e9", "main"])
+def test_a_name_that_a_function_cannot_have(name, tmp_path):
+    _, run, _ = policy_of("dqn", tmp_path)
+    with pytest.raises(UsageError, match="out must be named as a C function may be"):
+        export(run, "c", tmp_path / "new" / f"{name}.c")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "form, out, text",
+    [
+        ("tflite", None, "format must be one of onnx, c, torch, not 'tflite'"),
+        ("onnx", "policy.c", "out must end in .onnx, not 'policy.c'"),
+        ("c", "policy", "out must end in .c, not 'policy'"),
+    ],
+)
+def test_a_wrong_format_or_suffix(form, out, text, tmp_path):
+    _, run, _ = policy_of("dqn", tmp_path)
+    with pytest.raises(UsageError, match=text):
+        export(run, form, out and tmp_path / "new" / out)
+    with pytest.raises(UsageError, match="RUN must be a run's folder or a policy's file, not"):
+        export(tmp_path / "none", "c")
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_folder_of_a_file_is_made(tmp_path):
+    _, run, _ = policy_of("dqn", tmp_path)
+    files, numbers = export(run, "c", tmp_path / "a" / "b" / "act.c")
+    assert [file.name for file in files] == ["act.c", "act.h"] and numbers == "float32"
+    assert "act.h" in files[0].read_text() and "ACT_ACTIONS 3" in files[1].read_text()
+
+
+DENSE = Dense(np.zeros((3, 5), np.float32), np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize(
+    "layers, text",
+    [
+        ([DENSE, Activate("swish")], "activation must be one of relu, leaky_relu, tanh, not 'swi"),
+        ([DENSE, np.tanh], "a layer must be Scale, .*Clip, not ufunc"),
+    ],
+)
+def test_layers_of_ones_own_are_refused(layers, text):
+    with pytest.raises(UsageError, match=text):
+        Described(layers, "q", {"q": []})
+    with pytest.raises(UsageError, match=text):
+        Described([], "q", {"q": layers})
+
+
+def test_c_normalizes_first():
+    middle = Normalize(np.zeros(3), np.ones(3), 10.0)
+    with pytest.raises(UsageError, match="RUN must have Normalize as its first layer for C"):
+        c_files("policy", Described([DENSE, middle], "q", {"q": []}), VECTOR, "")
+
+
+def test_outputs_are_the_heads_that_are_no_action():
+    described = Described([DENSE], "mean", {"mean": [], "value": []})
+    assert described.outputs(BOX) == {"value": 1}
+    assert described.outputs(VECTOR) == {"mean": 3, "value": 1}
+    with pytest.raises(UsageError, match="acts must be one of mean, not 'q'"):
+        Described([DENSE], "q", {"mean": []})

@@ -1,6 +1,7 @@
 """A fixed-point kernel's policy in C gives the bits of the twin's ACT."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import pytest
 import boards
 from host.environments.spec import Spec
 from host.export.export_command import export
+from host.export.fixed import FixedLayers
 from host.kernels import configure, find_design
 from host.learner.parameters import to_image
 from host.learner.policy_weights import online_of
 from hw.errors import UsageError
 from sim.model.fixar.learner import FixarTrainer
+from sim.model.fixar.numbers import operands
 from sim.model.learner.network.trainer import Trainer
 from tests.host import agent_parts
 from tests.host.export.exports import c_outputs, saved
@@ -28,7 +31,7 @@ CASES = {
     "ddpg": ("ddpg", "ddpg", BOX, dict(hidden=(16, 8)), _FIXED, Trainer),
     "fixar": ("ddpg", "fixar", BOX, dict(hidden=(16, 8), precision="fixed32"), {}, FixarTrainer),
 }
-QUICK = ("dqn tanh", "fixar")
+QUICK = ("dqn tanh", 0.3), ("dqn leaky", 4.0), ("fixar", 0.3), ("fixar", 4.0)
 
 
 def run_of(name, folder, spread, **more):
@@ -62,10 +65,12 @@ def observations():
     return rows.astype(np.float32)
 
 
-@pytest.mark.parametrize("spread", [0.3, 4.0])
 @pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES],
+    "name, spread",
+    [
+        pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.long)
+        for pair in product(CASES, (0.3, 4.0))
+    ],
 )
 def test_bits_of_the_twin(name, spread, tmp_path):
     policy, learner, run = run_of(name, tmp_path, spread)
@@ -77,6 +82,19 @@ def test_bits_of_the_twin(name, spread, tmp_path):
         assert (found["action"] == wanted.argmax(1)).all() and len(set(found["action"])) > 1
     else:
         assert found["action"].tobytes() == spec.applied(wanted).tobytes()
+
+
+def test_operands_at_the_ends_of_weights():
+    """Rounded to the array's operands, and clipped at the highest, as the twin has them."""
+    arithmetic = configure(find_design("fixar"), boards.get("u200"), {}).learner.arithmetic
+    policy = agent_parts.make("ddpg", BOX, 1, hidden=(8,), precision="fixed32").policy
+    stored, layers = arithmetic.weight, FixedLayers(arithmetic, policy.described())
+    half = 1 << (stored.fraction - arithmetic.operand.fraction) >> 1
+    raw = [stored.low, stored.low + half, -half - 1, -half, 0, half - 1, half]
+    raw = np.array([*raw, stored.high - half, stored.high - half + 1, stored.high], np.int64)
+    found = layers._raw(raw / 2.0**stored.fraction)
+    assert found.tolist() == operands(arithmetic, raw).tolist()
+    assert found[-1] == arithmetic.operand.high
 
 
 def test_codes_of_16_bits_are_said(tmp_path):

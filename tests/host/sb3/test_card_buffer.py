@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -124,6 +125,60 @@ def test_rows_are_the_library_s(space, handled, monkeypatch):
             array[...] = 0
 
 
+class Changed:
+    """Normalizes as a VecNormalize would, by numbers that cannot be missed."""
+
+    def normalize_obs(self, obs):
+        if isinstance(obs, dict):
+            return {key: self.normalize_obs(x) for key, x in obs.items()}
+        return (obs * 0.5 + 3).astype(np.float32)
+
+    def normalize_reward(self, reward):
+        return (reward * 0.25 - 1).astype(np.float32)
+
+
+@pytest.mark.parametrize("env_count", [1, 2])
+@pytest.mark.parametrize("count", [5, 6, 13, 29])
+def test_what_waits_is_stored_where_the_library_stores_it(count, env_count):
+    """Also more steps than the buffer holds, before the first draw."""
+    mine, theirs = (
+        filled(made(kind=each, env_count=env_count), count)
+        for each in (PrioritizedReplayBuffer, buffers.ReplayBuffer)
+    )
+    assert (mine.pos, mine.full) == (theirs.pos, theirs.full)
+    stored = theirs.size()
+    np.testing.assert_array_equal(mine.observations[:stored], theirs.observations[:stored])
+    np.testing.assert_array_equal(mine.dones[:stored], theirs.dones[:stored])
+
+
+@pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
+def test_normalized_rows_are_the_library_s(space, monkeypatch):
+    kind = buffers.DictReplayBuffer if space is MANY else buffers.ReplayBuffer
+    mine, theirs = (
+        filled(made(kind=each, space=space)) for each in (PrioritizedReplayBuffer, kind)
+    )
+    pick(monkeypatch, [0])
+    equal(*(each._get_samples(np.arange(12), Changed()) for each in (mine, theirs)))
+
+
+@pytest.mark.parametrize("actions", [spaces.Discrete(10), spaces.Box(-1, 1, (2,), np.float64)])
+def test_types_are_the_library_s(actions, monkeypatch):
+    kinds = "uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64".split()
+    space = spaces.Dict({kind: spaces.Box(0, 100, (2,), kind) for kind in kinds})
+    mine, theirs = (
+        filled(made(kind=kind, space=space, actions=actions), 5)
+        for kind in (PrioritizedReplayBuffer, buffers.DictReplayBuffer)
+    )
+    assert mine.actions.dtype == theirs.actions.dtype
+    pick(monkeypatch, [0])
+    one, other = (each._get_samples(np.arange(5)) for each in (mine, theirs))
+    assert one.actions.dtype == other.actions.dtype and torch.equal(one.actions, other.actions)
+    for kind in kinds:
+        assert mine.observations[kind].dtype == theirs.observations[kind].dtype
+        pair = one.observations[kind].numpy(), other.observations[kind].numpy()
+        assert pair[0].dtype == pair[1].dtype and (pair[0] == pair[1]).all()
+
+
 def test_rewards_of_several_steps_are_the_library_s(monkeypatch):
     normalized = VecNormalize(make_vec_env("CartPole-v1", 2), clip_reward=0.7)
     normalized.normalize_obs = lambda obs: obs
@@ -217,12 +272,49 @@ def test_resumed_draws_are_the_same(n_steps, way):
     again.close()
 
 
+def test_draws_follow_the_seed():
+    """By default, of NumPy's generator, which an algorithm's seed has seeded."""
+
+    def drawn(numpy_seed, **options):
+        np.random.seed(numpy_seed)
+        return filled(made(seed=None, **options)).sample_prioritized(12).indexes.tolist()
+
+    assert drawn(1, stratified=False) == drawn(1, stratified=False) != drawn(2, stratified=False)
+
+
+def test_a_pickle_has_the_name_of_its_card():
+    """Whether it was given as a name, an open card, or a loaded kernel."""
+    buffer = filled(made(), 3)
+    card = SimpleNamespace(name="sim")
+    for given in ("sim", card, SimpleNamespace(name="replay", card=card)):
+        buffer._card = given
+        assert buffer.__getstate__()["_card"] == "sim"
+
+
+def test_moving_releases_the_card():
+    buffer = filled(made(), 5)
+    before = buffer.memory
+    buffer.move("model")
+    assert released(before) and not released(buffer.memory)
+    buffer.close()
+    assert released(buffer._memory)
+
+
+def released(memory):
+    return memory.launcher.kernel.card is None or memory._card is None
+
+
 def test_reset():
     buffer = filled(made(n_steps=2), 5)
     buffer.reset()
     assert (buffer.pos, buffer.full, len(buffer.memory)) == (0, False, 0)
     with pytest.raises(UsageError, match="not from an empty buffer"):
         buffer.sample_prioritized(1)
+    found, wanted = (
+        filled(each, 5, seed=3).memory.get_all_transitions() for each in (buffer, made(n_steps=2))
+    )
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(found[name], values)
 
 
 def test_plain_algorithms_are_warned_once(monkeypatch):
@@ -258,11 +350,37 @@ def test_refused(options, text):
         made(**options)
 
 
-def test_bad_errors():
-    buffer = filled(made(), 5)
-    with pytest.raises(UsageError, match="td_errors must be finite, not nan"):
-        buffer.update_priorities(np.arange(2), np.array([1.0, np.nan]))
-    buffer.sample_prioritized(2)
+@pytest.mark.parametrize(
+    "indexes, errors, text",
+    [
+        ([0, 1], [1.0, np.nan], "td_errors must be finite, not nan at position 1"),
+        (
+            [0, 1],
+            [1.0, 1e300],
+            r"td_errors must be a number that float32 holds, not 1e\+300 at position 1",
+        ),
+        ([0, 5], [1.0, 2.0], r"indexes must be in 0\.\.4"),
+        ([-1, 0], [1.0, 2.0], r"indexes must be in 0\.\.4"),
+        ([0.0, 1.0], [1.0, 2.0], "indexes must be a list of integers"),
+        ([0, 1], [1.0], r"td_errors must have shape \(2,\), not \(1,\)"),
+        ([0, 1], [[1.0], [2.0]], r"td_errors must have shape \(2,\), not \(2, 1\)"),
+    ],
+)
+def test_a_wrong_update_is_refused_at_once(indexes, errors, text):
+    buffer = filled(made(alpha=1.0), 5)
+    with pytest.raises(UsageError, match=text):
+        buffer.update_priorities(np.array(indexes), torch.tensor(errors, dtype=torch.float64))
+    assert len(set(buffer.memory.priorities())) == 1
+
+
+def test_an_update_is_copied():
+    """A caller may use its arrays again before the next draw."""
+    buffer = filled(made(alpha=1.0, epsilon=0.0), 5)
+    indexes, errors = np.array([0, 2]), torch.tensor([0.5, 0.25])
+    buffer.update_priorities(indexes, errors)
+    indexes[:], errors[:] = 4, 1.0
+    one = buffer.memory.priorities()[4]
+    assert buffer.memory.priorities().tolist() == [one // 2, one, one // 4, one, one]
 
 
 MODEL = dict(
@@ -305,7 +423,7 @@ def test_saved_and_loaded(tmp_path):
     again = PrioritizedDQN.load(tmp_path / "model", env=model.env)
     before = again.replay_buffer
     again.load_replay_buffer(io.BytesIO(file.getvalue()))
-    assert before._memory.launcher.kernel.card is None or before._memory._card is None
+    assert released(before._memory)
     one, other = (m.replay_buffer.sample_prioritized(7) for m in (model, again))
     assert (one.indexes == other.indexes).all()
     again.learn(20, reset_num_timesteps=False)

@@ -1,5 +1,7 @@
 """Losses are weighted, and new priorities follow from the TD errors, by the formulas."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -59,7 +61,7 @@ def critics(model, batch, action, entropy, scale):
 )
 def test_weights_and_new_priorities(cls, env, found, options):
     torch.set_num_threads(1)
-    model = cls("MlpPolicy", env, **OPTIONS, **options)
+    model = cls("MlpPolicy", env, **copy.deepcopy(OPTIONS), **options)
     model.set_logger(Kept())
     model.learn(40)
     buffer, told = model.replay_buffer, []
@@ -79,3 +81,20 @@ def test_weights_and_new_priorities(cls, env, found, options):
     [(indexes, td)] = told
     assert (indexes == batch.indexes).all()
     np.testing.assert_allclose(td.detach().abs(), errors, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("use_sde", [False, True])
+def test_state_dependent_noise_is_drawn_anew_for_each_gradient_step(use_sde):
+    model = PrioritizedSAC("MlpPolicy", "Pendulum-v1", **copy.deepcopy(OPTIONS), use_sde=use_sde)
+    model.learn(31)
+    drawn, draw = [], model.actor.reset_noise
+    model.actor.reset_noise = lambda *arguments: drawn.append(draw(*arguments))
+    model.train(3, 16)
+    assert len(drawn) == 3 * use_sde
+
+
+def test_dqn_clips_its_gradient():
+    model = PrioritizedDQN("MlpPolicy", "CartPole-v1", **copy.deepcopy(OPTIONS), max_grad_norm=1e-3)
+    model.learn(31)
+    gradients = [x.grad.norm() for x in model.q_net.parameters()]
+    assert torch.stack(gradients).norm().item() == pytest.approx(1e-3, rel=1e-3)
