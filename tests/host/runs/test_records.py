@@ -175,3 +175,18 @@ def test_a_full_disk_has_space_for_the_best_policy(rig, tmp_path, monkeypatch):
     rig.records.log = SimpleNamespace(close=lambda: None)
     rig.records.close()
     assert not kept.exists()
+
+
+def test_a_disk_that_is_read_only_closes_the_log(rig, monkeypatch):
+    """The log's error is said, and no other: the space goes with the folder."""
+    closed = []
+
+    def close():
+        closed.append(1)
+        raise OSError(30, "Read-only file system")
+
+    rig.records.keep_space()
+    rig.records.log = SimpleNamespace(close=close)
+    monkeypatch.setattr(type(rig.records.best), "unlink", refuse)
+    rig.records.close()
+    assert closed and len(rig.said) == 1 and "progress.csv" in rig.said[0]
