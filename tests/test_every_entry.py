@@ -6,7 +6,6 @@ Each works, or ends with one line (``tests/every_entry.py``).
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -41,27 +40,22 @@ def mkdir(path, *words, **more):
 os.open, os.mkdir, os.fchmod = open, mkdir, lambda *_: None
 os.chmod = lambda path, *words, **more: on_drive(path) or changed(path, *words, **more)
 """
+#: Runs a command with the folder of the checkout, and the Python in it, mounted without writing.
+READ_ONLY = ["unshare", "--map-root-user", "--mount", "sh", "-ec",
+             'mount --bind "$0" "$0"; mount -o remount,ro,bind "$0"; touch "$0/new" 2>&- && exit 9; "$@"',
+             str(ROOT)]  # fmt: skip
 #: Whether two processes have one key.
 KEYS = "from system.cache import lasting, seal; print(lasting(), seal('a', b'').hex())"
 
 
-@pytest.fixture
-def folder():
-    """One that every user can enter, unlike pytest's."""
-    with tempfile.TemporaryDirectory() as made:
-        os.chmod(made, 0o777)
-        yield Path(made)
-
-
-def every_entry(folder, *words, paths=(), **more):
-    """Calls them in ``folder``, and returns the environment in which they were."""
-    options = {name: more.pop(name) for name in ("user", "group", "umask") if name in more}
+def every_entry(folder, *words, before=(), paths=(), umask=-1, **more):
+    """Calls them in ``folder``, with the words ``before`` their command, and returns the
+    environment in which they were."""
     env = os.environ | {"RLFABRIC_BUILD": str(BUILD_DIRECTORY)} | more
     env["PYTHONPATH"] = os.pathsep.join(map(str, [*paths, ROOT, ROOT / "tests"]))
-    if "user" in options:
-        options["extra_groups"] = []
-    done = subprocess.run([sys.executable, ROOT / "tests" / "every_entry.py", *words], cwd=folder,
-                          env=env, capture_output=True, timeout=1500, **options)  # fmt: skip
+    command = [*before, sys.executable, ROOT / "tests" / "every_entry.py", *words]
+    done = subprocess.run(command, cwd=folder, env=env, umask=umask, capture_output=True,
+                          timeout=1500)  # fmt: skip
     said = done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
     assert done.returncode == 0, said
     return env
@@ -73,36 +67,36 @@ def test_every_command_is_called():
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_from_a_thread(folder):
-    every_entry(folder, "thread")
+def test_from_a_thread(tmp_path):
+    every_entry(tmp_path, "thread")
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_in_ascii_behind_a_dead_proxy_where_everybody_may_write(folder):
+def test_in_ascii_behind_a_dead_proxy_where_everybody_may_write(tmp_path):
     text = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
-    every_entry(folder, umask=0, **text, **dict.fromkeys(PROXIES, "http://127.0.0.1:9"))
+    every_entry(tmp_path, umask=0, **text, **dict.fromkeys(PROXIES, "http://127.0.0.1:9"))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_without_a_home_and_with_an_install_that_is_read_only(folder):
-    """As a user who has no entry among the users, if root runs this."""
-    other = dict(user=54321, group=54321) if os.geteuid() == 0 else {}
-    gone = dict(HOME="/nonexistent", RLFABRIC_BUILD=str(folder / "build"))
-    every_entry(folder, **other, **gone)
+def test_without_a_home_and_with_an_install_that_is_read_only(tmp_path):
+    if subprocess.run([*READ_ONLY, "true"], capture_output=True).returncode:
+        pytest.skip("unshare must be there, and mount what it likes (util-linux)")
+    gone = dict(HOME="/nonexistent", RLFABRIC_BUILD=str(tmp_path / "build"))
+    every_entry(tmp_path, before=READ_ONLY, **gone)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_in_a_home_without_permissions(folder):
+def test_in_a_home_without_permissions(tmp_path):
     """All processes have one key, so that nothing is compiled anew at each start."""
-    site = folder / "site"
+    site = tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(SITE)
-    drive = dict(DRIVE=str(folder), HOME=str(folder), RLFABRIC_BUILD=str(folder / "build"))
-    env = every_entry(folder, paths=[site], **drive)
-    assert (folder / ".local/share/rlfabric/key").stat().st_mode & 0o777 == 0o777
+    drive = dict(DRIVE=str(tmp_path), HOME=str(tmp_path), RLFABRIC_BUILD=str(tmp_path / "build"))
+    env = every_entry(tmp_path, paths=[site], **drive)
+    assert (tmp_path / ".local/share/rlfabric/key").stat().st_mode & 0o777 == 0o777
     told = dict(env=env, capture_output=True, text=True, timeout=60)
     keys = {subprocess.run([sys.executable, "-c", KEYS], **told).stdout for _ in range(2)}
     assert len(keys) == 1 and keys.pop().startswith("True ")

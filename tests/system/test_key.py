@@ -28,8 +28,13 @@ def place(tmp_path, monkeypatch):
     return path
 
 
-def test_it_is_made_once_and_read_by_nobody_else(place):
-    key = user_key()
+@pytest.mark.parametrize("mask", [0o022, 0o000])
+def test_it_is_made_once_and_read_by_nobody_else(place, mask):
+    before = os.umask(mask)
+    try:
+        key = user_key()
+    finally:
+        os.umask(before)
     assert len(key) == 32 and user_key() == key == place.read_bytes()
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
