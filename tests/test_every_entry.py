@@ -41,9 +41,12 @@ os.open, os.mkdir, os.fchmod = open, mkdir, lambda *_: None
 os.chmod = lambda path, *words, **more: on_drive(path) or changed(path, *words, **more)
 """
 #: Runs a command with the folder of the checkout, and the Python in it, mounted without writing.
-READ_ONLY = ["unshare", "--map-root-user", "--mount", "sh", "-ec",
-             'mount --bind "$0" "$0"; mount -o remount,ro,bind "$0"; touch "$0/new" 2>&- && exit 9; "$@"',
-             str(ROOT)]  # fmt: skip
+READ_ONLY = ["unshare", "--map-root-user", "--mount", "sh", "-ec", """
+    mount --bind "$0" "$0"
+    mount -o remount,ro,bind "$0"
+    touch "$0/new" 2>&- && exit 9
+    "$@"
+""", str(ROOT)]  # fmt: skip
 #: Whether two processes have one key.
 KEYS = "from system.cache import lasting, seal; print(lasting(), seal('a', b'').hex())"
 
