@@ -288,3 +288,17 @@ def test_a_home_that_must_not_be_entered(tmp_path, monkeypatch):
     monkeypatch.setattr(run_log, "process_folder", lambda: tmp_path / "folder")
     run_log._give_matplotlib_a_folder()
     assert os.environ["MPLCONFIGDIR"] == str(tmp_path / "folder")
+    monkeypatch.setenv("MPLCONFIGDIR", "the user's")
+    run_log._give_matplotlib_a_folder()
+    assert os.environ["MPLCONFIGDIR"] == "the user's"
+
+
+def test_what_ends_by_a_stop_is_no_loss(tmp_path, capsys):
+    """The user has ended the actors, too: no line, no row."""
+    said, loss = ActorLog(tmp_path, Console()), ActorLoss("killed", "gone")
+    said.stop = []
+    said(0, "here", loss, "before")
+    said.stop.append("SIGTERM")
+    said(1, "here", loss, "after")
+    assert capsys.readouterr().out == "before\n"
+    assert len((tmp_path / "actors.csv").read_text().splitlines()) == 2
