@@ -167,7 +167,8 @@ def test_a_full_disk_has_space_for_the_best_policy(rig, tmp_path, monkeypatch):
         size = kept.stat().st_size
         rig.records.keep_best(score)
         assert load_policy(tmp_path / "best.npz")[1]["score"] == score and not rig.said
-        assert size >= (tmp_path / "best.npz").stat().st_size and kept.exists()
+        # The sizes of packed numbers vary.
+        assert size > 1.5 * (tmp_path / "best.npz").stat().st_size and kept.exists()
         rig.shift()
     monkeypatch.setattr(checkpoint, "atomic_write", lambda *_: full(tmp_path / "none" / "x", None))
     rig.records.keep_best(3.0)
