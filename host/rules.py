@@ -7,6 +7,7 @@ A field that a subclass declares again keeps its rule. None is allowed if the an
 """
 
 import math
+import operator
 import sys
 from dataclasses import dataclass, fields
 from typing import Annotated, get_args, get_origin
@@ -31,10 +32,9 @@ def plain(value):
     if isinstance(value, np.ndarray):
         value = value.tolist()
         return _tuples(value) if isinstance(value, list) else value
-    if isinstance(value, (list, tuple)) and any(
-        isinstance(x, (np.generic, np.ndarray)) for x in value
-    ):
-        return tuple(map(plain, value))
+    if isinstance(value, (list, tuple)):
+        found = tuple(map(plain, value))
+        return value if all(map(operator.is_, found, value)) else found
     return value
 
 

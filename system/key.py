@@ -3,12 +3,16 @@
 What rlfabric compiles is run when it is found again. A build folder may come with a repository or
 an archive, whose files belong to the user who unpacked them. So each compiled file carries an HMAC
 (RFC 2104, SHA-256) with a key that lies outside of every project.
+
+Some drives have no permissions (drvfs, vboxsf, cifs): all of their files have one owner and one
+mode, whatever is asked for. There the key is as private as the home is, which a warning says once.
 """
 
 import os
 import secrets
 import stat
 import tempfile
+import warnings
 from pathlib import Path
 
 from hw.errors import UsageError
@@ -39,7 +43,8 @@ def key_place():
 
 def user_key():
     """The key, 32 bytes that no other user can read; the first process makes it. UsageError if it
-    cannot be made, or if others have access to its file."""
+    cannot be made, or if others have access to its file, on a drive that could refuse it to them.
+    """
     try:
         path = key_place()
         return _read(path) or _made(path)
@@ -59,7 +64,7 @@ def _read(path):
         return None
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
-        own = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+        own = _is_private(found) or _is_all_the_drive_has(path.parent, found)
         if not (own and stat.S_ISREG(found.st_mode) and found.st_size == _BYTES):
             raise UsageError(
                 f"{path} must be a file of {_BYTES} bytes that this user alone can read, not one "
@@ -67,6 +72,21 @@ def _read(path):
                 f"{stat.filemode(found.st_mode)}: remove it, or name another by {KEY}"
             )
         return file.read(_BYTES)
+
+
+def _is_private(found):
+    """Whether a file with the status ``found`` is this user's, and nobody else has access."""
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def _is_all_the_drive_has(folder, found):
+    """Whether a new file in ``folder`` for this user only has owner and mode of ``found``, too."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".key.") as new:  # of mode 0600
+        made = os.fstat(new.fileno())
+        return not _is_private(made) and (made.st_uid, made.st_mode) == (
+            found.st_uid,
+            found.st_mode,
+        )
 
 
 def _made(path):
@@ -78,6 +98,14 @@ def _made(path):
             file.write(secrets.token_bytes(_BYTES))
             file.flush()
             os.fsync(handle)
+            private = _is_private(os.fstat(handle))
+        if not private:
+            warnings.warn(
+                f"{path} is as private as the drive is, which has no permissions: whoever can read "
+                f"it can make compiled code that is run here; {KEY} names another place",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         try:
             os.link(name, path)
         except FileExistsError:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from every_entry import MODULES, examples
 
 import rlfabric
 from host.kernels import describe
@@ -39,19 +40,7 @@ def folder(tmp_path_factory):
 # -- documents and types
 
 
-def examples(module):
-    """The doctests of ``module``'s own names."""
-    scope = {"np": np, "rlfabric": rlfabric, **vars(module)}
-    found = doctest.DocTestFinder().find(module, globs=scope)
-    return sorted(
-        (each for each in found if each.examples), key=lambda each: "train" not in each.name
-    )
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["run", "policy", "kernels", "replay", "advantages", "training", "plan"] + ["pearl_composer"],
-)
+@pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     runner = doctest.DocTestRunner()
     tests = examples(importlib.import_module(f"rlfabric.{name}"))

@@ -1,5 +1,7 @@
 """The public API: training with a callback, what a run says, and its policy."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,20 @@ def test_a_run_says_what_it_was():
         rlfabric.evaluate(run.policy, "Acrobot-v1")
     with pytest.raises(ValueError, match="episodes must be at least 1"):
         rlfabric.evaluate(run.policy, episodes=0)
+
+
+def test_a_run_in_a_thread():
+    """Python takes signals in the main thread only."""
+    found = []
+
+    def program():
+        run = train(40, out="threaded", actors=2, inline=True)
+        found.extend([run.steps, rlfabric.evaluate(run.policy, episodes=1).returns.shape])
+
+    thread = threading.Thread(target=program)
+    thread.start()
+    thread.join()
+    assert found[0] >= 40 and found[1] == (1,)
 
 
 def test_runs_without_a_folder_get_one_each():

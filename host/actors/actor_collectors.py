@@ -48,10 +48,11 @@ class _Actors(Collector):
         """Nothing: new actors have new seeds."""
 
     def _ask(self, index, policy, clock, launches=1):
-        version, policy = clock.updates, getattr(policy, "policy", policy)
+        policy = getattr(policy, "policy", policy)
+        version = clock.updates // policy.weights_steps * policy.weights_steps
         if self._shared != version or not policy.STEADY:
             self._weights, self._shared = self.pool.share(policy.snapshot), version
-        request = ActorRequest(clock.updates, clock.steps, launches)
+        request = ActorRequest(version, clock.steps, launches)
         self.pool.call(index, "collect", request, self._weights)
 
     def _took(self, clock, version):

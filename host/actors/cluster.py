@@ -11,7 +11,7 @@ from host.actors import machine_probe as probes
 from hw.errors import Failure
 from hw.extras import needed, python
 
-__all__ = ["check_nodes", "joined"]
+__all__ = ["check_nodes", "check_ray", "joined"]
 
 #: Seconds for a connection, and for joining.
 _CONNECT_S, _JOIN_S, _PROBE_S = 3.0, 20.0, 60.0
@@ -21,12 +21,17 @@ _TOKEN = ("InvalidAuthToken", "Unauthenticated", "authentication", "Authenticati
 _PACKAGE, _NAME = __name__.rpartition(".actors")[0], "rlfabric"
 
 
+def check_ray():
+    """MissingTool without Ray, which this process does not import: Ray changes its signals."""
+    if importlib.util.find_spec("ray") is None:
+        needed("ray", "actors", "for actors")
+
+
 def joined(address):
     """What ``host.actors.cluster_resources`` finds at ``address``, HOST:PORT: ``free``, CPUs that
     are free, and ``nodes``, address -> its CPUs. Failure, which says why, if nothing answers there
     or if it does not let this process join within 20 seconds; MissingTool without Ray."""
-    if importlib.util.find_spec("ray") is None:  # which this process does not import yet
-        needed("ray", "actors", "for actors")
+    check_ray()
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()

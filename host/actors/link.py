@@ -2,6 +2,7 @@
 
 import pickle
 import select
+import socket
 import struct
 import threading
 from contextlib import contextmanager
@@ -25,18 +26,21 @@ class Link:
 
     Parameters
     ----------
-    socket : socket.socket
+    end : socket.socket
     patient : bool
         Whether ``send`` waits as long as the other end takes nothing: the run takes nothing while
         it evaluates.
     """
 
-    def __init__(self, socket, patient=False):
-        self._socket, self._limit, self._lock = (
-            socket,
-            None if patient else _STUCK_S,
-            threading.Lock(),
-        )
+    def __init__(self, end, patient=False):
+        self._socket, self._lock = end, threading.Lock()
+        # Python's own limit is one for both directions, which two threads use at once.
+        end.settimeout(None)
+        limit = struct.pack("ll", *divmod(round(_STUCK_S * 1e6), 10**6))
+        for direction in (
+            (socket.SO_RCVTIMEO,) if patient else (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO)
+        ):
+            end.setsockopt(socket.SOL_SOCKET, direction, limit)
 
     def send(self, value):
         """Sends ``value``. LinkBroken if the other end is gone. Threads may call it."""
@@ -45,7 +49,6 @@ class Link:
         parts = [memoryview(data), *(buffer.raw() for buffer in buffers)]
         sizes = (part.nbytes for part in parts)
         with self._lock, _broken():
-            self._socket.settimeout(self._limit)
             self._socket.sendall(struct.pack(f"<{1 + len(parts)}Q", len(parts), *sizes))
             for part in parts:
                 self._socket.sendall(part)
@@ -69,7 +72,6 @@ class Link:
         """``size`` bytes; the first of a value may be waited for, the others must be under way."""
         data = bytearray(size)
         view = memoryview(data)
-        self._socket.settimeout(_STUCK_S)
         while view:
             taken = self._socket.recv_into(view)
             if not taken:
@@ -86,5 +88,5 @@ def _broken():
     """A context manager: an error of the socket in its block is a LinkBroken."""
     try:
         yield
-    except OSError as error:  # TimeoutError among them
+    except OSError as error:  # BlockingIOError: nothing within the limit
         raise LinkBroken(str(error)) from error

@@ -1,6 +1,5 @@
 """Where actors are: in this process, in processes of this machine, or on machines of a cluster."""
 
-import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -8,13 +7,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from host.actors.cluster import joined
+from host.actors.cluster import check_ray, joined
 from host.actors.local_transport import InlineTransport
 from host.actors.ray_process import RayFailed
 from host.actors.ray_session import RayPlan
 from host.actors.ray_transport import RayTransport
 from hw.errors import Failure, UsageError
-from hw.extras import needed
 from system.cache import say
 from system.disk import user_path
 
@@ -102,8 +100,7 @@ def open_actors(count: int, options: ActorOptions, message_bytes: int = 0) -> It
     if options.inline:
         yield Actors(transport=InlineTransport(), **told)
         return
-    if importlib.util.find_spec("ray") is None:  # which this process does not import
-        needed("ray", "actors", "for actors")
+    check_ray()
     if options.address:
         _check_cluster(options.address, count)
         ship = str(user_path(options.ship)) if options.ship else None

@@ -6,14 +6,13 @@ process. So it has a process of its own, and the run sees only that this one has
 """
 
 import queue
-import signal
 import socket
 import threading
 import time
 
 from host.actors.link import Link, LinkBroken
 from host.actors.messages import ActorLoss
-from host.actors.ray_session import ray_session
+from host.actors.ray_session import ignore_signals, ray_session
 from hw.errors import Failure, RlfabricError
 
 __all__ = ["RayFailed", "Shared", "loss_by", "main"]
@@ -35,8 +34,7 @@ class Shared:
 def main(handle):
     """Starts Ray by the RayPlan that comes first over the socket ``handle``, answers with None or
     the error, and does what it is told until the socket is closed."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # the run's own; a function, see ray_session
-        signal.signal(number, lambda *_: None)
+    ignore_signals()
     link = Link(socket.socket(fileno=handle), patient=True)
     try:
         with ray_session(link.receive()) as ray:

@@ -19,7 +19,7 @@ from hw.errors import Failure
 from hw.extras import needed
 from system.disk import temporary_folder
 
-__all__ = ["PLACE", "RayPlan", "ray_session"]
+__all__ = ["PLACE", "RayPlan", "ignore_signals", "ray_session"]
 
 #: Where Ray's sockets are, whose paths may have about 100 characters; None: where the system has
 #: its temporary files.
@@ -91,13 +91,15 @@ def _initialized(**options):
     job._py_driver_sys_path = _Searched()
     quiet = dict(log_to_driver=False, logging_level="ERROR", configure_logging=False)
     ray.init(job_config=job, **quiet, **options)
-    for number in (signal.SIGINT, signal.SIGTERM):  # Ray's own would end this process
-        signal.signal(number, _ignored)
+    ignore_signals()  # Ray's own handlers would end this process
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
-def _ignored(number, frame):
-    """Nothing: the run says when Ray ends. Processes that Ray starts do not inherit a function."""
+def ignore_signals():
+    """SIGINT and SIGTERM do nothing in this process from now on: the run says when Ray ends. They
+    have a function, and not SIG_IGN, which the processes that Ray starts would inherit."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)

@@ -37,6 +37,9 @@ class Policy:
     ACTS = None
     #: Whether only gradient steps change the snapshot; acting may too, if it is the user's code.
     STEADY = True
+    #: Gradient steps from one change of the weights to the next: more than one if a learner on the
+    #: card keeps newer ones there.
+    weights_steps = 1
     #: Whether the policy has ``td_errors``.
     TD_ERRORS = False
 

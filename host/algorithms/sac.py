@@ -31,7 +31,8 @@ class SACConfig(TemporalDifferenceConfig):
     the actor pi descends ``mean(alpha log pi(a|s) - min(Q1(s, a), Q2(s, a)))``, a drawn from pi.
     Q1' and Q2' are the target networks; the discount is 0 if the episode terminated. If alpha is
     learned, it descends ``-mean(log(alpha) (log pi(a|s) + target_entropy))``. The defaults are the
-    paper's.
+    paper's. With ``n_step`` above 1, r is the discounted sum of n rewards, without the entropies
+    of the steps between.
     """
 
     hidden: tuple = (256, 256)

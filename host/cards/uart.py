@@ -58,6 +58,11 @@ class device:
                     f"{name} must be {expected:#x}, not {int(identity[name]):#x}: the bitstream "
                     f"of the board at {self.line.port} is of another version of rlfabric"
                 )
+        for name in ("payload", "backlog"):
+            if not identity[name]:
+                raise CardError(
+                    f"{name} must be above 0, not as the board at {self.line.port} says"
+                )
         self.line.payload, self.line.backlog = int(identity["payload"]), int(identity["backlog"])
         self.banks = [
             Allocator(Bank(f"BRAM[{index}]", int(size)), BANK_TARGET + index << TARGET_SHIFT)

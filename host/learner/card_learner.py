@@ -126,6 +126,7 @@ class CardLearner(MemoryLearner):
         self._check_batch()
         self.weights_interval = weights_interval
         self._begun, self._acts = Clock(), act == "card"
+        policy.weights_steps = self.updates_per_launch * weights_interval
         buffer.initialize(layers_of(policy))
 
     @classmethod

@@ -5,9 +5,11 @@ seconds of processor time and 150 MB, which a run on a card has no other use for
 """
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 from system.disk import naming
@@ -15,18 +17,27 @@ from system.disk import naming
 __all__ = ["EventFile"]
 
 
+class _NoTorch(MetaPathFinder):
+    """Refuses torch to the thread that has made it; other threads may import it meanwhile."""
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "torch" and threading.get_ident() == self._thread:
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
+
+
 @contextmanager
 def _without_torch() -> Iterator[None]:
-    """Within its block an import of torch fails, as if it was not installed, unless it has been
-    imported before."""
-    absent = "torch" not in sys.modules
-    if absent:
-        sys.modules["torch"] = None  # type: ignore[assignment]
+    """Within its block an import of torch in this thread fails, as if it was not installed, unless
+    it has been imported before."""
+    finder = _NoTorch()
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        if absent:
-            del sys.modules["torch"]
+        sys.meta_path.remove(finder)
 
 
 with _without_torch():

@@ -169,7 +169,8 @@ class Records:
 
     def close(self):
         """Closes the log."""
-        self._space.unlink(missing_ok=True)
+        with suppress(OSError):  # the disk may be read-only by now
+            self._space.unlink(missing_ok=True)
         with self._tolerated("progress.csv"):
             self.log.close()
 

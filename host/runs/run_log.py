@@ -5,6 +5,7 @@ import io
 import json
 import os
 import time
+from contextlib import closing
 from pathlib import Path
 
 from host.actors.actor_collectors import COLUMNS as ACTOR_COLUMNS
@@ -150,16 +151,17 @@ class RunLog:
         self._events.flush()
 
     def close(self):
-        self._file.close()
-        self._events.close()
+        with closing(self._events):
+            self._file.close()
 
 
 def read_progress(out):
     """The rows of ``progress.csv`` in the folder ``out``: a list of dicts, column -> number, or
-    None for an empty cell. A row that was cut off while it was written is left out."""
+    None for an empty cell. A row that was cut off while it was written is left out, also one whose
+    last number may have lost digits: its line has no end."""
     with (Path(out) / "progress.csv").open(newline="", encoding="utf-8") as file:
         rows = []
-        for row in csv.DictReader(file):
+        for row in csv.DictReader(line for line in file if line.endswith("\n")):
             if None in row or None in row.values():
                 continue
             rows.append({name: _number(cell) for name, cell in row.items()})
@@ -214,7 +216,8 @@ def plot_returns(out, *, title, threshold=None):
 def _give_matplotlib_a_folder():
     """Without a home matplotlib would make a folder for its fonts, and say so in two lines."""
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    nearest = next(each for each in (Path(config), *Path(config).parents) if each.exists())
+    # Path.exists raises where a parent must not be entered, such as another user's home.
+    nearest = next(each for each in (Path(config), *Path(config).parents) if os.path.exists(each))
     if "MPLCONFIGDIR" not in os.environ and not os.access(nearest, os.W_OK):
         os.environ["MPLCONFIGDIR"] = str(process_folder())
 
@@ -252,9 +255,13 @@ class ActorLog:
         steps = 0 if self.clock is None else self.clock.steps
         row = (round(time.time(), 3), steps, index, where, loss.kind, loss.text)
         try:
-            new = not self._path.exists()
-            with self._path.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file, lineterminator="\n")
-                writer.writerows([_COLUMNS, row] if new else [row])
+            with self._path.open("a+b") as file:
+                file.seek(0)
+                whole = file.read().rfind(b"\n") + 1
+                file.truncate(whole)  # a crash may have cut off the last row
+                text = io.StringIO()
+                writer = csv.writer(text, lineterminator="\n")
+                writer.writerows([row] if whole else [_COLUMNS, row])
+                file.write(text.getvalue().encode())
         except OSError as error:
             say(f"{self._path} could not be written ({error.strerror or error})")

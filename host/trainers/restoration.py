@@ -95,6 +95,23 @@ def check_name(name, owner, found, prefix=""):
         )
 
 
+def check_names(owner, state, prefix):
+    """``check_name`` for all names in ``state``, a dict for the object ``owner``, and in the dicts
+    in it for objects that ``owner`` has, such as the schedules of a sequence of schedules."""
+    found = vars(owner)
+    for name, value in state.items():
+        check_name(name, owner, found, prefix)
+        now, path = found.get(name), f"{prefix}{name}"
+        pairs = [(path, now, value)]
+        if isinstance(now, list | tuple) and isinstance(value, list | tuple):
+            pairs = [
+                (f"{path}[{k}]", *each) for k, each in enumerate(zip(now, value, strict=False))
+            ]
+        for place, inner, saved in pairs:
+            if isinstance(saved, dict) and hasattr(inner, "__dict__"):
+                check_names(inner, saved, f"{place}.")
+
+
 def _wrong(path, wanted, saved):
     kind = next(iter(saved), "") if isinstance(saved, dict) else type(saved).__name__
     return CheckpointError(f"{path} must be {wanted} in the checkpoint, not {kind}")
@@ -248,8 +265,7 @@ class _Restored:
     def _state(self, saved, path):
         x, state = self._fixed("state", path, saved), self._copied(saved["state"], path)
         if isinstance(x, torch.optim.lr_scheduler.LRScheduler):
-            for name in state:  # it sets whatever it is given
-                check_name(name, x, vars(x), f"{path}.")
+            check_names(x, state, f"{path}.")  # it sets whatever it is given
         try:
             x.load_state_dict(state)
         except Exception as error:  # whatever a class of the user's raises

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import pytest
 
 from host.rules import (
@@ -15,6 +16,7 @@ from host.rules import (
     Flag,
     Integer,
     check_fields,
+    plain,
     rules,
 )
 
@@ -95,3 +97,24 @@ def test_rules_are_in_the_order_of_the_fields():
 )
 def test_rules_in_words(rule, text):
     assert str(rule) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (np.int64(3), 3),
+        (np.bool_(True), True),
+        (np.float32(0.5), 0.5),
+        (np.array([32, 16]), (32, 16)),
+        (np.array([[1, 2], [3, 4]]), ((1, 2), (3, 4))),
+        ([np.int64(32), 16], (32, 16)),
+        ((np.array([4, 2]), [np.int64(1)]), ((4, 2), (1,))),
+        ([(np.int64(16), 8), (4, 2)], ((16, 8), (4, 2))),
+        ([32, (16, 8)], [32, (16, 8)]),
+        ("text", "text"),
+    ],
+)
+def test_numbers_of_numpy_become_python_s(value, wanted):
+    """Those of sweeps, also in lists and tuples."""
+    found = plain(value)
+    assert repr(found) == repr(wanted)

@@ -36,6 +36,19 @@ def test_folders_of_dead_processes_go(tmp_path):
     }  # fmt: skip
 
 
+def test_folders_of_other_users_stay(tmp_path, monkeypatch):
+    """Root could remove them."""
+    (other := tmp_path / "rlfabric-other").mkdir()
+    (other / ".lock").touch()
+    own = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+    clear_dead(tmp_path)
+    assert other.is_dir()
+    monkeypatch.setattr(os, "geteuid", lambda: own)
+    clear_dead(tmp_path)
+    assert not other.exists()
+
+
 def test_the_folder_of_a_process_ends_with_it(tmp_path):
     """One for all calls; removed when the process ends by itself."""
     program = "from system.disk import process_folder as folder\n"

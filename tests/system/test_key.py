@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,13 @@ def place(tmp_path, monkeypatch):
     return path
 
 
-def test_it_is_made_once_and_read_by_nobody_else(place):
-    key = user_key()
+@pytest.mark.parametrize("mask", [0o022, 0o000])
+def test_it_is_made_once_and_read_by_nobody_else(place, mask):
+    before = os.umask(mask)
+    try:
+        key = user_key()
+    finally:
+        os.umask(before)
     assert len(key) == 32 and user_key() == key == place.read_bytes()
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
@@ -94,9 +100,40 @@ def test_a_link_is_refused(place):
 
 def test_another_user_s_is_refused(place, monkeypatch):
     user_key()
-    own = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
-    with pytest.raises(UsageError, match=f"of user {own} with mode -rw-------: remove it"):
+    status, other = os.fstat, os.geteuid() + 1
+    key = place.stat().st_ino
+
+    def of_another(handle):
+        found = list(status(handle))
+        found[4] = other if found[1] == key else found[4]
+        return os.stat_result(found)
+
+    monkeypatch.setattr(os, "fstat", of_another)
+    with pytest.raises(UsageError, match=f"of user {other} with mode -rw-------: remove it"):
+        user_key()
+
+
+@pytest.mark.parametrize(("owner", "mode"), [(0, 0o777), (4321, 0o770)])
+def test_a_drive_without_permissions(place, monkeypatch, owner, mode):
+    """All of its files have one owner and one mode. A line once, and one key for all processes; but
+    not a key that could be private, and is not."""
+    status = os.fstat
+
+    def of_drive(handle):
+        found = list(status(handle))
+        found[0], found[4] = stat.S_IFMT(found[0]) | mode, owner
+        return os.stat_result(found)
+
+    with monkeypatch.context() as drive, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        drive.setattr(os, "fstat", of_drive)
+        key = user_key()
+        assert user_key() == key == place.read_bytes()
+        assert len(said) == 1 and "as private as the drive is" in str(said[0].message)
+        assert [path.name for path in place.parent.iterdir()] == ["key"]
+    assert user_key() == key
+    place.chmod(mode)
+    with pytest.raises(UsageError, match="remove it, or name another by RLFABRIC_KEY"):
         user_key()
 
 

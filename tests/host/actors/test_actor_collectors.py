@@ -54,7 +54,10 @@ def test_what_a_trainer_changes_while_it_acts_is_sent():
     shared = []
     pool = SimpleNamespace(share=shared.append, call=lambda *_: None)
     for steady, wanted in ((True, "ac"), (False, "abc")):
-        collector, policy = _Actors(pool, None), SimpleNamespace(STEADY=steady, snapshot="a")
+        collector, policy = (
+            _Actors(pool, None),
+            SimpleNamespace(STEADY=steady, weights_steps=1, snapshot="a"),
+        )
         for policy.snapshot, updates in (("a", 1), ("b", 1), ("c", 2)):
             collector._ask(0, policy, Clock(updates=updates))
         assert "".join(shared) == wanted
@@ -130,6 +133,22 @@ def test_experiences():
     # The first requests had no updates; a later one is answered four messages later.
     assert found["staleness"] == pytest.approx(np.mean([*range(8), 8, 9, 8, 9]))
     assert collector.progress()["staleness"] is None, "means are those since the call before"
+    collector.close()
+
+
+@pytest.mark.parametrize("count, interval", [(1, 1), (2, 1), (2, 3)])
+def test_staleness_counts_from_the_weights_that_were_sent(count, interval):
+    """A learner on the card has newer ones than the host, where they are fetched now and then."""
+    config = config_of("dqn", launches_per_message=1)
+    collector, policy = collector_of(config)
+    policy.weights_steps, clock, wanted = count * interval, Clock(), []
+    asked = [[0, 0], [0, 0]]
+    for launch in range(14):
+        collector.collect(policy, clock)
+        wanted.append(clock.updates - asked[launch % 2].pop(0))
+        asked[launch % 2].append(clock.updates - clock.updates % (count * interval))
+        clock.updates += count
+    assert collector.progress()["staleness"] == pytest.approx(np.mean(wanted))
     collector.close()
 
 

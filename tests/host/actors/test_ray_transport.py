@@ -2,8 +2,6 @@
 
 import os
 import signal
-import socket
-import threading
 import time
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import numpy as np
 import pytest
 import ray.exceptions as errors
 
-from host.actors.link import Link, LinkBroken
 from host.actors.messages import ActorLoss, Lost
 from host.actors.placement import ActorOptions, open_actors
 from host.actors.ray_process import RayFailed, Shared, loss_by
@@ -70,31 +67,6 @@ def lost(transport, ticket):
 def test_deaths(text, loss):
     error = errors.RayActorError(error_msg=text)
     assert loss_by(error, errors) == ActorLoss(loss, "exit code 3" if loss == "left" else "")
-
-
-def test_a_link_carries_all_values():
-    """Arrays of all sizes, without a copy in the pickle, in both directions at once."""
-    ends = [Link(each, patient=True) for each in socket.socketpair()]
-    sizes = (0, 1, 1 << 10, 3 << 20)
-    sent = {size: np.arange(size, dtype=np.uint8) for size in sizes} | {"b": (b"", [None], 1.5)}
-    threads = [threading.Thread(target=end.send, args=(sent,)) for end in ends]
-    for thread in threads:
-        thread.start()
-    for end in ends:
-        assert end.poll(60)
-        found = end.receive()
-        assert found["b"] == sent["b"]
-        for size in sizes:
-            np.testing.assert_array_equal(found[size], sent[size])
-    for thread in threads:
-        thread.join(10)
-    assert not ends[0].poll(0)
-    ends[1].close()
-    assert ends[0].poll(0), "its end is seen"
-    with pytest.raises(LinkBroken):
-        ends[0].receive()
-    with pytest.raises(LinkBroken):
-        ends[0].send(1)
 
 
 def test_weights(transport):

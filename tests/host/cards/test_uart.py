@@ -153,6 +153,17 @@ def test_a_board_of_another_version(plug, name, value):
     assert port.closed
 
 
+@pytest.mark.parametrize("name", ["payload", "backlog"])
+def test_a_board_that_takes_nothing(plug, name):
+    board = twin()
+    record = np.frombuffer(board.identity, IDENTITY.dtype).copy()
+    record[name] = 0
+    board.identity = record.tobytes()
+    plug(board)
+    with pytest.raises(CardError, match=f"^{name} must be above 0, not as the board at /dev/board"):
+        open_card("uart:/dev/board")
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_banks_are_those_that_the_board_counts(plug, count):
     """Its record has room for more, and what is there says nothing."""

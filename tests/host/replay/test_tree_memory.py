@@ -1,6 +1,8 @@
 """host.replay.tree_memory: its batches are those of the card's buffer, byte for byte, whatever is
 done; and on card model those by programs."""
 
+import warnings
+
 import numpy as np
 import pytest
 from replay.kernels import WIDE, kernel_config, opened
@@ -280,3 +282,21 @@ def test_arguments_that_the_ring_takes_at_once():
         assert not memory.ring.takes(np.where(indexes == place, wrong, indexes), errors)
         for bad in (np.nan, np.inf, 1e300):
             assert not memory.ring.takes(indexes, np.where(indexes == place, bad, errors))
+
+
+def test_saturated_priorities_are_told_once():
+    """When they are more than 1 % of all TD errors: few are a training's outliers."""
+    memory = TreeMemory({"x": (np.float32, ())}, capacity=256)
+    memory.add(x=np.zeros(256))
+    errors = np.ones(200)
+    for largest, clipped in (([1e6], 1), ([3e5, 1e9, 1e6], 4)):  # 4 of 400
+        errors[: len(largest)] = largest
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            memory.update_priorities(np.arange(200), errors)
+        assert memory.clipped_priorities == clipped
+    with pytest.warns(RuntimeWarning, match="^priorities are saturated: 5 of 401 TD errors"):
+        memory.update_priorities([7], [1e6])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        memory.update_priorities([7], [1e6])

@@ -6,7 +6,7 @@ import pytest
 
 from host.checkpoint import CheckpointError
 from host.runs.preset import preset
-from host.runs.run_folder import clear, default_folder, run_folder
+from host.runs.run_folder import clear, default_folder, policy_of, run_folder
 
 
 def leave_a_run(folder, *names):
@@ -168,3 +168,11 @@ def test_clear_keeps_the_policy_and_the_checkpoint(tmp_path):
     kept = {"best.previous.npz", "checkpoint.previous.npz", "progress.csv", "notes"}
     assert names(tmp_path) == kept
     assert (tmp_path / "best.previous.npz").read_text() == "best.npz of an earlier run"
+
+
+def test_a_policy_in_the_home(tmp_path, monkeypatch):
+    """``~`` is the home in paths of policies, of a folder and of a file."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "run").mkdir()
+    assert policy_of("~/run") == tmp_path / "run" / "best.npz"
+    assert policy_of("~/run.npz") == tmp_path / "run.npz"

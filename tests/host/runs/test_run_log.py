@@ -1,14 +1,27 @@
 """host.runs.run_log: what a run leaves can be read, also after it broke off."""
 
+import csv
 import json
+import os
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from rich.console import Console
 from tensorboardX.proto.event_pb2 import SessionLog
 
+from host.actors.messages import ActorLoss
 from host.agents.registry import ALGORITHMS, find
-from host.runs.run_log import COLUMNS, TAGS, RunLog, plot_returns, read_progress, write_summary
+from host.runs import run_log
+from host.runs.run_log import (
+    COLUMNS,
+    TAGS,
+    ActorLog,
+    RunLog,
+    plot_returns,
+    read_progress,
+    write_summary,
+)
 from tests.host.event_files import all_events, scalars
 from tests.host.experience import kind_of
 
@@ -226,3 +239,66 @@ def test_a_resumed_run_keeps_its_events(tmp_path):
     for launches in (5, 0):
         RunLog(tmp_path, launches).close()
         assert old.exists() == (launches > 0)
+
+
+def test_a_row_whose_last_number_is_cut_off(tmp_path):
+    """It has all of its columns, but may have lost digits: a resumed run writes behind whole rows
+    only."""
+    log = RunLog(tmp_path, columns=("launches", "steps", "loss"))
+    for launches in (1, 2):
+        log.write({"launches": launches, "steps": 8, "loss": 0.125})
+    log.close()
+    path = tmp_path / "progress.csv"
+    path.write_bytes(path.read_bytes()[:-3])  # 0.1
+    assert rows_of(tmp_path) == [(1, 0.125)]
+    log = RunLog(tmp_path, 2, ("launches", "steps", "loss"))
+    log.write({"launches": 3, "steps": 16, "loss": 0.5})
+    log.close()
+    assert rows_of(tmp_path) == [(1, 0.125), (3, 0.5)]
+
+
+@pytest.mark.parametrize("left", ["", "12.5,0,1,no", None])
+def test_a_loss_stands_in_a_line_of_its_own(tmp_path, left):
+    """Whatever a crash has left of the last one, or of the first."""
+    said = ActorLog(tmp_path, Console(quiet=True))
+    path, loss = tmp_path / "actors.csv", ActorLoss("killed", "gone")
+    if left is None:
+        path.write_text("time,st")
+    else:
+        said(0, "here", loss, "text")
+        with path.open("a") as file:
+            file.write(left)
+    said(1, "there", loss, "text")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["actor"] for row in rows] == ["0"] * (left is not None) + ["1"]
+    assert rows[-1]["where"] == "there" and rows[-1]["text"] == "gone"
+
+
+def test_a_home_that_must_not_be_entered(tmp_path, monkeypatch):
+    """As root's is for others: matplotlib gets another folder."""
+
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    monkeypatch.setattr(type(tmp_path), "exists", refused)
+    monkeypatch.setattr(run_log.os, "access", lambda *_: False)
+    monkeypatch.setattr(run_log, "process_folder", lambda: tmp_path / "folder")
+    run_log._give_matplotlib_a_folder()
+    assert os.environ["MPLCONFIGDIR"] == str(tmp_path / "folder")
+    monkeypatch.setenv("MPLCONFIGDIR", "the user's")
+    run_log._give_matplotlib_a_folder()
+    assert os.environ["MPLCONFIGDIR"] == "the user's"
+
+
+def test_what_ends_by_a_stop_is_no_loss(tmp_path, capsys):
+    """The user has ended the actors, too: no line, no row."""
+    said, loss = ActorLog(tmp_path, Console()), ActorLoss("killed", "gone")
+    said.stop = []
+    said(0, "here", loss, "before")
+    said.stop.append("SIGTERM")
+    said(1, "here", loss, "after")
+    assert capsys.readouterr().out == "before\n"
+    assert len((tmp_path / "actors.csv").read_text().splitlines()) == 2

@@ -113,6 +113,7 @@ def test_an_iteration(in_flight):
         done = i - max(in_flight - 1, 0)
         assert iteration.measured == ({"mine": done} if done > 0 else {})
         assert iteration.episodes == [(1.0, i)] and session.launches == i
+        assert session._copies.ended, "evaluations know that episodes end"
     assert events == list(expected(in_flight, 5))
     assert session.clock == Clock(steps=10, updates=max(0, 5 - max(in_flight - 1, 0)))
 

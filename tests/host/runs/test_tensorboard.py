@@ -1,13 +1,16 @@
 """host.runs.run_log: on the disk when they come; a disk's error is the caller's, and loses
 none."""
 
+import importlib
 import resource
+import sys
 import time
+from threading import Thread
 
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from host.runs.event_file import EventFile
+from host.runs.event_file import EventFile, _without_torch
 
 
 def events(folder):
@@ -55,3 +58,21 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path):
         file.add_scalar("loss", 3.0, step)
     file.close()
     assert steps(tmp_path)[:3] == [(8, 1.0), (16, 2.0), (24, 3.0)] and len(steps(tmp_path)) == 39
+
+
+def test_torch_is_hidden_from_one_thread_only(tmp_path, monkeypatch):
+    """Another may import it at that moment, such as a trainer's; and this one afterwards."""
+    (tmp_path / "torch.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)  # and puts back what was there
+    del sys.modules["torch"]
+    found = []
+    with _without_torch():
+        with pytest.raises(ModuleNotFoundError, match="No module named 'torch'"):
+            importlib.import_module("torch")
+        other = Thread(target=lambda: found.append(importlib.import_module("torch")))
+        other.start()
+        other.join(10)
+        assert importlib.import_module("torch") is found[0], "which has been imported"
+    del sys.modules["torch"]
+    assert importlib.import_module("torch").__file__ == str(tmp_path / "torch.py")

@@ -3,6 +3,7 @@
 import copy
 import io
 import random
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from host import checkpoint
 from host.agents.policy_file import check_policy, load_policy, save_policy
 from host.algorithms.config import Clock
+from host.trainers.restoration import check_names
 from host.trainers.trainer import seeded
 from host.trainers.value_kinds import same
 from hw.errors import UsageError
@@ -149,6 +151,32 @@ def test_a_checkpoint_sets_what_the_trainer_has(place, name, value, tmp_path):
     parts[place][name] = value
     with pytest.raises(checkpoint.CheckpointError, match=f"^{name} must be [^\n]* checkpoint"):
         loaded(algorithm, state)
+
+
+class Rate:
+    def __init__(self):
+        self.factor = 0.5
+
+    def __call__(self, epoch):
+        return self.factor
+
+
+@pytest.mark.parametrize(
+    "path", ["", "_schedulers[1].", "_schedulers[0].", "_schedulers[0].lr_lambdas[0]."]
+)
+def test_a_checkpoint_sets_what_a_schedule_has(path):
+    """Also those inside a sequence of schedules, and objects that give the factors."""
+    schedules, opt = torch.optim.lr_scheduler, torch.optim.SGD([torch.zeros(1)], 1.0)
+    inner = [schedules.LambdaLR(opt, Rate()), schedules.StepLR(opt, 2)]
+    schedule = schedules.SequentialLR(opt, inner, [3])
+    state = schedule.state_dict()
+    check_names(schedule, state, "s.")
+    place = state
+    for word in re.findall(r"\w+", path):
+        place = place[int(word) if word.isdecimal() else word]
+    place["__call__"] = 1
+    with pytest.raises(checkpoint.CheckpointError, match=rf"^s\.{re.escape(path)}__call__ must be"):
+        check_names(schedule, state, "s.")
 
 
 def test_a_network_of_another_shape_is_one_line(tmp_path):
