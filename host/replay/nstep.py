@@ -79,17 +79,13 @@ class NStep:
         self._powers = gamma ** np.arange(n + 1, dtype=np.float64)
         self._first = n * np.arange(env_count)  # the flat index of each environment's slot 0
         self._cursor = np.zeros(env_count, np.int64)
-        self._open = np.zeros((env_count, n), bool)
-        self._age = np.zeros((env_count, n), np.int64)
-        self._reward = np.zeros((env_count, n), np.float64)
-        self._obs = np.zeros((env_count, n), self.dtype["obs"])
-        self._action = np.zeros((env_count, n), self.dtype["action"])
+        # Windows: one index for environment and slot.
+        count = env_count * n
+        self._open, self._age = np.zeros(count, bool), np.zeros(count, np.int64)
+        self._reward = np.zeros(count, np.float64)
+        self._obs = np.zeros(count, self.dtype["obs"])
+        self._action = np.zeros(count, self.dtype["action"])
         self._last_obs = np.zeros(env_count, self.dtype["obs"])
-        # The same memory with one index for environment and slot.
-        self._flat = {
-            name: vars(self)[name].reshape(env_count * n, *vars(self)[name].shape[2:])
-            for name in ("_open", "_age", "_reward", "_obs", "_action")
-        }
 
     @classmethod
     def of(cls, agent: Windowed, spec: Spec, env_count: int) -> "NStep":
@@ -101,21 +97,21 @@ class NStep:
         """Takes one step of all environments; those where ``valid`` is False are left out. Returns
         the experiences that this step completes, records [experiences], possibly none: environment
         by environment, the oldest first in each."""
-        flat, valid, slot = self._flat, step.valid, self._first + self._cursor
+        valid, slot = step.valid, self._first + self._cursor
         every = bool(np.logical_and.reduce(valid))
-        flat["_obs"][slot], flat["_action"][slot] = step.obs, step.action
-        flat["_reward"][slot], flat["_age"][slot] = 0, 0
+        self._obs[slot], self._action[slot] = step.obs, step.action
+        self._reward[slot], self._age[slot] = 0, 0
         if every:
-            flat["_open"][slot], active = True, self._open
+            self._open[slot], active = True, self._open
             self._last_obs[...] = step.next_obs
         else:
-            flat["_open"][slot] |= valid
-            active = self._open & valid[:, None]
+            self._open[slot] |= valid
+            active = self._open & np.repeat(valid, self.n)
             self._last_obs[valid] = step.next_obs[valid]
         reward = np.asarray(step.reward, np.float64)
         if self._clip < np.inf:
             reward = np.clip(reward, -self._clip, self._clip)
-        gain = self._powers[self._age] * reward[:, None]
+        gain = self._powers[self._age] * np.repeat(reward, self.n)
         np.add(self._reward, gain, out=self._reward, where=active)
         self._age += active
         ended = np.logical_or(step.terminated, step.truncated)
@@ -123,10 +119,10 @@ class NStep:
         if not np.logical_or.reduce(ended):
             # One window of an environment may be full: the oldest, at the cursor.
             oldest = self._first + self._cursor
-            full = (flat["_age"][oldest] == self.n) & flat["_open"][oldest] & valid
+            full = (self._age[oldest] == self.n) & self._open[oldest] & valid
             [env] = full.nonzero()
             return self._records(env, oldest[env])
-        closing = active & ((self._age == self.n) | ended[:, None])
+        closing = active & ((self._age == self.n) | np.repeat(ended, self.n))
         return self._take(closing, np.asarray(step.terminated, bool))
 
     def flush(self) -> NDArray[np.void]:
@@ -140,35 +136,41 @@ class NStep:
     def _take(self, closing, terminated):
         # Columns are rotated, so that column 0 is the oldest window: the order is by environment,
         # then by age.
-        order = (self._cursor[:, None] + np.arange(self.n)) % self.n
-        env, column = np.nonzero(np.take_along_axis(closing, order, axis=1))
-        return self._records(env, self._first[env] + order[env, column], terminated)
+        order = self._first[:, None] + (self._cursor[:, None] + np.arange(self.n)) % self.n
+        env, column = np.nonzero(closing[order])
+        return self._records(env, order[env, column], terminated)
 
     def _records(self, env, slot, terminated=None):
-        """Closes the windows ``slot``, flat indexes, of the environments ``env``; returns their
-        experiences."""
-        flat, records = self._flat, np.zeros(len(env), self.dtype)
-        flat["_open"][slot] = False
-        records["obs"] = flat["_obs"][slot]
+        """Closes the windows ``slot`` of the environments ``env``; returns their experiences."""
+        records = np.zeros(len(env), self.dtype)
+        self._open[slot] = False
+        records["obs"] = self._obs[slot]
         records["next_obs"] = self._last_obs[env]
-        records["action"] = flat["_action"][slot]
-        records["reward"] = flat["_reward"][slot].astype(np.float32) * self._scale
-        discount = self._powers[flat["_age"][slot]]
+        records["action"] = self._action[slot]
+        records["reward"] = self._reward[slot].astype(np.float32) * self._scale
+        discount = self._powers[self._age[slot]]
         if terminated is not None:
             discount = np.where(terminated[env], 0, discount)
         records["discount"] = discount
         return records
 
-    _STATE = ("_cursor", "_open", "_age", "_reward", "_obs", "_action", "_last_obs")
+    @property
+    def _state(self):
+        """The memory as views, those of windows [environments, n, ...]."""
+        views = dict(cursor=self._cursor)
+        for name in ("open", "age", "reward", "obs", "action"):
+            flat = getattr(self, f"_{name}")
+            views[name] = flat.reshape(len(self._first), self.n, *flat.shape[1:])
+        return views | dict(last_obs=self._last_obs)
 
     def state_dict(self) -> dict[str, object]:
-        return {name[1:]: getattr(self, name).copy() for name in self._STATE}
+        return {name: view.copy() for name, view in self._state.items()}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        for name in self._STATE:
-            mine, theirs = getattr(self, name), np.asarray(state[name[1:]])
+        for name, mine in self._state.items():
+            theirs = np.asarray(state[name])
             if mine.shape != theirs.shape:
-                raise UsageError(f"{name[1:]} must be {list(mine.shape)}, not {list(theirs.shape)}")
+                raise UsageError(f"{name} must be {list(mine.shape)}, not {list(theirs.shape)}")
             mine[...] = theirs
 
 

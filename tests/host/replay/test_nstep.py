@@ -1,5 +1,8 @@
 """host.replay.nstep against the definition, one episode at a time."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -142,6 +145,29 @@ def test_state_resumes_inside_windows():
         np.testing.assert_array_equal(state[name], array)
     with pytest.raises(ValueError, match=r"^open must be \[1, 4\], not \[1, 3\]$"):
         one.load_state_dict(NStep(1, 3, 0.9, SPEC).state_dict())
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_goes_on_by_itself(copied):
+    """It has one memory, as the original has, and not that of the original."""
+    one = NStep(2, 3, 0.5, SPEC)
+    for t in range(4):
+        push_two(one, t)
+    other = copied(one)
+    for t in range(9):
+        push_two(one, 100 + t)
+    records = [push_two(other, t, ends=t == 6) for t in range(4, 9)]
+    other = copied(other)
+    found = np.concatenate([*records, other.flush()])
+    assert found["obs"].ravel().tolist() == [2, -2, 3, -3, 4, 5, 6, -4, -5, -6, 7, 8, -7, -8]
+    assert found["reward"].tolist() == [1.75] * 5 + [1.5, 1] + [1.75, 1.5, 1] + [1.5, 1] * 2
+
+
+def push_two(windows, t, ends=False):
+    """A step of two environments, in which the episodes end."""
+    x, no = np.array([[t], [-t]], float), np.zeros(2, bool)
+    end = no | ends
+    return windows.push(Transitions(x, np.zeros(2), np.ones(2), x + 1, no, end, ~no))
 
 
 def test_each_reward_is_clipped_before_it_is_summed_and_scaled():
