@@ -20,9 +20,9 @@ __all__ += ["check_choice", "check_fields", "check_number", "plain", "rules"]
 
 
 def plain(value):
-    """``value`` with NumPy's numbers and arrays, also in lists and tuples, as Python's numbers and
-    tuples: sweeps give them (``rng.choice([32, 64])``), and JSON has none. np.float32 becomes the
-    float that it is."""
+    """``value`` with NumPy's numbers and arrays, also in lists and tuples at any depth, as Python's
+    numbers and tuples: sweeps give them (``rng.choice([32, 64])``), and JSON has none. np.float32
+    becomes the float that it is."""
     np = sys.modules.get("numpy")  # help and lists import no NumPy
     if np is None:
         return value
@@ -31,10 +31,10 @@ def plain(value):
     if isinstance(value, np.ndarray):
         value = value.tolist()
         return _tuples(value) if isinstance(value, list) else value
-    if isinstance(value, (list, tuple)) and any(
-        isinstance(x, (np.generic, np.ndarray)) for x in value
-    ):
-        return tuple(map(plain, value))
+    if isinstance(value, (list, tuple)):
+        found = tuple(map(plain, value))
+        if any(one is not other for one, other in zip(found, value, strict=True)):
+            return found
     return value
 
 

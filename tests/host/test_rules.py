@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import pytest
 
 from host.rules import (
@@ -15,6 +16,7 @@ from host.rules import (
     Flag,
     Integer,
     check_fields,
+    plain,
     rules,
 )
 
@@ -73,6 +75,16 @@ def test_a_subclass_keeps_the_rules_of_what_it_declares_again():
     assert Other(share=5).share == 5, "and may have another one"
     with pytest.raises(ValueError, match="^share must be positive and finite, not 0$"):
         Other(share=0)
+
+
+def test_numbers_of_numpy_become_pythons():
+    """At any depth; what has none stays the object that it is."""
+    one, row = np.int64(3), np.array([[1, 2], [3, 4]])
+    assert repr(plain([1, [one, [np.float32(0.5)]], (row, "a")])) == repr(
+        (1, (3, (0.5,)), (((1, 2), (3, 4)), "a"))
+    )
+    for value in ([1, [2, (3, "a")], {}], (), [], "text", None, {"a": one}):
+        assert plain(value) is value
 
 
 def test_rules_are_in_the_order_of_the_fields():
