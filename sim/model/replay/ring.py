@@ -186,8 +186,8 @@ def items_of(indexes, values):
 
 
 def _words(records):
-    """``records`` as uint32, in an array as compiled functions know it."""
-    words = records.view(np.uint32)
+    """``records``, also with gaps, as uint32, in an array as compiled functions know it."""
+    words = np.ascontiguousarray(records).view(np.uint32)
     return words if words.flags.carray else words.copy()
 
 
