@@ -136,19 +136,25 @@ class ClassicControlEnvs(VectorEnv):
 
 class CartPoleEnvs(ClassicControlEnvs):
     """CartPole. A step is gymnasium's, operation by operation, in Python's floats, which are
-    float64; sine and cosine are NumPy's, of all environments at once."""
+    float64; sine and cosine are NumPy's, of all environments at once.
+
+    Attributes
+    ----------
+    states : list of tuple of float
+        Position, velocity, angle and angular velocity of each cart.
+    """
 
     own_arrays = True
 
     def __init__(self, envs, limits):
         super().__init__(envs, limits)
-        self._states = [None] * len(envs)
+        self.states = [None] * len(envs)
 
     def _begun(self, i):
-        self._states[i] = self.envs[i].state.tolist()
+        self.states[i] = self.envs[i].state.tolist()
 
     def _stepped(self, actions):
-        env, states, ends = self.envs[0], self._states, []
+        env, states, ends = self.envs[0], self.states, []
         force, mass, arm, tau = env.force_mag, env.total_mass, env.polemass_length, env.tau
         pole, length, gravity = env.masspole, env.length, env.gravity
         far, low = env.x_threshold, env.theta_threshold_radians
