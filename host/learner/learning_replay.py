@@ -145,7 +145,9 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         program.append((LearnOpcode.LEARN, learn))
         size = count * REPORT.size
         _, reports, parameters = self._launch(program, operands, size, count, store)
-        self._count_updates(count * batch_size)
+        sent = first_priorities and first_priorities.part(kept, len(records))
+        first = sent.error_count if sent else 0
+        self._count_errors(count * batch_size + first)
         return Learned(reports, parameters)
 
     def train(

@@ -320,6 +320,11 @@ class FirstPriorities(NamedTuple):
     values: np.ndarray
     fields: dict
 
+    @property
+    def error_count(self):
+        """Number of TD errors among ``values``: all or none."""
+        return len(self.values) if self.fields["given"] == Given.TD_ERRORS.value else 0
+
     def part(self, begin, end):
         return self._replace(values=self.values[begin:end])
 

@@ -189,7 +189,7 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         with self.launcher.kernel.flight:
             if update is not None:
                 ring.update(*update, **self._power)
-                self._count_updates(len(update[0]))
+                self._count_errors(len(update[0]))
             if records is not None:
                 self._inserted(ring, records, first_priorities)
             if draws and not ring.manager.total:
@@ -210,8 +210,10 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         if not program:
             return []
         results = self.launcher.run(program, operands, places[-1].stop if places else 0)
-        if update is not None:
-            self._count_updates(len(update[0]))
+        errors = 0 if update is None else len(update[0])
+        errors += first_priorities.error_count if first_priorities else 0
+        if errors:
+            self._count_errors(errors)
         return [self._received(results[place]) for place in places]
 
     def _program(self, update, records, first_priorities, draws):
