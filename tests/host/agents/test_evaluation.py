@@ -180,7 +180,9 @@ def test_each_limit_of_what_was_cut_is_told(monkeypatch):
 @pytest.mark.parametrize("limit", [0, -1, 2.5, True, "9"])
 def test_a_limit_is_a_number_of_steps(limit):
     with closing(Copies(NAME, 1, DQN)) as copies:
-        with pytest.raises(ValueError, match=rf"^limit must be an integer in 1\.\.\d+, not {limit!r}"):
+        with pytest.raises(
+            ValueError, match=rf"^limit must be an integer in 1\.\.\d+, not {limit!r}"
+        ):
             evaluate(Second(), copies, seed=0, limit=limit)
         assert len(evaluate(Second(), copies, seed=0, limit=np.int64(20))) == 1
 

@@ -191,6 +191,25 @@ def test_continuous_actions_stay_with_their_step():
     np.testing.assert_array_equal(windows.flush()["action"], given_rows[2])
 
 
+def test_fields_that_no_word_begins_with():
+    """Observations of an odd number of bytes, and numbers after them."""
+    spec = Spec(shape=(3, 1), dtype="uint8", discrete=False, action_count=2)
+    windows, no = NStep(1, 2, 0.5, spec), np.zeros(1, bool)
+    for t in range(3):
+        x = np.full((1, 3, 1), 7 * t, np.uint8)
+        step = x, np.array([[t, -t]], np.float32), np.array([t + 1.5]), x + 1, no, no, ~no
+        out = windows.push(Transitions(*step))
+    assert out["obs"].tolist() == [[[7], [7], [7]]] and out["next_obs"].ravel().tolist() == [15] * 3
+    assert out["action"].tolist() == [[1, -1]] and out["reward"].tolist() == [2.5 + 0.5 * 3.5]
+    assert out["discount"].tolist() == [0.25]
+    padding = out.view(np.uint8)[spec_bytes(spec) :]
+    assert len(padding) and not padding.any()
+
+
+def spec_bytes(spec):
+    return sum(kind.itemsize * int(np.prod(shape)) for kind, shape in spec.fields.values())
+
+
 @pytest.mark.parametrize("bad", [0, -1, 1.5])
 def test_rejects(bad):
     with pytest.raises(ValueError, match=rf"^n must be an integer of at least 1, not {bad}$"):
