@@ -191,5 +191,8 @@ def test_misuse_is_refused():
     envs = beside("CartPole-v1", 2)[0]
     with pytest.raises(UsageError, match="reset must be called before step"):
         envs.step(np.zeros(2, np.int64))
+    envs.reset(seed=0)
+    with pytest.raises(UsageError, match="^actions must be 2, one a cart, not 3$"):
+        envs.step(np.zeros(3, np.int64))
     with pytest.raises(UsageError, match="seed must have 2 seeds, not 3"):
         envs.reset(seed=[1, 2, 3])
