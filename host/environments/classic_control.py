@@ -131,8 +131,8 @@ class ClassicControlEnvs(VectorEnv):
 
 
 class CartPoleEnvs(ClassicControlEnvs):
-    """CartPole. A step is gymnasium's, operation by operation, in one compiled pass; sine and cosine
-    are NumPy's.
+    """CartPole. A step is gymnasium's, operation by operation, in one compiled pass; sine and
+    cosine are NumPy's.
 
     Attributes
     ----------

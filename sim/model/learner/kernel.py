@@ -69,6 +69,15 @@ class LearnerCore(CommandTwin):
     def granules(self):
         return self.replay.granules
 
+    @property
+    def fill(self):
+        return self.replay.fill
+
+    @property
+    def ring(self):
+        """That of the replay core; None if an INSERT is checked in a way that a ring is not."""
+        return None if self.CHECKS_INSERTS else self.replay.ring
+
     def status(self):
         """Bytes of LEARNER_STATUS; clock counts are 0."""
         block = np.zeros(LEARNER_STATUS.size, np.uint8)
