@@ -154,8 +154,8 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
 
     @property
     def status(self) -> np.void:
-        """The card's status block after the last step: ``hw.replay.records.REPLAY_STATUS``, and after
-        it what the kernel's design has."""
+        """The card's status block after the last step: ``hw.replay.records.REPLAY_STATUS``, and
+        what the kernel's design has after it."""
         if self._core is None:
             return self.launcher.status if self._left is None else self._left
         self.launcher.kernel.claims.confirm(self.launcher.claim)
