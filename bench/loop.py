@@ -1,5 +1,6 @@
-"""Environment steps of a dqn run a processor second, compared with stable-baselines3's DQN with
-the same network, batch and updates in the same run; and the peak memory of such a run."""
+"""Environment steps of a run a processor second, of dqn in several ratios and of other algorithms,
+compared with stable-baselines3 with the same network, batch and updates in the same run; and the
+peak memory of such a run."""
 
 import os
 import subprocess
@@ -28,6 +29,28 @@ _CASES = {
 }
 #: case -> its bar: as many times the peer's steps
 _BARS = dict(zip(_CASES, (1.2, None, 1.3, 1.2), strict=True))
+#: Runs of other algorithms with the same networks, batches and updates: case -> algorithm,
+#: environment, environments, learner, the steps of a slice, our settings, the peer's class and
+#: its options.
+_ACTOR_CRITIC = dict(learning_starts=100, batch_size=64, gamma=0.99)
+_OTHERS = {
+    "ddpg on Pendulum-v1, 1 environment, an update of 64 a step": (
+        "ddpg", "Pendulum-v1", 1, "card", 300,
+        dict(_ACTOR_CRITIC, capacity=1 << 15, env_count=1, steps_per_launch=1),
+        "DDPG", dict(_ACTOR_CRITIC, buffer_size=1 << 15, train_freq=1, gradient_steps=1),
+    ),
+    "sac on Pendulum-v1, 1 environment, an update of 64 a step": (
+        "sac", "Pendulum-v1", 1, "cpu", 150,
+        dict(_ACTOR_CRITIC, capacity=1 << 15, env_count=1, steps_per_launch=1,
+             updates_per_launch=1),
+        "SAC", dict(_ACTOR_CRITIC, buffer_size=1 << 15, train_freq=1, gradient_steps=1),
+    ),
+    "ppo on CartPole-v1, 8 environments, 10 epochs of 4 updates of 256 for 1024 steps": (
+        "ppo", _ENV, 8, "cpu", 2048,
+        dict(env_count=8, steps_per_launch=128, batch_size=256, epochs=10),
+        "PPO", dict(n_steps=128, batch_size=256, n_epochs=10),
+    ),
+}  # fmt: skip
 _ROUNDS, _WARM, _NEVER = 9, 1200, 1 << 20
 _SOURCE = f"process time in this run, all threads, one core, median of {_ROUNDS}, taken in turn"
 _MEMORY_STEPS = 4000
@@ -54,25 +77,33 @@ def rows(area=False):
             with ExitStack() as stack:
                 ours = stack.enter_context(_Ours(count, learner, batch))
                 found = in_turn({"rlfabric": ours, _PEER: _made_peer(count, batch)}, steps)
-            theirs = found.get(_PEER)
-            name = f"dqn on {_ENV}, {case}"
-            result.append(
-                row("loop", name, "steps_per_s", round(found["rlfabric"]), "steps/s",
-                    reference=theirs and _PEER, reference_value=theirs and round(theirs),
-                    source=_SOURCE)
-            )  # fmt: skip
-            if theirs:
-                result.append(
-                    row("loop", name, "times", round(found["rlfabric"] / theirs, 2), "x",
-                        reference=_BARS[case] and "bar, at least", reference_value=_BARS[case],
-                        source=f"steps_per_s over that of {_PEER}")
-                )  # fmt: skip
+            result += _compared(f"dqn on {_ENV}, {case}", found, _BARS[case])
+        for case, (algo, env, count, learner, steps, settings, kind, options) in _OTHERS.items():
+            with _Run(algo, env, learner, dict(settings, hidden=f"{_HIDDEN},{_HIDDEN}")) as ours:
+                peer = _made_peer(kind, env, count, make=_peer_of, **options)
+                result += _compared(case, in_turn({"rlfabric": ours, _PEER: peer}, steps))
     return result
 
 
-def _made_peer(count, batch):
+def _compared(case, found, bar=None):
+    """The rows of a case: steps a second, ours over the peer's."""
+    theirs = found.get(_PEER)
+    result = [
+        row("loop", case, "steps_per_s", round(found["rlfabric"]), "steps/s",
+            reference=theirs and _PEER, reference_value=theirs and round(theirs), source=_SOURCE)
+    ]  # fmt: skip
+    if theirs:
+        result.append(
+            row("loop", case, "times", round(found["rlfabric"] / theirs, 2), "x",
+                reference=bar and "bar, at least", reference_value=bar,
+                source=f"steps_per_s over that of {_PEER}")
+        )  # fmt: skip
+    return result
+
+
+def _made_peer(*arguments, make=None, **options):
     try:
-        return _peer(count, batch)
+        return (make or _peer)(*arguments, **options)
     except ImportError as error:
         print(f"{_PEER} is left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
         return None
@@ -92,24 +123,16 @@ def in_turn(functions, steps):
     return {name: median(each) for name, each in speeds.items()}
 
 
-class _Ours:
+class _Run:
     """A context manager, whose value takes at least so many steps of a run, and returns how many
     it took."""
 
-    def __init__(self, count, learner, batch):
-        starts = _NEVER if batch is None else 1000 if count > 1 else 100
-        settings = dict(
-            env_count=count,
-            steps_per_launch=4 if count > 1 else 1,
-            learning_starts=starts,
-            capacity=_NEVER,
-            hidden=f"{_HIDDEN},{_HIDDEN}",
-            batch_size=batch or 32,
-            activation="tanh",
-        )
-        options = dict(learner=learner, env=_ENV, steps=_NEVER, seed=0)
+    def __init__(self, algo, env, learner, settings):
+        options = dict(learner=learner, env=env, steps=_NEVER, seed=0)
+        if algo == "ppo":
+            del options["learner"]  # it has one
         self._request = request(
-            "dqn",
+            algo,
             options=options,
             settings={name: str(value) for name, value in settings.items()},
             preset_name=None,
@@ -134,25 +157,50 @@ class _Ours:
         return clock.steps - began
 
 
+class _Ours(_Run):
+    """A run of dqn."""
+
+    def __init__(self, count, learner, batch):
+        starts = _NEVER if batch is None else 1000 if count > 1 else 100
+        settings = dict(
+            env_count=count,
+            steps_per_launch=4 if count > 1 else 1,
+            learning_starts=starts,
+            capacity=_NEVER,
+            hidden=f"{_HIDDEN},{_HIDDEN}",
+            batch_size=batch or 32,
+            activation="tanh",
+        )
+        super().__init__("dqn", _ENV, learner, settings)
+
+
 def _peer(count, batch):
     """As ``_Ours``, by stable-baselines3; without a batch, its actions are random ones, as before
     its first update."""
     import torch
-    from stable_baselines3 import DQN
-    from stable_baselines3.common.env_util import make_vec_env
 
     several = count > 1
-    model = DQN(
-        "MlpPolicy",
-        make_vec_env(_ENV, count, seed=0),
+    return _peer_of(
+        "DQN",
+        _ENV,
+        count,
         learning_starts=_NEVER if batch is None else 1000 if several else 100,
         train_freq=4 if several else 1,
         batch_size=batch or 32,
         buffer_size=1 << 15,
-        policy_kwargs=dict(net_arch=[_HIDDEN, _HIDDEN], activation_fn=torch.nn.Tanh),
-        device="cpu",
-        seed=0,
+        policy_kwargs=dict(activation_fn=torch.nn.Tanh),
     )
+
+
+def _peer_of(kind, env, count, policy_kwargs=None, **options):
+    """As ``_Run``, by the class of stable-baselines3 that is called ``kind``."""
+    import stable_baselines3
+    from stable_baselines3.common.env_util import make_vec_env
+
+    policy = dict(net_arch=[_HIDDEN, _HIDDEN], **(policy_kwargs or {}))
+    envs = make_vec_env(env, count, seed=0)
+    options |= dict(policy_kwargs=policy, device="cpu", seed=0)
+    model = getattr(stable_baselines3, kind)("MlpPolicy", envs, **options)
 
     def run(steps):
         before = model.num_timesteps

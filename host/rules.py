@@ -21,9 +21,9 @@ __all__ += ["check_choice", "check_fields", "check_number", "plain", "rules"]
 
 
 def plain(value):
-    """``value`` with NumPy's numbers and arrays, also in lists and tuples, as Python's numbers and
-    tuples: sweeps give them (``rng.choice([32, 64])``), and JSON has none. np.float32 becomes the
-    float that it is."""
+    """``value`` with NumPy's numbers and arrays, also in lists and tuples at any depth, as Python's
+    numbers and tuples: sweeps give them (``rng.choice([32, 64])``), and JSON has none. np.float32
+    becomes the float that it is."""
     np = sys.modules.get("numpy")  # help and lists import no NumPy
     if np is None:
         return value

@@ -68,6 +68,8 @@ def test_a_run_says_what_it_was():
         rlfabric.evaluate(run.policy, "Acrobot-v1")
     with pytest.raises(ValueError, match="episodes must be at least 1"):
         rlfabric.evaluate(run.policy, episodes=0)
+    with pytest.raises(ValueError, match="^limit must be an integer in 1..*, not 0$"):
+        rlfabric.evaluate(run.policy, limit=0)
 
 
 def test_a_run_in_a_thread():

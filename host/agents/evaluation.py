@@ -8,8 +8,10 @@ from gymnasium.vector import SyncVectorEnv
 from host.environments.border import Border, received
 from host.environments.environment import make_envs
 from host.environments.spec import Spec
+from host.rules import plain
+from hw.config import check_range
 
-__all__ = ["Copies", "evaluate"]
+__all__ = ["Copies", "check_limit", "evaluate"]
 
 #: most copies of an environment: acting takes almost the same time for so many rows as for one
 _MOST = 8
@@ -125,6 +127,14 @@ def _warn_of_endless(episode, limit, copies):
     )
 
 
+def check_limit(limit):
+    """``limit`` of ``evaluate`` as Python's integer or None; UsageError unless it is at least 1."""
+    limit = plain(limit)
+    if limit is not None:
+        check_range("limit", limit, 1, 1 << 40)
+    return limit
+
+
 def evaluate(policy, copies, *, seed, limit=None, stop=(), progress=None):
     """Plays ``copies.episodes`` greedy episodes of ``policy``; returns their returns, [episodes].
 
@@ -137,7 +147,8 @@ def evaluate(policy, copies, *, seed, limit=None, stop=(), progress=None):
     evaluation ends in the middle of its episodes and returns None. ``progress(ended, steps)`` is
     called now and then with the number of episodes that have ended and the steps of a copy.
     """
-    returns, cut, ended, steps = np.zeros(copies.episodes), 0, 0, 0
+    limit = check_limit(limit)
+    returns, cut, ended, steps = np.zeros(copies.episodes), {}, 0, 0
     numbers = iter(range(copies.episodes))
 
     def begun(envs):
@@ -165,16 +176,18 @@ def evaluate(policy, copies, *, seed, limit=None, stop=(), progress=None):
             if episode.ended or episode.steps >= most:
                 returns[episode.number] = episode.gained
                 ended += 1
-                cut += not episode.ended
+                if not episode.ended:
+                    cut[most] = cut.get(most, 0) + 1
                 following += begun(episode.envs)
             else:
                 following.append(episode)
         playing = following
     if cut:
-        within = limit or (_LIMIT if copies.ended else _ENDLESS)
+        (most, count), *more = cut.items()
+        others = "".join(f", {count} within {most} steps" for most, count in more)
         warnings.warn(
-            f"{cut} episodes of an evaluation must end within {within} steps (evaluation_steps), "
-            "not go on: their returns are those of these steps",
+            f"{count} episodes of an evaluation must end within {most} steps{others} "
+            "(evaluation_steps), not go on: their returns are those of these steps",
             RuntimeWarning,
             stacklevel=2,
         )

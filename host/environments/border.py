@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from copy import deepcopy
+from math import isfinite
 from pathlib import Path
 
 import gymnasium
@@ -76,7 +77,8 @@ def received(values, name, dtype, shape, place, scalar=False):
 
 def all_finite(array):
     """Whether all numbers of ``array`` are finite."""
-    return np.logical_and.reduce(np.isfinite(array), axis=None)
+    # The sum of squares has no temporary array; it may overflow where all are finite.
+    return isfinite(np.vdot(array, array)) or np.logical_and.reduce(np.isfinite(array), axis=None)
 
 
 def check_finite(array, name, place, values=None):

@@ -7,6 +7,7 @@ The environments are gymnasium's own objects; seeds, episodes and numbers equal 
 
 import hashlib
 import inspect
+from functools import cache
 from math import inf
 
 import numpy as np
@@ -79,7 +80,7 @@ class ClassicControlEnvs(VectorEnv):
         self.single_action_space = envs[0].action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._limits, self._steps = limits, None
+        self._limits, self._steps = np.array(limits, np.float64), None
         self._shape = (self.num_envs, *self.single_observation_space.shape)
 
     def reset(self, *, seed=None, options=None):
@@ -90,7 +91,7 @@ class ClassicControlEnvs(VectorEnv):
             seed = [seed] * count if seed is None else range(seed, seed + count)
         if len(seed) != count:
             raise UsageError(f"seed must have {count} seeds, not {len(seed)}")
-        self._steps, obs = [0] * count, np.empty(self._shape, np.float32)
+        self._steps, obs = np.zeros(count, np.int64), np.empty(self._shape, np.float32)
         for i, env in enumerate(self.envs):
             obs[i] = env.reset(seed=seed[i], options=options)[0]
             self._begun(i)
@@ -101,30 +102,25 @@ class ClassicControlEnvs(VectorEnv):
         rows have a meaning where an episode ended, and ``_final_obs``, which says where."""
         if self._steps is None:
             raise UsageError("reset must be called before step")
-        obs, reward, terminated = self._stepped(actions)
-        truncated = np.zeros(self.num_envs, bool)
-        steps, ended = self._steps, terminated.nonzero()[0].tolist()
-        for i, limit in enumerate(self._limits):
-            steps[i] += 1
-            if steps[i] >= limit:
-                truncated[i] = True
-                ended.append(i)
+        obs, reward, terminated, truncated, ended = self._stepped(actions)
         if not ended:
             return obs, reward, terminated, truncated, {}
-        final = obs.copy()
-        for i in set(ended):
-            obs[i], steps[i] = self.envs[i].reset()[0], 0
+        final, both = obs.copy(), terminated | truncated
+        for i in both.nonzero()[0].tolist():
+            obs[i], self._steps[i] = self.envs[i].reset()[0], 0
             self._begun(i)
-        info = {"final_obs": final, "_final_obs": terminated | truncated}
-        return obs, reward, terminated, truncated, info
+        return obs, reward, terminated, truncated, {"final_obs": final, "_final_obs": both}
 
     def _stepped(self, actions):
-        """Observations, rewards and ends of a step, as new arrays."""
+        """Observations, rewards and ends of a step, both kinds, as new arrays; and whether an
+        episode ended."""
         obs, reward = np.empty(self._shape, np.float32), np.empty(self.num_envs)
         terminated = np.empty(self.num_envs, bool)
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             obs[i], reward[i], terminated[i], _, _ = env.step(action)
-        return obs, reward, terminated
+        self._steps += 1
+        truncated = self._steps >= self._limits
+        return obs, reward, terminated, truncated, True in terminated or True in truncated
 
     def _begun(self, i):
         """Called after each reset of environment i."""
@@ -135,36 +131,47 @@ class ClassicControlEnvs(VectorEnv):
 
 
 class CartPoleEnvs(ClassicControlEnvs):
-    """CartPole. A step is gymnasium's, operation by operation, in Python's floats, which are
-    float64; sine and cosine are NumPy's, of all environments at once."""
+    """CartPole. A step is gymnasium's, operation by operation, in one compiled pass; sine and
+    cosine are NumPy's.
+
+    Attributes
+    ----------
+    states : float64 array [num_envs, 4]
+        Position, velocity, angle and angular velocity of each cart.
+    """
 
     own_arrays = True
 
     def __init__(self, envs, limits):
         super().__init__(envs, limits)
-        self._states = [None] * len(envs)
+        self.states = np.zeros((len(envs), 4))
+
+    def reset(self, *, seed=None, options=None):
+        self._numbers = np.array([getattr(self.envs[0], name) for name in _NUMBERS], np.float64)
+        return super().reset(seed=seed, options=options)
 
     def _begun(self, i):
-        self._states[i] = self.envs[i].state.tolist()
+        self.states[i] = self.envs[i].state
 
     def _stepped(self, actions):
-        env, states, ends = self.envs[0], self._states, []
-        force, mass, arm, tau = env.force_mag, env.total_mass, env.polemass_length, env.tau
-        pole, length, gravity = env.masspole, env.length, env.gravity
-        far, low = env.x_threshold, env.theta_threshold_radians
-        angles = np.array([state[2] for state in states])
-        turns = zip(actions.tolist(), np.cos(angles).tolist(), np.sin(angles).tolist(), strict=True)
-        for i, (action, cos, sin) in enumerate(turns):
-            x, x_dot, theta, theta_dot = states[i]
-            push = force if action == 1 else -force
-            temp = (push + arm * (theta_dot * theta_dot) * sin) / mass
-            turn = (gravity * sin - cos * temp) / (length * (4.0 / 3.0 - pole * (cos * cos) / mass))
-            slide = temp - arm * turn * cos / mass
-            x, x_dot = x + tau * x_dot, x_dot + tau * slide
-            theta, theta_dot = theta + tau * theta_dot, theta_dot + tau * turn
-            states[i] = x, x_dot, theta, theta_dot
-            ends.append(x < -far or x > far or theta < -low or theta > low)
-        return np.array(states, np.float32), np.ones(len(states)), np.array(ends, bool)
+        count, angles = self.num_envs, self.states[:, 2]
+        if len(actions) != count:
+            raise UsageError(f"actions must be {count}, one a cart, not {len(actions)}")
+        obs = np.empty((count, 4), np.float32)
+        terminated, truncated = np.empty(count, bool), np.empty(count, bool)
+        ended = _loop()(
+            self.states, np.cos(angles), np.sin(angles), np.asarray(actions, np.int64),
+            self._numbers, self._steps, self._limits, obs, terminated, truncated,
+        )  # fmt: skip
+        return obs, np.ones(count), terminated, truncated, ended
+
+
+@cache
+def _loop():
+    """The compiled step. numba, which it takes, is imported when the first cart is stepped."""
+    from host.environments.cart_loop import step
+
+    return step
 
 
 def _is_as_written(envs):

@@ -292,34 +292,37 @@ class Actor:
             raise
         except Exception as error:
             raise failed(error, "envs", "step") from error
-        terminated = self._received(terminated, "terminated", _BOOL, self._rows, self._at)
-        truncated = self._received(truncated, "truncated", _BOOL, self._rows, self._at)
-        reward = self._received(reward, "rewards", _FLOAT64, self._rows, self._at)
+        rows, at = self._rows, self._at
+        terminated = self._received(terminated, "terminated", _BOOL, rows, at)
+        truncated = self._received(truncated, "truncated", _BOOL, rows, at)
+        reward = self._received(reward, "rewards", _FLOAT64, rows, at)
         if type(info) is not dict and not isinstance(info, Mapping):
             raise UsageError(f"envs must give an info that is a dict, not {info!r}")
         ended = terminated | truncated
         valid, which = ~self._resetting, ended.nonzero()[0]
-        fresh = self._resetting if self.mode == AutoresetMode.NEXT_STEP else ended
-        seen_at = partial(self._at, fresh=None if self.mode == AutoresetMode.DISABLED else fresh)
-        obs = next_obs = self._received(given, "observations", self._dtype, self._shape, seen_at)
-        if self.mode == AutoresetMode.NEXT_STEP:
+        mode = self.mode
+        fresh = self._resetting if mode is AutoresetMode.NEXT_STEP else ended
+        at = partial(at, fresh=None if mode is AutoresetMode.DISABLED else fresh)
+        obs = next_obs = self._received(given, "observations", self._dtype, self._shape, at)
+        if mode is AutoresetMode.NEXT_STEP:
             self._resetting = ended
         elif which.size:
             next_obs = obs.copy()
-            if self.mode == AutoresetMode.SAME_STEP:
+            if mode is AutoresetMode.SAME_STEP:
                 cut = truncated & ~terminated
                 for i in which:
                     next_obs[i] = self._final(info, i, obs, cut[i])
             else:
                 obs[which] = self._reset(which, options={"reset_mask": ended})
-        restarted = bool(info.get("restarted", False))
+        restarted = bool(info) and bool(info.get("restarted", False))
         if restarted:
             valid = np.zeros_like(valid)
             self._return[:], self._length[:] = 0, 0
         step = self.obs, action, reward, next_obs, terminated, truncated, valid, restarted
         transitions = Transitions(*step)
         self.obs = obs
-        self._return += np.where(valid, reward, 0)
+        always = mode is AutoresetMode.SAME_STEP and not restarted  # all are valid
+        self._return += reward if always else np.where(valid, reward, 0)
         self._length += valid
         if not which.size:
             return transitions, []

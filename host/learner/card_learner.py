@@ -6,18 +6,20 @@ copy of the weights, which comes back with a launch, or lets the card infer with
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from host.algorithms.config import LOSSES, Clock, TemporalDifferenceConfig
 from host.algorithms.policy import InferredPolicy, Policy
-from host.learner.hyperparameters import hyperparameter_records
+from host.learner.hyperparameters import checked_hyperparameters, hyperparameter_records
 from host.learner.learning_replay import LearningReplay
 from host.learner.policy_weights import flat, layers_of, online_of, set_weights
 from host.learner.sent_replay import SentReplay
 from host.replay.memory_learner import MemoryLearner
 from host.replay.nstep import Collected, stored
+from hw.arith.power import SCALE_FORMAT
 from hw.errors import UsageError
 from hw.learner.config import check_hidden
 
@@ -41,34 +43,38 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
     is half, and its second a quarter, of torch's.
     """
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
-    rates = agent.learning_rates_at(clock.launched)
-    rate, floor = np.tile(rates, (count, 1)), np.zeros((count, 2))
+    steps = np.repeat(_constant(agent), count)
+    rate = np.tile(agent.learning_rates_at(clock.launched), (count, 1))
+    floor = np.zeros((count, 2))
+    if agent.optimizer == "sgd":
+        rate[:, 0] *= agent.loss_scale
+    elif agent.optimizer == "rmsprop":
+        floor += agent.optimizer_epsilon
+    else:
+        root = np.sqrt(1 - agent.beta2**update)
+        rate = rate * root / (1 - agent.beta1**update)
+        floor += agent.optimizer_epsilon * root
+    if agent.optimizer != "sgd":
+        floor[:, 0] /= agent.loss_scale
+    steps["rate"], steps["floor"] = rate, floor
+    steps["beta"] = SCALE_FORMAT.quantize(agent.beta_at(clock.launched))[0]
+    blend = np.where(update % agent.target_interval == 0, agent.target_tau, 0.0)
+    steps["blend"], steps["keep"] = blend, 1 - blend
+    return checked_hyperparameters(steps)
+
+
+@lru_cache(maxsize=16)
+def _constant(agent):
+    """The record of HYPERPARAMETERS of an agent's config, with 0 for all that changes."""
     decays = {}
     if agent.optimizer == "sgd":
         decays = {"first_decay": agent.momentum, "first_gain": 1.0}
     elif agent.optimizer == "rmsprop":
         decays = {"second_decay": agent.decay}
-        floor += agent.optimizer_epsilon
     else:
         decays = {"first_decay": agent.beta1, "second_decay": agent.beta2}
-        root = np.sqrt(1 - agent.beta2**update)
-        rate = rate * root / (1 - agent.beta1**update)
-        floor += agent.optimizer_epsilon * root
-    if agent.optimizer == "sgd":
-        rate[:, 0] *= agent.loss_scale
-    else:
-        floor[:, 0] /= agent.loss_scale
-    due = update % agent.target_interval == 0
-    return hyperparameter_records(
-        count,
-        scale=1 / agent.batch_size,
-        beta=agent.beta_at(clock.launched),
-        clip=agent.huber_delta if LOSSES[agent.loss].limited else np.inf,
-        rate=np.broadcast_to(rate, (count, 2)),
-        floor=floor,
-        blend=np.broadcast_to(np.where(due, agent.target_tau, 0.0), (count, 2)),
-        **decays,
-    )
+    clip = agent.huber_delta if LOSSES[agent.loss].limited else np.inf
+    return hyperparameter_records(1, scale=1 / agent.batch_size, clip=clip, rate=0.0, **decays)
 
 
 class CardLearner(MemoryLearner):

@@ -122,10 +122,24 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         steps, count = self.checked_steps(steps, batch_size)
         records = np.zeros(0, self.dtype) if experiences is None else self.records_of(experiences)
         rest, inserts = self.division(len(records), count, inserts, batch_size)
-        program, operands = [], [(0, steps.view(np.uint8))]
         first_priorities = self.first_priorities(len(records), priorities, td_errors)
         kept = max(0, rest - self.capacity)
         leading = first_priorities and first_priorities.part(kept, rest)
+        sent = first_priorities and first_priorities.part(kept, len(records))
+        errors = count * batch_size + (sent.error_count if sent else 0)
+        if self._ring is not None:
+            before = records[kept:rest], leading
+            after = records[rest:], first_priorities and first_priorities.part(rest, None)
+            with self.launcher.kernel.flight:
+                reports = self._iterated(steps, batch_size, before, after, inserts)
+                parameters = self._core.learner.store(store) if store else None
+            self._count_errors(errors)
+            self._count_saturations(reports["saturations"][-1])
+            if store:
+                parameters = np.ascontiguousarray(parameters).view(np.uint8)
+                parameters = from_image(self.learner, parameters, store)
+            return Learned(reports, parameters)
+        program, operands = [], [(0, steps.view(np.uint8))]
         put_records(program, operands, steps.nbytes, records[kept:rest], leading)
         offset = aligned(max(begin + array.nbytes for begin, array in operands))
         if inserts:
@@ -145,8 +159,35 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         program.append((LearnOpcode.LEARN, learn))
         size = count * REPORT.size
         _, reports, parameters = self._launch(program, operands, size, count, store)
-        self._count_updates(count * batch_size)
+        self._count_errors(errors)
         return Learned(reports, parameters)
+
+    def _iterated(self, steps, batch_size, before, after, inserts):
+        """The reports of INSERT and LEARN on the twin's ring. ``before`` and ``after`` are
+        ``(records, first priorities)``, stored by the INSERT, and ``inserts`` in each iteration."""
+
+        def part(records, first, begin, end):
+            first = first and first.part(begin, end)
+            return records[begin:end], dict(values=first.values, **first.fields) if first else {}
+
+        ring, reports = self._ring, np.zeros(len(steps), REPORT.dtype)
+        if len(before[0]):
+            records, first = part(*before, 0, len(before[0]))
+            ring.insert(records, **first)
+        for k, step in enumerate(steps):
+            error, detail, report = self._core.learn(
+                step, batch_size, self._stratum(batch_size), self._power,
+                *part(*after, k * inserts, (k + 1) * inserts),
+            )  # fmt: skip
+            if error:
+                program, command = [], self.launcher.design.commands[LearnOpcode.LEARN]
+                put_records(program, [], 0, *before)
+                told = len(program), detail, command.name, command.doc
+                error = CommandError(error, self.launcher.design.errors, *told)
+                self._explain(error)
+                raise error
+            reports[k] = report
+        return reports
 
     def train(
         self,
@@ -275,16 +316,20 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         try:
             return self.launcher.run(program, operands, size)
         except CommandError as error:
-            if error.code == LearnError.NUMBER:
-                index = error.detail
-                raw = self._storage.read(np.uint8, self.dtype.itemsize, index * self._stride)
-                try:
-                    check_drawn(self.learner, raw.view(self.dtype), [index])
-                except UsageError as wrong:
-                    raise wrong from error
-            if error.code == LearnError.DIVERGED:
-                raise Diverged(error.detail) from error
+            self._explain(error)
             raise
+
+    def _explain(self, error):
+        """Raises another error in its place if it is about an experience."""
+        if error.code == LearnError.NUMBER:
+            index = error.detail
+            raw = self._storage.read(np.uint8, self.dtype.itemsize, index * self._stride)
+            try:
+                check_drawn(self.learner, raw.view(self.dtype), [index])
+            except UsageError as wrong:
+                raise wrong from error
+        if error.code == LearnError.DIVERGED:
+            raise Diverged(error.detail) from error
 
     def _launch(self, program, operands, size, count, store):
         """``size`` bytes of results, ``count`` REPORTs first; those; the parameters of ``store``,

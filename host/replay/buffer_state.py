@@ -25,6 +25,7 @@ class Stored(OnCard, ReplayMemory):
         """Forgets all experiences, their priorities and the largest priority so far. The generator
         of the draws is not set back to the seed."""
         self.launcher.run([self._setup])
+        self._forget_errors()
 
     def _stored(self):
         """The bytes of all experiences, uint8 [fill, itemsize]."""
@@ -88,6 +89,7 @@ class Stored(OnCard, ReplayMemory):
                 ),
             ]
         )
+        self._forget_errors()
         self._set(np.arange(fill, dtype=np.uint32), priorities)
 
     def _set(self, indexes, raw):

@@ -175,7 +175,9 @@ def to_records(experiences, dtype):
                 f"experiences must be records [n] of {dtype}, "
                 f"not {list(experiences.shape)} of {experiences.dtype}"
             )
-        records = np.ascontiguousarray(experiences)
+        records = experiences
+        if not records.flags.c_contiguous:  # as bytes, padding between fields included
+            records = records.view(f"V{dtype.itemsize}").copy().view(dtype)
         _check_floats(parts, records.view(parts.element), records)
         return records
     names, shapes = parts.names, parts.shapes
@@ -319,6 +321,11 @@ class FirstPriorities(NamedTuple):
 
     values: np.ndarray
     fields: dict
+
+    @property
+    def error_count(self):
+        """Number of TD errors among ``values``: all or none."""
+        return len(self.values) if self.fields["given"] == Given.TD_ERRORS.value else 0
 
     def part(self, begin, end):
         return self._replace(values=self.values[begin:end])

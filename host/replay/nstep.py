@@ -5,6 +5,7 @@ Every transition opens a window; a window closes after n rewards or when its epi
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -75,21 +76,16 @@ class NStep:
             if not isinstance(value, int) or value < 1:
                 raise UsageError(f"{name} must be an integer of at least 1, not {value!r}")
         self.n, self.dtype = n, record_dtype(spec.fields)
-        self._scale, self._clip = np.float32(scale), np.inf if clip is None else clip
+        self._scale, self._clip = np.float32(scale), np.inf if clip is None else float(clip)
         self._powers = gamma ** np.arange(n + 1, dtype=np.float64)
-        self._first = n * np.arange(env_count)  # the flat index of each environment's slot 0
+        self._places = np.array([_bytes_of(self.dtype, name) for name in spec.fields])
+        # Windows: one index for environment and slot; with observation and action as in records.
+        count, size = env_count * n, self.dtype["obs"].itemsize
+        self._windows = np.zeros((count, self.dtype.itemsize), np.uint8)
+        self._open, self._age = np.zeros(count, bool), np.zeros(count, np.int64)
+        self._reward = np.zeros(count, np.float64)
         self._cursor = np.zeros(env_count, np.int64)
-        self._open = np.zeros((env_count, n), bool)
-        self._age = np.zeros((env_count, n), np.int64)
-        self._reward = np.zeros((env_count, n), np.float64)
-        self._obs = np.zeros((env_count, n), self.dtype["obs"])
-        self._action = np.zeros((env_count, n), self.dtype["action"])
-        self._last_obs = np.zeros(env_count, self.dtype["obs"])
-        # The same memory with one index for environment and slot.
-        self._flat = {
-            name: vars(self)[name].reshape(env_count * n, *vars(self)[name].shape[2:])
-            for name in ("_open", "_age", "_reward", "_obs", "_action")
-        }
+        self._last = np.zeros((env_count, size), np.uint8)
 
     @classmethod
     def of(cls, agent: Windowed, spec: Spec, env_count: int) -> "NStep":
@@ -101,33 +97,15 @@ class NStep:
         """Takes one step of all environments; those where ``valid`` is False are left out. Returns
         the experiences that this step completes, records [experiences], possibly none: environment
         by environment, the oldest first in each."""
-        flat, valid, slot = self._flat, step.valid, self._first + self._cursor
-        every = bool(np.logical_and.reduce(valid))
-        flat["_obs"][slot], flat["_action"][slot] = step.obs, step.action
-        flat["_reward"][slot], flat["_age"][slot] = 0, 0
-        if every:
-            flat["_open"][slot], active = True, self._open
-            self._last_obs[...] = step.next_obs
-        else:
-            flat["_open"][slot] |= valid
-            active = self._open & valid[:, None]
-            self._last_obs[valid] = step.next_obs[valid]
-        reward = np.asarray(step.reward, np.float64)
-        if self._clip < np.inf:
-            reward = np.clip(reward, -self._clip, self._clip)
-        gain = self._powers[self._age] * reward[:, None]
-        np.add(self._reward, gain, out=self._reward, where=active)
-        self._age += active
-        ended = np.logical_or(step.terminated, step.truncated)
-        self._cursor = (self._cursor + valid) % self.n
-        if not np.logical_or.reduce(ended):
-            # One window of an environment may be full: the oldest, at the cursor.
-            oldest = self._first + self._cursor
-            full = (flat["_age"][oldest] == self.n) & flat["_open"][oldest] & valid
-            [env] = full.nonzero()
-            return self._records(env, oldest[env])
-        closing = active & ((self._age == self.n) | ended[:, None])
-        return self._take(closing, np.asarray(step.terminated, bool))
+        taken = np.empty(len(self._cursor), self.dtype)
+        taken["obs"], taken["action"] = step.obs, step.action
+        taken["next_obs"] = step.next_obs
+        found = _loops().push(
+            self._windows, taken.view(np.uint8).reshape(len(taken), -1), self._last, *self._sums,
+            _array(step.reward, np.float64), _array(step.valid, bool),
+            _array(step.terminated, bool), _array(step.truncated, bool), *self._returns,
+        )  # fmt: skip
+        return found.view(self.dtype).reshape(-1)
 
     def flush(self) -> NDArray[np.void]:
         """Closes every open window as if its episode was truncated after the last step. Returns the
@@ -135,41 +113,61 @@ class NStep:
 
         It must be called before environments are reset, so that no experience is lost.
         """
-        return self._take(self._open, np.zeros(len(self._first), bool))
+        ended = np.ones(len(self._cursor), bool)
+        total = int(self._open.sum())
+        found = _loops().close(
+            self._windows, self._last, *self._sums, ended, ~ended, total, *self._returns
+        )
+        return found.view(self.dtype).reshape(-1)
 
-    def _take(self, closing, terminated):
-        # Columns are rotated, so that column 0 is the oldest window: the order is by environment,
-        # then by age.
-        order = (self._cursor[:, None] + np.arange(self.n)) % self.n
-        env, column = np.nonzero(np.take_along_axis(closing, order, axis=1))
-        return self._records(env, self._first[env] + order[env, column], terminated)
+    @property
+    def _sums(self):
+        return self._cursor, self._open, self._age, self._reward
 
-    def _records(self, env, slot, terminated=None):
-        """Closes the windows ``slot``, flat indexes, of the environments ``env``; returns their
-        experiences."""
-        flat, records = self._flat, np.zeros(len(env), self.dtype)
-        flat["_open"][slot] = False
-        records["obs"] = flat["_obs"][slot]
-        records["next_obs"] = self._last_obs[env]
-        records["action"] = flat["_action"][slot]
-        records["reward"] = flat["_reward"][slot].astype(np.float32) * self._scale
-        discount = self._powers[flat["_age"][slot]]
-        if terminated is not None:
-            discount = np.where(terminated[env], 0, discount)
-        records["discount"] = discount
-        return records
+    @property
+    def _returns(self):
+        return self._powers, self._scale, self._clip, self._places
 
-    _STATE = ("_cursor", "_open", "_age", "_reward", "_obs", "_action", "_last_obs")
+    @property
+    def _state(self):
+        """The memory as views, those of windows [environments, n, ...]."""
+        windows, count = self._windows.view(self.dtype)[:, 0], len(self._cursor)
+        flat = dict(open=self._open, age=self._age, reward=self._reward)
+        flat |= dict(obs=windows["obs"], action=windows["action"])
+        views = {name: x.reshape(count, self.n, *x.shape[1:]) for name, x in flat.items()}
+        base, shape = self.dtype["obs"].base, self.dtype["obs"].shape
+        last = self._last.view(base).reshape(count, *shape)
+        return dict(cursor=self._cursor) | views | dict(last_obs=last)
 
     def state_dict(self) -> dict[str, object]:
-        return {name[1:]: getattr(self, name).copy() for name in self._STATE}
+        return {name: view.copy() for name, view in self._state.items()}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        for name in self._STATE:
-            mine, theirs = getattr(self, name), np.asarray(state[name[1:]])
+        for name, mine in self._state.items():
+            theirs = np.asarray(state[name])
             if mine.shape != theirs.shape:
-                raise UsageError(f"{name[1:]} must be {list(mine.shape)}, not {list(theirs.shape)}")
+                raise UsageError(f"{name} must be {list(mine.shape)}, not {list(theirs.shape)}")
             mine[...] = theirs
+
+
+@cache
+def _loops():
+    """The compiled functions. numba, which they take, is imported when the first step is."""
+    from host.replay import window_loops
+
+    return window_loops
+
+
+def _bytes_of(dtype, name):
+    begin = dtype.fields[name][1]
+    return begin, begin + dtype[name].itemsize
+
+
+def _array(values, dtype):
+    """``values`` as the compiled functions know arrays."""
+    if type(values) is np.ndarray and values.dtype == dtype and values.flags.carray:
+        return values
+    return np.array(values, dtype)
 
 
 #: Experiences as records [n], or ``{"records": [n], "td_errors": float32 [n]}``.

@@ -15,7 +15,7 @@ from host.replay.experience import Fields, put_items, put_records
 from host.replay.row_memory import RingSteps
 from hw.errors import Failure
 from hw.replay.commands import COMMANDS, MAX_COUNT, MAX_TRANSFER, Opcode
-from hw.replay.records import HEADER, REPLAY_STATUS, Error
+from hw.replay.records import HEADER, Error
 
 __all__ = ["PrioritizedReplayBuffer"]
 
@@ -25,8 +25,9 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
     ``p = (|td| + epsilon)**alpha``.
 
     Every call is a launch. A loop of one's own is fastest with ``step``, which does an update, an
-    insert and a draw in one launch. On card ``model`` with the kernel ``replay``, steps change what
-    the kernel's twin holds, and launch nothing: the buffer is then a ``TreeMemory``, to the byte.
+    insert and a draw in one launch. On card ``model`` with the kernels ``replay``, ``dqn`` and
+    ``ddpg``, steps change what the kernel's twin holds, and launch nothing: the buffer is then a
+    ``TreeMemory``, to the byte.
 
     Parameters
     ----------
@@ -112,9 +113,9 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         self.launcher.pointers["storage"] = self._storage
         state = np.random.SFC64(seed).state["state"]["state"]
         self.launcher.run([self._setup, (Opcode.SEED, {"state": state})])
-        twin = kernel.twin
-        if hasattr(getattr(twin, "core", None), "ring"):  # a core that learns has it inside
-            self._core = twin.core
+        core = getattr(kernel.twin, "core", None)
+        if getattr(core, "ring", None) is not None:
+            self._core = core
 
     @property
     def _setup(self):
@@ -153,11 +154,12 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
 
     @property
     def status(self) -> np.void:
-        """The card's status block after the last step (``hw.replay.records.REPLAY_STATUS``)."""
+        """The card's status block after the last step: ``hw.replay.records.REPLAY_STATUS``, and
+        what the kernel's design has after it."""
         if self._core is None:
             return self.launcher.status if self._left is None else self._left
         self.launcher.kernel.claims.confirm(self.launcher.claim)
-        return np.frombuffer(self._core.status(), REPLAY_STATUS.dtype)[0]
+        return np.frombuffer(self._core.status(), self.launcher.design.status.dtype)[0]
 
     @property
     def clipped_priorities(self) -> int:
@@ -189,7 +191,7 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         with self.launcher.kernel.flight:
             if update is not None:
                 ring.update(*update, **self._power)
-                self._count_updates(len(update[0]))
+                self._count_errors(len(update[0]))
             if records is not None:
                 self._inserted(ring, records, first_priorities)
             if draws and not ring.manager.total:
@@ -210,8 +212,10 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
         if not program:
             return []
         results = self.launcher.run(program, operands, places[-1].stop if places else 0)
-        if update is not None:
-            self._count_updates(len(update[0]))
+        errors = 0 if update is None else len(update[0])
+        errors += first_priorities.error_count if first_priorities else 0
+        if errors:
+            self._count_errors(errors)
         return [self._received(results[place]) for place in places]
 
     def _program(self, update, records, first_priorities, draws):

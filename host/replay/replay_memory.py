@@ -92,7 +92,7 @@ class ReplayMemory:
             if not 0 <= value <= high:
                 raise UsageError(f"{name} must be in 0..{high:g}, not {value!r}")
         self.capacity, self.alpha, self.epsilon = int(capacity), alpha, epsilon
-        self._updates, self._told_clipped = 0, False
+        self._forget_errors()
         self.stratified = stratified
         self.dtype = record_dtype(fields)
         self.fields = {name: self.dtype[name].base for name in self.dtype.names}
@@ -124,16 +124,21 @@ class ReplayMemory:
         without priorities."""
         return None
 
-    def _count_updates(self, count):
-        """Counts TD errors, and warns once if the clipped ones exceed 1 %: all have the largest
-        priority, so sampling does not distinguish them."""
-        self._updates += count
-        if not self._told_clipped and 100 * self.clipped_priorities > self._updates:
+    def _forget_errors(self):
+        """Begins to count TD errors anew, as a memory does whose ``clipped_priorities`` become
+        0."""
+        self._errors, self._told_clipped = 0, False
+
+    def _count_errors(self, count):
+        """Counts TD errors, those of first priorities too, and warns once if the clipped ones
+        exceed 1 %: all have the largest priority, so sampling does not distinguish them."""
+        self._errors += count
+        if not self._told_clipped and 100 * self.clipped_priorities > self._errors:
             self._told_clipped = True
             largest = (self._replay.priority_limit + 1) / (1 << self._replay.priority_fraction)
             most = largest ** (1 / self.alpha) if self.alpha else math.inf
             warnings.warn(
-                f"priorities are saturated: {self.clipped_priorities} of {self._updates} TD errors "
+                f"priorities are saturated: {self.clipped_priorities} of {self._errors} TD errors "
                 f"were above {min(most, 65536):.4g}, and have the same priority; smaller rewards "
                 "(reward_scale) or a smaller alpha tell them apart",
                 RuntimeWarning,

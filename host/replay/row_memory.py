@@ -31,7 +31,7 @@ class RingSteps(ReplayMemory):
     def update_priorities(self, indexes: ArrayLike, td_errors: ArrayLike) -> None:
         ring = self._ring
         if ring is not None and self._updated(ring, indexes, td_errors):
-            self._count_updates(len(indexes))
+            self._count_errors(len(indexes))
         else:
             super().update_priorities(indexes, td_errors)  # lists, other types, and what is wrong
 
@@ -39,13 +39,13 @@ class RingSteps(ReplayMemory):
         """Whether the ring has taken the arguments of ``update_priorities``."""
         return ring.update(indexes, td_errors, **self._power)
 
-    @staticmethod
-    def _inserted(ring, records, first_priorities):
+    def _inserted(self, ring, records, first_priorities):
         """Stores at most ``capacity`` records."""
         if first_priorities is None:
             ring.insert(records)
         else:
             ring.insert(records, values=first_priorities.values, **first_priorities.fields)
+            self._count_errors(first_priorities.error_count)
 
     def _drawn(self, ring, count, beta):
         """The ``Drawn``; some priority must not be 0."""
@@ -101,6 +101,7 @@ class RowMemory(ReplayMemory):
         """Forgets all experiences, their priorities and the largest priority so far. The generator
         of the draws is not set back to the seed."""
         self.ring.clear()
+        self._forget_errors()
 
     # -- the parts of a step, for arguments that were checked
 

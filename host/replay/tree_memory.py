@@ -84,7 +84,7 @@ class TreeMemory(RingSteps, RowMemory):
     def update(self, indexes: NDArray[np.integer], td_errors: NDArray[np.float32]) -> None:
         if not self.ring.update(indexes, td_errors, **self._power):
             self.ring.update(*self._checked_update(indexes, td_errors), **self._power)
-        self._count_updates(len(indexes))
+        self._count_errors(len(indexes))
 
     @property
     def clipped_priorities(self) -> int:

@@ -2,7 +2,7 @@
 
 from os import PathLike
 
-from host.agents.evaluation import Copies, evaluate
+from host.agents.evaluation import Copies, check_limit, evaluate
 from host.agents.policy_file import check_policy, save_policy
 from host.algorithms.algorithm import Algorithm
 from host.algorithms.config import Clock
@@ -56,7 +56,7 @@ class Judge(Best):
         check_range("every", every, 1, 1 << 40)
         check_range("episodes", episodes, 1, 1 << 12)
         self._path, self._algorithm, self._env = path, algorithm, env
-        self._seeds, self._every, self._limit = seeds, every, limit
+        self._seeds, self._every, self._limit = seeds, every, check_limit(limit)
         self._copies, self._checked = Copies(env, episodes, algorithm), False
 
     def due(self, clock: Clock) -> bool:

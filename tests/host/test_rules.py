@@ -77,6 +77,16 @@ def test_a_subclass_keeps_the_rules_of_what_it_declares_again():
         Other(share=0)
 
 
+def test_numbers_of_numpy_become_pythons():
+    """At any depth; what has none stays the object that it is."""
+    one, row = np.int64(3), np.array([[1, 2], [3, 4]])
+    assert repr(plain([1, [one, [np.float32(0.5)]], (row, "a")])) == repr(
+        (1, (3, (0.5,)), (((1, 2), (3, 4)), "a"))
+    )
+    for value in ([1, [2, (3, "a")], {}], (), [], "text", None, {"a": one}):
+        assert plain(value) is value
+
+
 def test_rules_are_in_the_order_of_the_fields():
     names = ["count", "share", "rate", "weight", "limit", "kind", "width", "fast"]
     assert list(rules(Other)) == names

@@ -77,7 +77,7 @@ def test_the_first_batch_may_be_of_what_comes_with_it():
 
 def test_store_after_learn_is_what_the_card_holds():
     with opened(DDPG) as kernel:
-        buffer = filled(kernel, DDPG)
+        buffer = filled(kernel, DDPG, by_programs=True)
         launches = buffer.launches
         parameters = buffer.learn(adam(3, 0.01), batch_size=16, store=("target", "online"))[1]
         assert buffer.launches == launches + 1

@@ -69,6 +69,15 @@ class LearnerCore(CommandTwin):
     def granules(self):
         return self.replay.granules
 
+    @property
+    def fill(self):
+        return self.replay.fill
+
+    @property
+    def ring(self):
+        """That of the replay core; None if an INSERT is checked in a way that a ring is not."""
+        return None if self.CHECKS_INSERTS else self.replay.ring
+
     def status(self):
         """Bytes of LEARNER_STATUS; clock counts are 0."""
         block = np.zeros(LEARNER_STATUS.size, np.uint8)
@@ -120,7 +129,7 @@ class LearnerCore(CommandTwin):
         )
         if error:
             return error, detail, None
-        error, detail, result, items = self._gradient_step(records, batch, step)
+        error, detail, result, items = self._trained(records, batch, step)
         if error:
             return error, detail, None
         error, detail = replay.update(items.view(np.uint32), count=batch, **weighing)
@@ -138,7 +147,7 @@ class LearnerCore(CommandTwin):
 
     def _train_on(self, c, iteration, step):
         records = self.at(c, "batches")[iteration * round_up(c.run, COMMAND_BYTES) :]
-        error, detail, result, items = self._gradient_step(records, c.batch, step)
+        error, detail, result, items = self._trained(records, c.batch, step)
         if error:
             return error, detail, None
         size = round_up(len(items), self.config.engine.beat_bytes)
@@ -148,18 +157,53 @@ class LearnerCore(CommandTwin):
         self.iterations += 1
         return Error.NONE, 0, result
 
-    def _gradient_step(self, records, batch, step):
-        """``(error, detail, result, items)``; ``items`` is the list that UPDATE takes, uint8, or
-        None with an error."""
+    def learn(self, step, batch, stratum_width, power, records, first_priorities):
+        """An iteration of LEARN for a program in this process, on the ``ring``, byte for byte.
+
+        step : record of HYPERPARAMETERS
+        batch, stratum_width : as the command's
+        power : dict with the command's alpha and epsilon
+        records : experiences to store, structured array, at most the ring's capacity
+        first_priorities : dict with ``given``, ``values`` and what else ``ring.insert`` takes
+
+        Returns ``(error, detail, report)``; the record REPORT is None with an error.
+        """
+        ring = self.ring
+        if not ring.manager.total:
+            return Error.EMPTY, 0, None
+        drawn = np.empty(batch, self._record["experience"])
+        indexes, weights = ring.draw(batch, int(step["beta"]), stratum_width, drawn)
+        error, detail, result = self._gradient_step(drawn, indexes, weights, step)
+        if error:
+            return error, detail, None
+        if not ring.update(indexes, np.array(result.td, np.float32), **power):
+            return Error.TD, 0, None
+        if len(records):
+            ring.insert(records, **first_priorities)
+        self.iterations += 1
+        return Error.NONE, 0, self._report(result)
+
+    def _trained(self, records, batch, step):
+        """``(error, detail, result, items)`` of a gradient step on a batch in memory; ``items`` is
+        the list that UPDATE takes, uint8, or None with an error."""
         records = records[: batch * self._record.itemsize].view(self._record)
-        indexes, experiences = records["header"]["index"], records["experience"]
+        indexes, weights = records["header"]["index"], records["header"]["weight"]
+        found = self._gradient_step(records["experience"], indexes, weights, step)
+        error, detail, result = found
+        if error:
+            return *found, None
+        items = np.zeros(batch, ITEM.dtype)
+        items["index"], items["value"] = indexes, np.asarray(result.td, "<f4").view("<u4")
+        return *found, items.view(np.uint8)
+
+    def _gradient_step(self, experiences, indexes, weights, step):
+        """``(error, detail, result)``."""
         bad = self._bad(experiences)
-        weights = records["header"]["weight"]
         bad |= ~np.isfinite(weights) | np.signbit(weights)
         if not bad.any() and weights.max() < _TINY:
             bad[-1] = True
         if bad.any():
-            return LearnError.NUMBER, int(indexes[np.argmax(bad)]), None, None
+            return LearnError.NUMBER, int(indexes[np.argmax(bad)]), None
         names = experiences.dtype.names
         result = self.learner.train(
             {name: experiences[name] for name in names},
@@ -169,10 +213,8 @@ class LearnerCore(CommandTwin):
         )
         self.saturations += np.asarray(result.saturations, np.uint64)
         if result.diverged is not None:
-            return LearnError.DIVERGED, int(indexes[result.diverged]), None, None
-        items = np.zeros(batch, ITEM.dtype)
-        items["index"], items["value"] = indexes, np.asarray(result.td, "<f4").view("<u4")
-        return Error.NONE, 0, result, items.view(np.uint8)
+            return LearnError.DIVERGED, int(indexes[result.diverged]), None
+        return Error.NONE, 0, result
 
     def _report(self, result):
         report = np.zeros((), REPORT.dtype)

@@ -186,9 +186,11 @@ def items_of(indexes, values):
 
 
 def _words(records):
-    """``records`` as uint32, in an array as compiled functions know it."""
-    words = records.view(np.uint32)
-    return words if words.flags.carray else words.copy()
+    """``records``, also with gaps, as uint32, in an array as compiled functions know it."""
+    if not records.flags.carray:
+        # As bytes: a copy of records would leave out the padding between fields.
+        records = records.view(f"V{records.dtype.itemsize}").copy()
+    return records.view(np.uint32)
 
 
 def _alike(indexes, td_errors):

@@ -151,6 +151,42 @@ def test_an_evaluation_without_an_end_says_so_while_it_plays(monkeypatch):
         evaluate(Second(), copies, seed=0)
 
 
+class Seldom(Countdown):
+    """Ends after two steps if its seed is 3 or 5, else never."""
+
+    def reset(self, **options):
+        found = super().reset(**options)
+        self.left = 2 if self.seed in (3, 5) else 1 << 40
+        return found
+
+
+gymnasium.register("rlfabric-tests/Seldom-v0", entry_point=Seldom, disable_env_checker=True)
+
+
+def test_each_limit_of_what_was_cut_is_told(monkeypatch):
+    """That of episodes cut before any had ended, and that of those cut after."""
+    monkeypatch.setattr("host.agents.evaluation._ENDLESS", 3)
+    monkeypatch.setattr("host.agents.evaluation._LIMIT", 6)
+    words = (
+        "^2 episodes of an evaluation must end within 3 steps, 1 within 6 steps "
+        r"\(evaluation_steps\), not go on"
+    )
+    with closing(Copies("rlfabric-tests/Seldom-v0", 5, DQN, most=2)) as copies:
+        with pytest.warns(RuntimeWarning, match=words):
+            found = evaluate(Second(), copies, seed=1)
+    assert found.tolist() == [1 * 3, 2 * 3, 3 * 2, 4 * 6, 5 * 2]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.5, True, "9"])
+def test_a_limit_is_a_number_of_steps(limit):
+    with closing(Copies(NAME, 1, DQN)) as copies:
+        with pytest.raises(
+            ValueError, match=rf"^limit must be an integer in 1\.\.\d+, not {limit!r}"
+        ):
+            evaluate(Second(), copies, seed=0, limit=limit)
+        assert len(evaluate(Second(), copies, seed=0, limit=np.int64(20))) == 1
+
+
 def test_copies_that_cannot_be_made():
     with pytest.raises(ValueError, match="^env must have a one-dimensional, bounded Box action"):
         Copies("CartPole-v1", 3, DDPG)

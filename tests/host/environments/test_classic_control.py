@@ -71,6 +71,19 @@ def test_every_byte_is_gymnasiums(env, count, limit):
     assert ends or limit is None
 
 
+def test_carts_have_gymnasiums_states():
+    """In float64, of which observations show half of the bits."""
+    ours, theirs = beside("CartPole-v1", 3, max_episode_steps=30)
+    rng = np.random.default_rng(8)
+    for envs in (ours, theirs):
+        envs.reset(seed=4)
+    for _ in range(100):
+        action = rng.integers(2, size=3)
+        ours.step(action), theirs.step(action)
+        states = [np.array(env.unwrapped.state) for env in theirs.envs]
+        assert np.array(ours.states).tobytes() == np.stack(states).tobytes()
+
+
 def test_a_pole_falls_at_the_limit_of_steps():
     """Terminated and truncated in one step."""
     both = 0
@@ -178,5 +191,8 @@ def test_misuse_is_refused():
     envs = beside("CartPole-v1", 2)[0]
     with pytest.raises(UsageError, match="reset must be called before step"):
         envs.step(np.zeros(2, np.int64))
+    envs.reset(seed=0)
+    with pytest.raises(UsageError, match="^actions must be 2, one a cart, not 3$"):
+        envs.step(np.zeros(3, np.int64))
     with pytest.raises(UsageError, match="seed must have 2 seeds, not 3"):
         envs.reset(seed=[1, 2, 3])

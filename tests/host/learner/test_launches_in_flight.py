@@ -53,14 +53,14 @@ def configured(learner, depth, **run):
 
 @contextmanager
 def session_of(config):
-    kernel, name = WIDE, "replay"
-    kind = partial(PrioritizedReplayBuffer, by_programs=True)  # whose programs are read here
+    kernel, name, kind = WIDE, "replay", PrioritizedReplayBuffer
     if config.learner == "card":
         wanted = learner_values(config) | {"batch": 16}
         name, kind = wanted.pop("algorithm"), LearningReplay
         kernel = kernel_config(name, capacity=200, **wanted)
     with opened(kernel, name) as loaded:
-        session = build(config, partial(kind, loaded))
+        # Its programs are read here.
+        session = build(config, partial(kind, loaded, by_programs=True))
         try:
             yield session
         finally:

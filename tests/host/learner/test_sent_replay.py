@@ -22,7 +22,9 @@ from learner.modelled import (
 from host.cards.kernel import GivenUp
 from host.fixar.fixar_replay import FixarReplay, SentFixarReplay
 from host.learner.learning_replay import Diverged, LearningReplay
+from host.learner.parameters import zero_moments
 from host.learner.sent_replay import SentReplay
+from host.programs.launcher import CommandError
 from host.replay import experience
 from host.replay.ring_memory import RingMemory
 from host.replay.tree_memory import TreeMemory
@@ -83,10 +85,12 @@ class Pair:
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_bytes_of_learn(name):
     """One and several iterations, inserts that do not divide evenly, more than the memory holds,
-    priorities and TD errors that experiences bring, betas, steps in between."""
+    priorities and TD errors that experiences bring, betas, steps in between; on the twin's ring and
+    by programs, each of which takes up where the other stopped."""
     config, rng = KERNELS[name], np.random.default_rng(1)
     with Pair(config) as pair:
         for k in range(12):
+            pair.whole.by_programs = k % 5 < 2
             count, given = (1, 3, 2)[k % 3], int(rng.choice([0, 1, 5, 7, 60]))
             options = dict(batch_size=(BATCH, 6)[k % 2])
             if given:
@@ -107,6 +111,42 @@ def test_the_bytes_of_learn(name):
             pair.same()
             seen = rng.normal(size=(5, config.learner.observation))
             equal(*(each.act(seen) for each in pair.both))
+
+
+@pytest.mark.parametrize("number", [np.nan, 1e30])
+def test_what_the_ring_refuses_is_what_programs_refuse(number):
+    """In the same words, with the same state afterwards: iterations before stand."""
+    said = []
+    for by_programs in (True, False):
+        with opened(DQN) as kernel:
+            buffer = LearningReplay(kernel, capacity=CAPACITY, seed=5, by_programs=by_programs)
+            buffer.initialize(weights(DQN))
+            buffer.step(experiences(DQN, 30))
+            parameters = buffer.store()
+            for layer in parameters["q"]:
+                layer["online"][0][...] *= 1e30
+            for stored in range(3):
+                if stored == 1:
+                    buffer.load(parameters)  # a TD error is infinite
+                elif stored == 2:  # a number in memory that no call would store
+                    buffer.load(zero_moments(weights(DQN)))
+                    raw = buffer._storage.read(np.uint8, buffer._stride, 0).view(np.float32)
+                    raw[0] = number
+                    buffer._storage.write(raw.view(np.uint8))
+                for k in range(9):
+                    options = dict(experiences=experiences(DQN, 3, seed=k), inserts=1)
+                    try:
+                        buffer.learn(adam(3, 0.01), batch_size=BATCH, **options)
+                    except (ValueError, RuntimeError) as error:
+                        said.append(f"{type(error).__name__}: {error}")
+                said.append(buffer.state_dict())
+            buffer.set_priorities(np.arange(len(buffer)), np.zeros(len(buffer)))
+            with pytest.raises(CommandError) as empty:
+                buffer.learn(adam(1, 0.01), batch_size=BATCH, experiences=experiences(DQN, 2, 7))
+            said += [str(empty.value), buffer.state_dict()]
+    half = len(said) // 2
+    equal(said[:half], said[half:])
+    assert any("Diverged" in str(each) for each in said)
 
 
 def test_precisions_are_switched():

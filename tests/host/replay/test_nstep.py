@@ -1,5 +1,8 @@
 """host.replay.nstep against the definition, one episode at a time."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -144,6 +147,29 @@ def test_state_resumes_inside_windows():
         one.load_state_dict(NStep(1, 3, 0.9, SPEC).state_dict())
 
 
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_goes_on_by_itself(copied):
+    """It has one memory, as the original has, and not that of the original."""
+    one = NStep(2, 3, 0.5, SPEC)
+    for t in range(4):
+        push_two(one, t)
+    other = copied(one)
+    for t in range(9):
+        push_two(one, 100 + t)
+    records = [push_two(other, t, ends=t == 6) for t in range(4, 9)]
+    other = copied(other)
+    found = np.concatenate([*records, other.flush()])
+    assert found["obs"].ravel().tolist() == [2, -2, 3, -3, 4, 5, 6, -4, -5, -6, 7, 8, -7, -8]
+    assert found["reward"].tolist() == [1.75] * 5 + [1.5, 1] + [1.75, 1.5, 1] + [1.5, 1] * 2
+
+
+def push_two(windows, t, ends=False):
+    """A step of two environments, in which the episodes end."""
+    x, no = np.array([[t], [-t]], float), np.zeros(2, bool)
+    end = no | ends
+    return windows.push(Transitions(x, np.zeros(2), np.ones(2), x + 1, no, end, ~no))
+
+
 def test_each_reward_is_clipped_before_it_is_summed_and_scaled():
     windows, no = NStep(1, 3, 0.5, SPEC, scale=0.25, clip=2), np.zeros(1, bool)
     x = np.zeros((1, 1))
@@ -163,6 +189,25 @@ def test_continuous_actions_stay_with_their_step():
     assert [len(row) for row in rows] == [0, 2, 2] and rows[1]["action"].dtype == np.float32
     np.testing.assert_array_equal(rows[1]["action"], given_rows[0])
     np.testing.assert_array_equal(windows.flush()["action"], given_rows[2])
+
+
+def test_fields_that_no_word_begins_with():
+    """Observations of an odd number of bytes, and numbers after them."""
+    spec = Spec(shape=(3, 1), dtype="uint8", discrete=False, action_count=2)
+    windows, no = NStep(1, 2, 0.5, spec), np.zeros(1, bool)
+    for t in range(3):
+        x = np.full((1, 3, 1), 7 * t, np.uint8)
+        step = x, np.array([[t, -t]], np.float32), np.array([t + 1.5]), x + 1, no, no, ~no
+        out = windows.push(Transitions(*step))
+    assert out["obs"].tolist() == [[[7], [7], [7]]] and out["next_obs"].ravel().tolist() == [15] * 3
+    assert out["action"].tolist() == [[1, -1]] and out["reward"].tolist() == [2.5 + 0.5 * 3.5]
+    assert out["discount"].tolist() == [0.25]
+    padding = out.view(np.uint8)[spec_bytes(spec) :]
+    assert len(padding) and not padding.any()
+
+
+def spec_bytes(spec):
+    return sum(kind.itemsize * int(np.prod(shape)) for kind, shape in spec.fields.values())
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5])

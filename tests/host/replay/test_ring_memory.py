@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from host.replay.ring_memory import RingMemory
+from host.replay.tree_memory import TreeMemory
 from tests.host.replay_buffers import FIELDS, bad_calls, equal, experiences
 
 
@@ -44,6 +45,21 @@ def test_the_judge_of_uniform(size, limit):
         counts = np.full(size, 100.0)
         counts[:2] += np.array([1, -1]) * (share * limit * 100 / 2) ** 0.5
         assert uniform(counts) == passes
+
+
+@pytest.mark.parametrize("kind", [RingMemory, TreeMemory])
+def test_records_with_gaps_are_stored(kind):
+    """Every other one of an array, or one of its fields, by a memory's own ``insert`` too."""
+    plain, gaps, direct = (kind(FIELDS, capacity=100) for _ in range(3))
+    plain.add(**experiences(9))
+    records = plain.records_of(experiences(9))
+    pairs = np.zeros(9, [("number", np.int64), ("experience", plain.dtype)])
+    pairs["experience"] = records
+    gaps.step(np.repeat(records, 2)[::2])
+    direct.insert(np.repeat(records, 3)[::3][:4])
+    direct.insert(pairs["experience"][4:])
+    for memory in (gaps, direct):
+        equal(memory.state_dict(), plain.state_dict())
 
 
 def test_draws_are_independent():

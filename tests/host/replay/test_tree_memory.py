@@ -205,6 +205,31 @@ def test_clipped_ones_are_counted():
         assert tree.saturations == int(card.status["saturations"]) == 0
 
 
+@pytest.mark.parametrize("where", ["programs", "ring", "tree"])
+def test_many_clipped_ones_are_told_once(where):
+    """Of all TD errors, also those of first priorities; a memory that is emptied begins again."""
+
+    def given(count, clipped):
+        return [1e9] * clipped + [1.0] * (count - clipped)
+
+    with opened("model", WIDE) as kernel, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tree = TreeMemory(FIELDS, 100)
+        memory = tree if where == "tree" else make(kernel, by_programs=where == "programs")
+        state = memory.state_dict()
+        for begin in ("empty", "again", "restored"):
+            for _ in range(2):
+                memory.add(**experiences(100), td_errors=given(100, 1))
+            memory.add(**experiences(9), priorities=np.ones(9))
+            memory.update_priorities(np.arange(100), given(100, 1))
+            with pytest.warns(RuntimeWarning, match="^priorities are saturated: 4 of 301 TD err"):
+                memory.update_priorities([0], [1e9])
+            memory.add(**experiences(5), td_errors=given(5, 5))
+            assert memory.clipped_priorities == 9
+            memory.clear() if begin == "empty" else memory.load_state_dict(state)
+            assert memory.clipped_priorities == 0
+
+
 @pytest.mark.parametrize("kept", [1, 64])
 def test_weights_as_they_are_drawn(kept):
     """``(N P(i))**-beta``; ``step`` divides them by the largest of the batch."""

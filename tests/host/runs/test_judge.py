@@ -82,7 +82,9 @@ def test_a_solution_is_confirmed_on_other_episodes(make, tmp_path):
     assert one.best == 8 and load_policy(tmp_path / "b.npz")[1]["score"] == 8, "not the 9 of before"
 
 
-@pytest.mark.parametrize("wrong", [dict(every=0), dict(every=1, episodes=0)])
+@pytest.mark.parametrize(
+    "wrong", [dict(every=0), dict(every=1, episodes=0), dict(every=1, limit=0)]
+)
 def test_wrong_numbers_are_refused(make, wrong):
     with pytest.raises(UsageError, match="must be an integer in 1"):
         make(**wrong)
