@@ -27,6 +27,11 @@ from hw.nn.optimizers import optimizer_of
 __all__ = ["Trainer"]
 
 
+def _mask(bits):
+    """The integer with these ``bits``, the lowest one first."""
+    return sum(bit << place for place, bit in enumerate(bits))
+
+
 class Trainer(wiring.Component):
     """CF'22's learner: a component with ``LearnerSignature`` that trains the config's networks.
     Samples stream through all stages of all networks at the same time.
@@ -241,7 +246,6 @@ class Trainer(wiring.Component):
                 chain = sorted(set().union(*plan.taken(own.network)))
             if own.position or link:
                 options = dict(chain=chain, input_activation=own.made_by)
-            weights = [*zip(*own.weights, strict=True)]  # of each path
             layer = Layer(
                 config.layer_config,
                 own.shape,
@@ -255,13 +259,8 @@ class Trainer(wiring.Component):
                 **options,
             )
             m.submodules[f"{own.network}_{own.position}"] = layer
-            target, counted = (
-                [sum(bit << k for k, bit in enumerate(bits)) for bits in zip(*table, strict=True)]
-                for table in (
-                    [[source == "target" for source in sweeps] for sweeps in weights],
-                    [[source is not None for source in sweeps] for sweeps in weights],
-                )
-            )
+            target = [_mask(path == "target" for path in paths) for paths in own.weights]
+            counted = [_mask(path is not None for path in paths) for paths in own.weights]
             m.d.comb += [layer.target.eq(self._now(target)), layer.counted.eq(self._now(counted))]
             networks[own.network].append(layer)
             every.append(layer)
@@ -312,7 +311,7 @@ class Trainer(wiring.Component):
                 for source in {*sources}:
                     with m.If(value == source):
                         m.d.comb += layer.chain.value[k].eq(before.o.value[source])
-            masks = [sum(1 << k for k, path in enumerate(paths) if path in s) for s in taken]
+            masks = [_mask(path in sweep for path in paths) for sweep in taken]
             m.d.comb += layer.chain_mask.eq(self._now(masks))
             rooms.append(layer.chain_room | ~runs)
             # Other words are of experiences, or padding.
@@ -346,7 +345,7 @@ class Trainer(wiring.Component):
         m.submodules[f"{name}_merge"] = merge
         self._merges.append(merge)
         for k, (value, returned) in enumerate(words):
-            wanted = [sum(1 << path for path in paths) for paths in returned]
+            wanted = [_mask(path in sweep for path in range(groups)) for sweep in returned]
             m.d.comb += [merge.i[k].valid.eq(comes[k]), merge.wanted[k].eq(self._now(wanted))]
             for path in range(groups):
                 for sweep, paths in self._cases(returned, path):
@@ -393,13 +392,9 @@ class Trainer(wiring.Component):
             for name in self.config.networks
             for _ in networks[name]
         ]
-        masks = [
-            sum(1 << k for k, own in enumerate(trained) if own == sweep)
-            for sweep in range(self.config.plan.sweeps)
-        ]
         for sweep, update in enumerate(self._sweeps.updates):
             with m.If(update):
-                m.d.sync += waiting.eq(masks[sweep])
+                m.d.sync += waiting.eq(_mask(own == sweep for own in trained))
         for k, layer in enumerate(order):
             with m.If(layer.update):
                 m.d.sync += waiting[k].eq(0)
