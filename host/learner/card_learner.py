@@ -25,7 +25,8 @@ __all__ = ["CardLearner", "steps_of"]
 
 
 def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArray[np.void]:
-    """HYPERPARAMETERS [count] of the ``count`` updates that follow ``clock``.
+    """HYPERPARAMETERS [count] of the ``count`` updates that follow ``clock``, or STEP [count] if
+    ``agent`` has a ``max_gradient_norm``.
 
     They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
     ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the
@@ -38,19 +39,19 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
     The gradient of loss mse is twice the card's, but for the actor of DDPG, and both networks share
     a ``scale``. So the first network's ``rate`` is twice as large with SGD, and else its ``floor``
     half as large: the steps are exactly those of twice the gradient, while the card's first moment
-    is half, and its second a quarter, of torch's.
+    is half, and its second a quarter, of torch's. The largest norm of its gradient is half too.
     """
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
     rates = agent.learning_rates_at(clock.launched)
     rate, floor = np.tile(rates, (count, 1)), np.zeros((count, 2))
-    decays = {}
+    others = {}  # fields that not every run has
     if agent.optimizer == "sgd":
-        decays = {"first_decay": agent.momentum, "first_gain": 1.0}
+        others = {"first_decay": agent.momentum, "first_gain": 1.0}
     elif agent.optimizer == "rmsprop":
-        decays = {"second_decay": agent.decay}
+        others = {"second_decay": agent.decay}
         floor += agent.optimizer_epsilon
     else:
-        decays = {"first_decay": agent.beta1, "second_decay": agent.beta2}
+        others = {"first_decay": agent.beta1, "second_decay": agent.beta2}
         root = np.sqrt(1 - agent.beta2**update)
         rate = rate * root / (1 - agent.beta1**update)
         floor += agent.optimizer_epsilon * root
@@ -58,6 +59,8 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
         rate[:, 0] *= agent.loss_scale
     else:
         floor[:, 0] /= agent.loss_scale
+    if agent.max_gradient_norm is not None:
+        others["max_norm"] = agent.max_gradient_norm / np.array([agent.loss_scale, 1])
     due = update % agent.target_interval == 0
     return hyperparameter_records(
         count,
@@ -67,7 +70,7 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
         rate=np.broadcast_to(rate, (count, 2)),
         floor=floor,
         blend=np.broadcast_to(np.where(due, agent.target_tau, 0.0), (count, 2)),
-        **decays,
+        **others,
     )
 
 
@@ -99,7 +102,6 @@ class CardLearner(MemoryLearner):
     SENT = SentReplay
     #: Field of an agent's config -> its values that the kernel trains; the CPU trains all.
     TRAINS = {
-        "max_gradient_norm": (None,),
         "precision": ("float32",),  # the kernel's own fixed point is no precision of the agent
         "lagged_critic": (True,),
         "dueling": (False,),

@@ -149,6 +149,7 @@ class FixarConfig(ConfigBase):
     acts = "actor"
     bounded = True
     early_priorities = False
+    clip_norm = False
 
     def __post_init__(self):
         freeze_lists(self, "hidden")

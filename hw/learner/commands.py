@@ -7,12 +7,12 @@ from amaranth.lib import enum
 
 from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import (
-    HYPERPARAMETERS,
     REPORT,
     LearnError,
     action_granules,
     observation_granules,
     record_granules,
+    step_record,
 )
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT, MAX_TRANSFER
@@ -76,7 +76,9 @@ _WHOLE_LANES = Rule(
 )
 _ALL_LOADED = Rule(LearnError.UNLOADED, lambda c, s: s.missing != 0, "every set is loaded")
 _HYPERPARAMETERS = operands(
-    lambda c, s: c.count * HYPERPARAMETERS.size, "a record for each iteration", moved=False
+    lambda c, s: c.count * step_record(s.config.learner).size,
+    "a record for each iteration",
+    moved=False,
 )
 _REPORTS = results(lambda c, s: c.count * REPORT.size, "a REPORT for each iteration", moved=False)
 

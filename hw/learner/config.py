@@ -66,6 +66,8 @@ class LearnerConfig(ConfigBase):
     double : dqn alone: the online network chooses the next action (double DQN).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
+    clip_norm : whether each iteration has a ``max_norm`` (its record is then STEP): a gradient of a
+        network whose norm is larger is scaled down to it.
     """
 
     algorithm: str = "dqn"
@@ -81,6 +83,7 @@ class LearnerConfig(ConfigBase):
     double: bool = True
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
+    clip_norm: bool = False
 
     #: Whether actions and discounts of experiences have limits: ``hw.learner.records.word_rules``.
     bounded = False
@@ -185,6 +188,14 @@ class LearnerConfig(ConfigBase):
         """The ``LayerConfig``: what the layers of all networks have in common."""
         names = (field.name for field in fields(LayerConfig))
         return LayerConfig(**{name: getattr(self, name) for name in names})
+
+    def to_dict(self):
+        """Without ``clip_norm`` unless it is set: a config has the JSON that it had before this
+        field, which files of runs keep."""
+        values = super().to_dict()
+        if not self.clip_norm:
+            del values["clip_norm"]
+        return values
 
     @property
     def parameter_sets(self):

@@ -16,6 +16,7 @@ from hw.learner.records import (
     ERRORS,
     HYPERPARAMETERS,
     REPORT,
+    STEP,
     action_granules,
     observation_granules,
     record_granules,
@@ -39,6 +40,14 @@ RUN_FIELDS = (
     RunField("activation", "learner.hidden_activation"),
     RunField("optimizer", "learner.optimizer"),
     RunField("batch_size", "learner.batch"),
+)
+
+#: The kernel has units for a norm if the agent has one. A kernel does not say which.
+_CLIPS = RunField(
+    "max_gradient_norm",
+    "learner.clip_norm",
+    to_kernel=lambda norm: norm is not None,
+    to_run=lambda clips: 10.0 if clips else None,
 )
 
 #: What lies in operands and results of a kernel that learns.
@@ -135,7 +144,11 @@ def _training(algorithm):
     discrete = algorithm.discrete
     return Training(
         words=f"{algorithm.name} --learner card",
-        fields=RUN_FIELDS + tuple(RunField(each, f"learner.{each}") for each in algorithm.options),
+        fields=(
+            *RUN_FIELDS,
+            *(RunField(each, f"learner.{each}") for each in algorithm.options),
+            _CLIPS,
+        ),
         task="observations of {} numbers and {} actions"
         if discrete
         else "observations of {} numbers and actions of {}",
@@ -198,7 +211,7 @@ def design_of(algorithm):
         default=partial(_default, algorithm),
         core=LearnerCore,
         errors=ERRORS,
-        records=RECORDS,
+        records=RECORDS | {"Hyperparameters with a limited norm": [STEP]},
         largest="storage",
         storage=storage,
         estimate=estimate,

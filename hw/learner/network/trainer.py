@@ -11,6 +11,7 @@ from amaranth.lib.wiring import connect, flipped
 from hw.comparison import at_least, below
 from hw.learner.algorithms.plan import of_sweep
 from hw.learner.contract import LearnerSignature, count_saturations
+from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
 from hw.learner.network.merge import Merge
@@ -18,6 +19,7 @@ from hw.learner.network.outputs import Outputs
 from hw.learner.network.sweep_control import SweepControl
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.placed_layers import merges, placed
+from hw.learner.records import step_record
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.learner.step_clocks import banks_of, scalars_ahead, slots_of
@@ -39,10 +41,11 @@ class Trainer(wiring.Component):
     A sample of each lane enters every ``config.interval`` clocks, or more slowly if the loss needs
     longer. Forward, loss and backward of a batch overlap. After ``control.update``, each layer
     updates its parameters as soon as its own gradients are complete, so the update of the upper
-    layers overlaps the gradients of the lower ones. If the plan has several sweeps, the batch is
-    read again for the next one when all updates of the one before have ended. Loss and TD errors
-    are the first sweep's, the sum of values is the last one's. ``hw.learner.step_clocks`` computes
-    the clocks of a gradient step.
+    layers overlaps the gradients of the lower ones. With ``config.clip_norm`` each layer is
+    measured then, and a network's layers are updated together once its norm is known. If the plan
+    has several sweeps, the batch is read again for the next one when all updates of the one before
+    have ended. Loss and TD errors are the first sweep's, the sum of values is the last one's.
+    ``hw.learner.step_clocks`` computes the clocks of a gradient step.
 
     Parameters
     ----------
@@ -63,6 +66,7 @@ class Trainer(wiring.Component):
                 batch=config.batch,
                 data_width=data_width,
                 parameter_sets=len(config.parameter_sets),
+                hyperparameters=step_record(config),
             )
         )
 
@@ -395,25 +399,61 @@ class Trainer(wiring.Component):
         for sweep, update in enumerate(self._sweeps.updates):
             with m.If(update):
                 m.d.sync += waiting.eq(_mask(own == sweep for own in trained))
+        scales = {}
+        if self.config.clip_norm:
+            scales = self._limit_norms(m, networks, order, waiting)
         for k, layer in enumerate(order):
             with m.If(layer.update):
                 m.d.sync += waiting[k].eq(0)
+            if not scales:
+                m.d.comb += layer.update.eq(waiting[k] & layer.done)
             connect(m, getattr(transfer, f"words_{k}"), layer.image_i)
             connect(m, layer.image_o, getattr(transfer, f"stored_{k}"))
             m.d.comb += [
-                layer.update.eq(waiting[k] & layer.done),
                 layer.load.eq(transfer.load_layer[k]),
                 layer.store.eq(transfer.store_layer[k]),
                 layer.parameter_set.eq(transfer.parameter_set),
             ]
-        given = {}  # by the rate that networks share
+        given = {}  # by what networks share
         for name, network in self.config.plan.networks.items():
-            if network.rate not in given:
-                given[network.rate] = self._coefficients(m, name, network.rate)
+            shared = name if scales else network.rate
+            if shared not in given:
+                scale = scales.get(name, self.control.hyperparameters.scale)
+                given[shared] = self._coefficients(m, name, network.rate, scale)
             for layer in networks[name]:
-                m.d.comb += layer.coefficients.eq(given[network.rate])
+                m.d.comb += layer.coefficients.eq(given[shared])
 
-    def _coefficients(self, m, name, rate):
+    def _limit_norms(self, m, networks, order, waiting):
+        """``{network: scale}``, limited by the norm of the network's gradient. A layer is measured
+        when its gradients are complete, and updated when the scale of its network is there."""
+        config, control, scales = self.config, self.control, {}
+        measured = Signal(len(order))  # layers of which a measuring walk has begun
+        for k, layer in enumerate(order):
+            m.d.comb += layer.measure.eq(waiting[k] & layer.done & ~measured[k])
+            with m.If(layer.measure):
+                m.d.sync += measured[k].eq(1)
+            with m.If(layer.update):
+                m.d.sync += measured[k].eq(0)
+        for name, layers in networks.items():
+            widest = max((layer.squares.shape() for layer in layers), key=lambda each: each.width)
+            norm = GradientNorm(config.layer_config, widest, len(layers))
+            m.submodules[f"{name}_norm"] = norm
+            own = [k for k, layer in enumerate(order) if any(layer is each for each in layers)]
+            m.d.comb += [
+                norm.clear.eq(control.train),
+                norm.complete.eq(Cat(measured[k] & ~order[k].busy for k in own).all()),
+                norm.scale.eq(control.hyperparameters.scale),
+                norm.max_norm.eq(control.hyperparameters.max_norm[config.plan.networks[name].rate]),
+            ]
+            for total, layer in zip(norm.totals, layers, strict=True):
+                m.d.comb += [
+                    total.eq(layer.squares),
+                    layer.update.eq(norm.ready),
+                ]
+            scales[name] = norm.limited
+        return scales
+
+    def _coefficients(self, m, name, rate, scale):
         """The optimizers' coefficients for networks of a ``rate``, such as ``name``."""
         config = self.config.layer_config
         given = Signal(COEFFICIENTS, name=f"{name}_given")
@@ -421,7 +461,7 @@ class Trainer(wiring.Component):
             value = self.control.hyperparameters[field]
             if isinstance(value, data.View):  # a pair
                 value = value[rate]
-            m.d.comb += given[field].eq(value)
+            m.d.comb += given[field].eq(scale if field == "scale" else value)
         convert = optimizer_of(config.arithmetic).convert
         sums = config.arithmetic.gradient_sum_shape(config.batch)
         return convert(m, config.optimizer_config, sums, given, name=f"{name}_coefficients")

@@ -9,7 +9,6 @@ import numpy as np
 from hw.learner.commands import LEARNING
 from hw.learner.config import PARAMETER_SETS, LearnerKernelConfig
 from hw.learner.records import (
-    HYPERPARAMETERS,
     LEARNER_STATUS,
     LIMIT,
     REPORT,
@@ -17,6 +16,7 @@ from hw.learner.records import (
     action_granules,
     observation_granules,
     record_granules,
+    step_record,
 )
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
 from hw.shell.command import round_up
@@ -98,7 +98,8 @@ class LearnerCore(CommandTwin):
     def _iterations(self, c, iterate):
         """``iterate(c, iteration, step)`` returns ``(error, detail, result)``; ``result`` is None
         if the iteration learned nothing."""
-        steps = self.at(c, "source")[: c.count * HYPERPARAMETERS.size].view(HYPERPARAMETERS.dtype)
+        record = step_record(self.config.learner)
+        steps = self.at(c, "source")[: c.count * record.size].view(record.dtype)
         reports = self.at(c, "destination")[: c.count * REPORT.size].reshape(c.count, REPORT.size)
         for iteration in range(c.count):
             error, detail, result = iterate(c, iteration, steps[iteration])
