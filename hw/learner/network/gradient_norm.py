@@ -22,12 +22,12 @@ from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["GradientNorm"]
+__all__ = ["WINDOW", "GradientNorm"]
 
 #: Bits of 1e-6, which is added to the norm.
 _FLOOR = 0x358637BD
 #: Bits of a fixed-point sum that become a binary32 number, and bits that are dropped together.
-_WINDOW, _DROPPED = 62, 31
+WINDOW, _DROPPED = 62, 31
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
@@ -131,10 +131,10 @@ class GradientNorm(wiring.Component):
 
     def _to_float(self, m, total):
         """The sum as binary32: of one of 2^62 or more, ``_DROPPED`` bits at a time are dropped."""
-        word, dropped = Signal(_WINDOW, name="window"), Signal(8)
+        word, dropped = Signal(WINDOW, name="window"), Signal(8)
         m.d.comb += word.eq(total)
-        for low in range(_DROPPED, len(total) - _WINDOW + _DROPPED, _DROPPED):
-            with m.If(total[low + _WINDOW - _DROPPED :].any()):
+        for low in range(_DROPPED, len(total) - WINDOW + _DROPPED, _DROPPED):
+            with m.If(total[low + WINDOW - _DROPPED :].any()):
                 m.d.comb += [word.eq(total[low:]), dropped.eq(low)]
         bits = to_float(m, word, SQUARE_FRACTION, name="square")
         moved = delay(m, dropped, ToFloat.LATENCY, name="dropped")
