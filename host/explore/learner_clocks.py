@@ -52,9 +52,10 @@ def random_experiences(learner, rng, count):
     )
 
 
-def adam_steps(count, batch):
+def adam_steps(count, batch, clip_norm=False):
     """An array of ``count`` HYPERPARAMETERS records, one for each gradient step of ``batch``
-    samples: Adam with a learning rate of 1e-3."""
+    samples: Adam with a learning rate of 1e-3. STEP records, with a ``max_norm`` of 1, for a kernel
+    with ``clip_norm``."""
     return hyperparameter_records(
         count,
         scale=1 / batch,
@@ -64,6 +65,7 @@ def adam_steps(count, batch):
         first_gain=0.1,
         second_decay=0.999,
         second_gain=0.001,
+        **({"max_norm": 1.0} if clip_norm else {}),
     )
 
 
@@ -100,7 +102,8 @@ def second_iteration(buffer, batch):
 def learn_clocks(kernel, config, batch):
     """Clocks of an iteration of LEARN with ``batch`` samples, in the steady state."""
     buffer = _filled(kernel, config, batch, LearningReplay)
-    reports = buffer.learn(adam_steps(ITERATIONS, batch), batch_size=batch).reports
+    steps = adam_steps(ITERATIONS, batch, config.learner.clip_norm)
+    reports = buffer.learn(steps, batch_size=batch).reports
     return report_clocks(reports, _ITERATION)[0]
 
 

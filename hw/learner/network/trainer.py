@@ -11,12 +11,12 @@ from amaranth.lib.wiring import connect, flipped
 from hw.comparison import at_least, below
 from hw.learner.algorithms.plan import of_sweep
 from hw.learner.contract import LearnerSignature, count_saturations
-from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
 from hw.learner.network.merge import Merge
 from hw.learner.network.outputs import Outputs
 from hw.learner.network.sweep_control import SweepControl
+from hw.learner.network.update_control import UpdateControl
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.placed_layers import merges, placed
 from hw.learner.records import step_record
@@ -373,48 +373,38 @@ class Trainer(wiring.Component):
         connect(m, flipped(self.image_i), transfer.i)
         connect(m, transfer.o, flipped(self.image_o))
         order = [layer for name in self.config.networks for layer in networks[name]]
-        waiting = Signal(len(order))  # layers whose update is asked for and has not begun
-        layers_busy = Signal()
+        m.submodules.updates = updates = UpdateControl(self.config)
         m.d.comb += [
             transfer.load.eq(self.load),
             transfer.store.eq(self.store),
             transfer.sets.eq(self.sets),
             transfer.layer_busy.eq(Cat(layer.busy for layer in order)),
-            layers_busy.eq(waiting.any() | Cat(layer.busy for layer in order).any()),
-            self._sweeps.updating.eq(layers_busy),
+            updates.updates.eq(self._sweeps.updates),
+            updates.done.eq(Cat(layer.done for layer in order)),
+            updates.busy.eq(Cat(layer.busy for layer in order)),
+            self._sweeps.updating.eq(updates.updating),
             self.control.busy.eq(
                 self.control.update
                 | self.load
                 | self.store
                 | transfer.busy
-                | layers_busy
+                | updates.updating
                 | self._sweeps.more
             ),
         ]
-        trained = [
-            self.config.plan.trained_in(name)
-            for name in self.config.networks
-            for _ in networks[name]
-        ]
-        for sweep, update in enumerate(self._sweeps.updates):
-            with m.If(update):
-                m.d.sync += waiting.eq(_mask(own == sweep for own in trained))
-        scales = {}
-        if self.config.clip_norm:
-            scales = self._limit_norms(m, networks, order, waiting)
         for k, layer in enumerate(order):
-            with m.If(layer.update):
-                m.d.sync += waiting[k].eq(0)
-            if not scales:
-                m.d.comb += layer.update.eq(waiting[k] & layer.done)
             connect(m, getattr(transfer, f"words_{k}"), layer.image_i)
             connect(m, layer.image_o, getattr(transfer, f"stored_{k}"))
             m.d.comb += [
+                layer.update.eq(updates.update[k]),
                 layer.load.eq(transfer.load_layer[k]),
                 layer.store.eq(transfer.store_layer[k]),
                 layer.parameter_set.eq(transfer.parameter_set),
             ]
-        given = {}  # by what networks share
+        given, scales = {}, {}  # by what networks share
+        if self.config.clip_norm:
+            scales = dict(zip(self.config.networks, updates.limited, strict=True))
+            self._measure(m, updates, order)
         for name, network in self.config.plan.networks.items():
             shared = name if scales else network.rate
             if shared not in given:
@@ -423,35 +413,19 @@ class Trainer(wiring.Component):
             for layer in networks[name]:
                 m.d.comb += layer.coefficients.eq(given[shared])
 
-    def _limit_norms(self, m, networks, order, waiting):
-        """``{network: scale}``, limited by the norm of the network's gradient. A layer is measured
-        when its gradients are complete, and updated when the scale of its network is there."""
-        config, control, scales = self.config, self.control, {}
-        measured = Signal(len(order))  # layers of which a measuring walk has begun
+    def _measure(self, m, updates, order):
+        """Wires what limits the norms of gradients."""
+        control = self.control
+        m.d.comb += [
+            updates.clear.eq(control.train),
+            updates.scale.eq(control.hyperparameters.scale),
+            updates.max_norm.eq(control.hyperparameters.max_norm),
+        ]
         for k, layer in enumerate(order):
-            m.d.comb += layer.measure.eq(waiting[k] & layer.done & ~measured[k])
-            with m.If(layer.measure):
-                m.d.sync += measured[k].eq(1)
-            with m.If(layer.update):
-                m.d.sync += measured[k].eq(0)
-        for name, layers in networks.items():
-            widest = max((layer.squares.shape() for layer in layers), key=lambda each: each.width)
-            norm = GradientNorm(config.layer_config, widest, len(layers))
-            m.submodules[f"{name}_norm"] = norm
-            own = [k for k, layer in enumerate(order) if any(layer is each for each in layers)]
             m.d.comb += [
-                norm.clear.eq(control.train),
-                norm.complete.eq(Cat(measured[k] & ~order[k].busy for k in own).all()),
-                norm.scale.eq(control.hyperparameters.scale),
-                norm.max_norm.eq(control.hyperparameters.max_norm[config.plan.networks[name].rate]),
+                layer.measure.eq(updates.measure[k]),
+                updates.squares[k].eq(layer.squares),
             ]
-            for total, layer in zip(norm.totals, layers, strict=True):
-                m.d.comb += [
-                    total.eq(layer.squares),
-                    layer.update.eq(norm.ready),
-                ]
-            scales[name] = norm.limited
-        return scales
 
     def _coefficients(self, m, name, rate, scale):
         """The optimizers' coefficients for networks of a ``rate``, such as ``name``."""

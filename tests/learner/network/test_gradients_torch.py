@@ -148,7 +148,7 @@ def rule(torch, optimizer, leaves):
 
 
 def step_of(optimizer, iteration, batch, clip, **more):
-    """The HYPERPARAMETERS of torch's optimizer in its iteration, from 1; ``more`` fields of them."""
+    """The HYPERPARAMETERS of torch's optimizer in its iteration, from 1, and fields ``more``."""
     values = dict(rate=RATE, floor=FLOOR, scale=1 / batch, clip=clip, blend=BLEND)
     if optimizer == "sgd":
         values |= dict(first_decay=0.9, first_gain=1)
