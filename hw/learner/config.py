@@ -244,6 +244,9 @@ class LearnerKernelConfig(ConfigBase):
                 f"not {self.learner.batch!r}"
             )
 
+    def to_dict(self):
+        return super().to_dict() | {"learner": self.learner.to_dict()}
+
     @property
     def replay_kernel(self):
         """Config of the replay core inside."""

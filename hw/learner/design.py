@@ -14,13 +14,12 @@ from hw.learner.iteration_clocks import clocks, learn_clocks
 from hw.learner.parameters.parameter_image import image_identity
 from hw.learner.records import (
     ERRORS,
-    HYPERPARAMETERS,
     REPORT,
-    STEP,
     action_granules,
     observation_granules,
     record_granules,
     record_words,
+    step_record,
     word_rules,
 )
 from hw.learner.step_clocks import schedule
@@ -31,7 +30,7 @@ from hw.shell.command import round_up
 from hw.shell.design import Design, RunField, Training
 from hw.space import Space
 
-__all__ = ["CONTINUOUS", "LEARNERS", "RECORDS", "RUN_FIELDS", "design_of", "identity", "storage"]
+__all__ = ["CONTINUOUS", "LEARNERS", "RUN_FIELDS", "design_of", "identity", "records", "storage"]
 
 #: Fields of a run that every kernel with a learner has; an algorithm's ``options`` are more.
 RUN_FIELDS = (
@@ -50,11 +49,14 @@ _CLIPS = RunField(
     to_run=lambda clips: 10.0 if clips else None,
 )
 
-#: What lies in operands and results of a kernel that learns.
-RECORDS = {
-    "Hyperparameters and reports": [HYPERPARAMETERS, REPORT],
-    "Lists and batches": [ITEM, HEADER],
-}
+
+def records(config):
+    """What lies in operands and results of a kernel that learns."""
+    return {
+        "Hyperparameters and reports": [step_record(config.learner), REPORT],
+        "Lists and batches": [ITEM, HEADER],
+    }
+
 
 #: Lanes, multipliers of the largest layer, and numbers that are updated in a clock, the fastest
 #: first: CF'22's own for its DQN, then those that some board has room for.
@@ -211,7 +213,7 @@ def design_of(algorithm):
         default=partial(_default, algorithm),
         core=LearnerCore,
         errors=ERRORS,
-        records=RECORDS | {"Hyperparameters with a limited norm": [STEP]},
+        records=records,
         largest="storage",
         storage=storage,
         estimate=estimate,
