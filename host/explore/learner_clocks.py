@@ -6,6 +6,7 @@ from host.explore.launch_clocks import LIMIT_S
 from host.fixar.fixar_replay import FixarReplay
 from host.learner.hyperparameters import hyperparameter_records
 from host.learner.learning_replay import LearningReplay
+from hw.learner.records import HYPERPARAMETERS
 
 __all__ = [
     "ITERATIONS",
@@ -52,12 +53,12 @@ def random_experiences(learner, rng, count):
     )
 
 
-def adam_steps(count, batch, clip_norm=False):
-    """An array of ``count`` HYPERPARAMETERS records, one for each gradient step of ``batch``
-    samples: Adam with a learning rate of 1e-3. STEP records, with a ``max_norm`` of 1, for a kernel
-    with ``clip_norm``."""
+def adam_steps(count, batch, record=HYPERPARAMETERS):
+    """An array of ``count`` records, the ``step_record`` of a learner, one for each gradient step
+    of ``batch`` samples: Adam with a learning rate of 1e-3."""
     return hyperparameter_records(
         count,
+        record,
         scale=1 / batch,
         rate=1e-3,
         floor=1e-8,
@@ -65,7 +66,6 @@ def adam_steps(count, batch, clip_norm=False):
         first_gain=0.1,
         second_decay=0.999,
         second_gain=0.001,
-        **({"max_norm": 1.0} if clip_norm else {}),
     )
 
 
@@ -102,7 +102,7 @@ def second_iteration(buffer, batch):
 def learn_clocks(kernel, config, batch):
     """Clocks of an iteration of LEARN with ``batch`` samples, in the steady state."""
     buffer = _filled(kernel, config, batch, LearningReplay)
-    steps = adam_steps(ITERATIONS, batch, config.learner.clip_norm)
+    steps = adam_steps(ITERATIONS, batch, config.learner.step_record)
     reports = buffer.learn(steps, batch_size=batch).reports
     return report_clocks(reports, _ITERATION)[0]
 

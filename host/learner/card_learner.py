@@ -20,13 +20,20 @@ from host.replay.memory_learner import MemoryLearner
 from host.replay.nstep import Collected, stored
 from hw.errors import UsageError
 from hw.learner.config import check_hidden
+from hw.learner.records import HYPERPARAMETERS, STEP
+from hw.shell.layout import Layout
 
 __all__ = ["CardLearner", "steps_of"]
 
 
-def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArray[np.void]:
-    """HYPERPARAMETERS [count] of the ``count`` updates that follow ``clock``, or STEP [count] if
-    ``agent`` has a ``max_gradient_norm``.
+def steps_of(
+    agent: TemporalDifferenceConfig,
+    clock: Clock,
+    count: int,
+    record: Layout = HYPERPARAMETERS,
+) -> NDArray[np.void]:
+    """Records [count] of the ``count`` updates that follow ``clock``: HYPERPARAMETERS, or those of
+    the layout ``record``, the kernel's.
 
     They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
     ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the
@@ -44,14 +51,14 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
     rates = agent.learning_rates_at(clock.launched)
     rate, floor = np.tile(rates, (count, 1)), np.zeros((count, 2))
-    others = {}  # fields that not every run has
+    decays = {}
     if agent.optimizer == "sgd":
-        others = {"first_decay": agent.momentum, "first_gain": 1.0}
+        decays = {"first_decay": agent.momentum, "first_gain": 1.0}
     elif agent.optimizer == "rmsprop":
-        others = {"second_decay": agent.decay}
+        decays = {"second_decay": agent.decay}
         floor += agent.optimizer_epsilon
     else:
-        others = {"first_decay": agent.beta1, "second_decay": agent.beta2}
+        decays = {"first_decay": agent.beta1, "second_decay": agent.beta2}
         root = np.sqrt(1 - agent.beta2**update)
         rate = rate * root / (1 - agent.beta1**update)
         floor += agent.optimizer_epsilon * root
@@ -59,18 +66,19 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
         rate[:, 0] *= agent.loss_scale
     else:
         floor[:, 0] /= agent.loss_scale
-    if agent.max_gradient_norm is not None:
-        others["max_norm"] = agent.max_gradient_norm / np.array([agent.loss_scale, 1])
+    if record is STEP and agent.max_gradient_norm is not None:
+        decays["max_norm"] = agent.max_gradient_norm / np.array([agent.loss_scale, 1])
     due = update % agent.target_interval == 0
     return hyperparameter_records(
         count,
+        record,
         scale=1 / agent.batch_size,
         beta=agent.beta_at(clock.launched),
         clip=agent.huber_delta if LOSSES[agent.loss].limited else np.inf,
         rate=np.broadcast_to(rate, (count, 2)),
         floor=floor,
         blend=np.broadcast_to(np.where(due, agent.target_tau, 0.0), (count, 2)),
-        **others,
+        **decays,
     )
 
 
@@ -157,7 +165,7 @@ class CardLearner(MemoryLearner):
             )
 
     def plan(self, fill: int, learning: bool) -> tuple[object, ...] | None:
-        """``(HYPERPARAMETERS of the launch, sets of parameters to fetch with it)``; None if the
+        """``(records of the launch's steps, sets of parameters to fetch with it)``; None if the
         launch only stores, because too few experiences were stored before it. ``fill`` and
         ``learning`` are as for ``MemoryLearner.plan``."""
         if not learning or fill < self.agent.batch_size:
@@ -165,7 +173,7 @@ class CardLearner(MemoryLearner):
         count, begun = self.updates_per_launch, self._begun
         due = not self._acts and (begun.updates // count + 1) % self.weights_interval == 0
         begun.launched = self.clock.launched
-        steps = steps_of(self.agent, begun, count)
+        steps = steps_of(self.agent, begun, count, self.buffer.learner.step_record)
         begun.updates += count
         return steps, ("online",) if due else ()
 

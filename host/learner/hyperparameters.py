@@ -1,14 +1,17 @@
-"""The record that each iteration of a learner reads: HYPERPARAMETERS or STEP of
-``hw.learner.records``."""
+"""The record that each iteration of a learner reads: ``hw.learner.records.HYPERPARAMETERS``, or the
+longer ``STEP``."""
+
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hw.arith.power import SCALE_FORMAT
 from hw.errors import Failure, UsageError
-from hw.learner.records import HYPERPARAMETERS, STEP
+from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import FIELDS
+from hw.shell.layout import Layout
 
 __all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparameter_records"]
 
@@ -30,34 +33,36 @@ class Diverged(Failure):
 _TINY = np.finfo(np.float32).tiny
 #: Bits of infinity, the largest of numbers that are not negative, and of the largest finite one.
 _INFINITE, _FINITE = 0x7F80_0000, 0x7F7F_FFFF
-_BETA = HYPERPARAMETERS.offsets["beta"] // 4
-#: Fields that may be infinite.
-_UNLIMITED = ("clip", "max_norm")
-_NAMES = tuple(name for name in STEP.dtype.names if name != "reserved")
+#: Fields that may be infinity.
+_LIMITS = ("clip", "max_norm")
 
 
-def _largest_words(record):
-    """The largest word at each place of a record of numbers that are right, but of its beta."""
-    words = np.full(record.size // 4, 0xFFFF_FFFF, np.uint32)
-    for field in record.fields:
-        if field.name != "reserved":
-            begin = record.offsets[field.name] // 4
-            most = _INFINITE if field.name in _UNLIMITED else _FINITE
-            words[begin : begin + field.count] = most
-    return words
+@cache
+def _largest(record):
+    """The largest word of a usual record: uint32 [words]; beta is checked by itself."""
+    most = np.full(record.size // 4, 0xFFFF_FFFF, np.uint32)
+    for name, offset in record.offsets.items():
+        if name != "reserved":
+            words = record.dtype[name].itemsize // 4
+            most[offset // 4 : offset // 4 + words] = _INFINITE if name in _LIMITS else _FINITE
+    return most
 
 
-_MOST = {record.dtype: _largest_words(record) for record in (HYPERPARAMETERS, STEP)}
+def _names(record):
+    return tuple(name for name in record.dtype.names if name != "reserved")
 
 
-def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
-    """An array of HYPERPARAMETERS records, [count], one for each iteration of a launch; of STEP
-    records with ``max_norm``, which a kernel whose learner has ``clip_norm`` takes.
+def hyperparameter_records(
+    count: int, record: Layout = HYPERPARAMETERS, **values: ArrayLike
+) -> NDArray[np.void]:
+    """An array of records, [count], one for each iteration of a launch.
 
     Parameters
     ----------
     count : int
         Iterations.
+    record : Layout
+        ``step_record`` of the learner's config: HYPERPARAMETERS or STEP.
     **values
         Fields of a record (``hw.learner.records``): each a number for all iterations, or an array
         [count]. ``rate``, ``floor``, ``blend``, ``keep`` and ``max_norm`` are pairs (critic,
@@ -66,18 +71,19 @@ def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
     ``scale`` and ``rate`` must be given. ``beta`` is a float in 0..1 here. By default ``beta``,
     ``first_decay``, ``second_decay``, ``floor`` and ``blend`` are 0, ``clip`` is infinity,
     ``first_gain`` is 1 - ``first_decay``, ``second_gain`` is 1 - ``second_decay``, and ``keep`` is
-    1 - ``blend``. ValueError for another name or shape, and for a number that is negative or,
-    except for ``clip`` and ``max_norm``, not finite.
+    1 - ``blend``; of a STEP, ``max_norm`` is infinity. ValueError for another name or shape, and
+    for a number that is negative or, except for ``clip`` and ``max_norm``, not finite.
     """
-    record = STEP if "max_norm" in values else HYPERPARAMETERS
     for name in values:
-        if name not in _NAMES:
-            raise UsageError(f"{name} must be one of {', '.join(_NAMES)}, not unknown")
+        if name not in _names(record):
+            raise UsageError(f"{name} must be one of {', '.join(_names(record))}, not unknown")
     for name in ("scale", "rate"):
         if name not in values:
             raise UsageError(f"{name} must be given, not missing")
     values = {name: np.asarray(value, np.float64) for name, value in values.items()}
-    values.setdefault("clip", np.float64(np.inf))
+    for name in _LIMITS:
+        if name in _names(record):
+            values.setdefault(name, np.float64(np.inf))
     for name, of in (
         ("first_gain", "first_decay"),
         ("second_gain", "second_decay"),
@@ -99,39 +105,37 @@ def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
 
 
 def checked_hyperparameters(steps, record=HYPERPARAMETERS):
-    """``steps`` as a contiguous array of a ``record``, HYPERPARAMETERS or STEP. ValueError for
-    another dtype or shape, for a number that is negative or, except for ``clip`` and ``max_norm``,
-    not finite, and for a beta above 1."""
+    """``steps`` as a contiguous array of ``record``. ValueError for another dtype or shape, for a
+    number that is negative or, except for ``clip`` and ``max_norm``, not finite, and for a beta
+    above 1."""
     steps = np.ascontiguousarray(steps)
     if steps.dtype != record.dtype or steps.ndim != 1:
-        known = {HYPERPARAMETERS.dtype: "HYPERPARAMETERS", STEP.dtype: "STEP (with max_norm)"}
-        found = known.get(steps.dtype, steps.dtype)
+        name = record.name.upper()
         raise UsageError(
-            f"steps must be a list of {known[record.dtype]}, not {found} of shape {steps.shape}"
+            f"steps must be a list of {name}, not {steps.dtype} of shape {steps.shape}"
         )
     largest = FIELDS["beta"].high
-    if _are_usual(steps, largest):
+    if _are_usual(steps, record, largest):
         return steps
     if (steps["beta"] > largest).any():
         raise UsageError(f"beta must be in 0..{largest}, not {steps['beta'].max()}")
-    for name in _NAMES:
-        if name == "beta" or name not in record.dtype.names:
+    for name in _names(record):
+        if name == "beta":
             continue
         values = steps[name]
-        right = (values >= 0) & (np.isfinite(values) | (name in _UNLIMITED))
+        right = (values >= 0) & (np.isfinite(values) | (name in _LIMITS))
         if not right.all():
             value = values[~right][0]
             raise UsageError(f"{name} must be a number of at least 0, not {value}")
     return steps
 
 
-def _are_usual(steps, largest):
+def _are_usual(steps, record, largest):
     """Whether surely all records are right: one pass over their words, mostly floats."""
-    most = _MOST[steps.dtype]
-    words = steps.view(np.uint32).reshape(-1, len(most))
-    # A float in 0..largest finite number is a word in 0..the bits of that.
-    usual = words <= most
-    usual[:, _BETA] = words[:, _BETA] <= largest
+    words, beta = steps.view(np.uint32).reshape(-1, record.size // 4), record.offsets["beta"] // 4
+    # A float in 0..largest finite number is a word in 0..the bits of that; a clip may be infinity.
+    usual = words <= _largest(record)
+    usual[:, beta] = words[:, beta] <= largest
     return bool(usual.all())
 
 

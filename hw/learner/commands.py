@@ -12,7 +12,6 @@ from hw.learner.records import (
     action_granules,
     observation_granules,
     record_granules,
-    step_record,
 )
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT, MAX_TRANSFER
@@ -76,7 +75,7 @@ _WHOLE_LANES = Rule(
 )
 _ALL_LOADED = Rule(LearnError.UNLOADED, lambda c, s: s.missing != 0, "every set is loaded")
 _HYPERPARAMETERS = operands(
-    lambda c, s: c.count * step_record(s.config.learner).size,
+    lambda c, s: c.count * s.config.learner.step_record.size,
     "a record for each iteration",
     moved=False,
 )

@@ -10,7 +10,7 @@ from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.block.config import BlockShape
 from hw.learner.block.fit import NetworkWidths, check_words, fit, interleave_of
 from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
-from hw.learner.records import record_words
+from hw.learner.records import HYPERPARAMETERS, STEP, record_words
 from hw.nn.activation import ACTIVATIONS
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
@@ -207,6 +207,11 @@ class LearnerConfig(ConfigBase):
         """Clocks from one sample to the next of the same lane: those of the slowest layer, a clock
         for each of its blocks."""
         return max(layer.blocks for layers in self.networks.values() for layer in layers)
+
+    @property
+    def step_record(self):
+        """The Layout of the record that each iteration reads."""
+        return STEP if self.clip_norm else HYPERPARAMETERS
 
     @property
     def early_priorities(self):

@@ -19,7 +19,6 @@ from hw.learner.records import (
     observation_granules,
     record_granules,
     record_words,
-    step_record,
     word_rules,
 )
 from hw.learner.step_clocks import schedule
@@ -53,7 +52,7 @@ _CLIPS = RunField(
 def records(config):
     """What lies in operands and results of a kernel that learns."""
     return {
-        "Hyperparameters and reports": [step_record(config.learner), REPORT],
+        "Hyperparameters and reports": [config.learner.step_record, REPORT],
         "Lists and batches": [ITEM, HEADER],
     }
 

@@ -11,7 +11,7 @@ from hw.shell.layout import Field, Layout
 
 __all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "record_granules"]
 __all__ += ["BELOW_LIMIT", "FINITE", "LIMIT", "ONE", "WORDS", "WordRule", "action_granules"]
-__all__ += ["STEP", "observation_granules", "step_record"]
+__all__ += ["STEP", "observation_granules"]
 __all__ += ["record_words", "word_rules"]
 
 #: 32-bit words of a granule.
@@ -114,11 +114,6 @@ ERRORS = {
         "parameters are missing: they were never loaded, or memory failed their last LOAD",
     ),
 }
-
-
-def step_record(config):
-    """The Layout of what an iteration of a learner reads: HYPERPARAMETERS or STEP."""
-    return STEP if config.clip_norm else HYPERPARAMETERS
 
 
 def record_words(config):

@@ -16,7 +16,7 @@ from hw.learner.control.iteration_reader import IterationReader
 from hw.learner.control.iteration_report import IterationReport
 from hw.learner.control.iteration_writer import IterationWriter
 from hw.learner.control.replay_jobs import ReplayJobs
-from hw.learner.records import LearnError, step_record
+from hw.learner.records import LearnError
 from hw.replay.commands import MAX_COUNT
 from hw.replay.job_dispatcher import JOB
 from hw.replay.records import ITEM, REPLAY_STATUS, Error
@@ -95,7 +95,7 @@ class Iteration(wiring.Component):
                 "empty": In(1),
                 "batch": Out(stream.Signature(unsigned(width))),
                 "list": In(stream.Signature(unsigned(width))),
-                "learner": Out(LearnerControl(step_record(config.learner))),
+                "learner": Out(LearnerControl(config.learner.step_record)),
                 "iterations": Out(64),
                 "reading": Out(1),
                 "read": Out(read_port(width)),
@@ -105,8 +105,10 @@ class Iteration(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        width, record = self.config.engine.data_width, step_record(self.config.learner)
-        m.submodules.reader = self._reader = reader = IterationReader(width, record)
+        width = self.config.engine.data_width
+        m.submodules.reader = self._reader = reader = IterationReader(
+            width, self.config.learner.step_record
+        )
         m.submodules.writer = self._writer = writer = IterationWriter(width)
         m.submodules.report = self._report = IterationReport()
         m.submodules.jobs = self._jobs = jobs = ReplayJobs()

@@ -1,6 +1,6 @@
 """Reads what an iteration needs from operands while the iteration before it is under way.
 
-HYPERPARAMETERS are available a few clocks more than the memory's latency after ``fetch``. The beats
+Hyperparameters are available a few clocks more than the memory's latency after ``fetch``. The beats
 of a batch (TRAIN) pass as they come.
 """
 
@@ -16,15 +16,15 @@ __all__ = ["IterationReader"]
 
 class IterationReader(wiring.Component):
     """Reads hyperparameters (a record for each iteration) and the batches of a TRAIN from memory,
-    one at a time, in order. Record k lies ``k`` records after the first one, batch k ``advance *
-    k`` bytes after the first batch.
+    one at a time, in order. Record k lies ``record.size * k`` bytes after the first record, batch k
+    ``advance * k`` bytes after the first batch.
 
     Parameters
     ----------
     data_width : int
         Bits of a beat.
     record : Layout
-        HYPERPARAMETERS or STEP.
+        HYPERPARAMETERS, or a longer record that begins with their fields.
 
     Members
     -------

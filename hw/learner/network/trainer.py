@@ -19,7 +19,6 @@ from hw.learner.network.sweep_control import SweepControl
 from hw.learner.network.update_control import UpdateControl
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.placed_layers import merges, placed
-from hw.learner.records import step_record
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.learner.step_clocks import banks_of, scalars_ahead, slots_of
@@ -66,7 +65,7 @@ class Trainer(wiring.Component):
                 batch=config.batch,
                 data_width=data_width,
                 parameter_sets=len(config.parameter_sets),
-                hyperparameters=step_record(config),
+                record=config.step_record,
             )
         )
 

@@ -16,7 +16,6 @@ from hw.learner.records import (
     action_granules,
     observation_granules,
     record_granules,
-    step_record,
 )
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
 from hw.shell.command import round_up
@@ -98,7 +97,7 @@ class LearnerCore(CommandTwin):
     def _iterations(self, c, iterate):
         """``iterate(c, iteration, step)`` returns ``(error, detail, result)``; ``result`` is None
         if the iteration learned nothing."""
-        record = step_record(self.config.learner)
+        record = self.config.learner.step_record
         steps = self.at(c, "source")[: c.count * record.size].view(record.dtype)
         reports = self.at(c, "destination")[: c.count * REPORT.size].reshape(c.count, REPORT.size)
         for iteration in range(c.count):

@@ -12,6 +12,7 @@ from nn.exact_activation import EXACT
 from host.learner.hyperparameters import hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
+from hw.learner.records import HYPERPARAMETERS, STEP
 from sim.model.learner.network.trainer import Trainer
 
 #: Relative to the largest number of a layer.
@@ -158,7 +159,7 @@ def step_of(optimizer, iteration, batch, clip, **more):
         first, second = 1 - 0.9**iteration, np.sqrt(1 - 0.999**iteration)
         values |= dict(first_decay=0.9, second_decay=0.999)
         values |= dict(rate=RATE * second / first, floor=FLOOR * second)
-    return hyperparameter_records(1, **values, **more)[0]
+    return hyperparameter_records(1, STEP if more else HYPERPARAMETERS, **values, **more)[0]
 
 
 def random_config(seed):

@@ -15,7 +15,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
 from hw.learner.network.trainer import Trainer
-from hw.learner.records import action_granules, observation_granules, record_granules
+from hw.learner.records import STEP, action_granules, observation_granules, record_granules
 from hw.learner.step_clocks import step_clocks
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from sim.model.learner.network.trainer import Trainer as Twin
@@ -207,7 +207,7 @@ def test_steps_with_a_limited_norm(quartet, simulate, tmp_path, name):
     config = LearnerConfig(**dict(algorithm="quartet", clip_norm=True) | sizes | NORMS[name])
     batches = _BATCHES if config.arithmetic.saturates else _BATCHES[:2]
     for most in ((0.3, 0.1), (2.0, np.inf)):
-        follows_twin(simulate, tmp_path, config, batches=batches, max_norm=most)
+        follows_twin(simulate, tmp_path, config, batches=batches, record=STEP, max_norm=most)
 
 
 @pytest.mark.long
