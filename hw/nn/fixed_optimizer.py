@@ -52,6 +52,8 @@ class FixedOptimizer(wiring.Component):
     config : OptimizerConfig
     sum_shape : Shape
         Shape of a gradient, at most 48 bits.
+    squares : bool
+        Whether there is a ``square``.
 
     Members
     -------
@@ -71,7 +73,7 @@ class FixedOptimizer(wiring.Component):
         New weight and new target weight, ``timing.latency`` clocks after the gradient.
     square : Out
         ``gradient**2`` with ``SQUARE_FRACTION`` fraction bits, ``timing.moments`` clocks after the
-        gradient; only with ``config.squares``.
+        gradient; only with ``squares``.
     saturated : Out(1)
         In the clock of ``new_weight``: it was clipped.
     """
@@ -83,11 +85,11 @@ class FixedOptimizer(wiring.Component):
     LEAST_DECAYS = {"first_decay": 0, "second_decay": 0.5}
     CONVERSION = FixedCoefficients.LATENCY
 
-    def __init__(self, config, sum_shape):
-        self.config, self.sum_shape = config, sum_shape
+    def __init__(self, config, sum_shape, squares=False):
+        self.config, self.sum_shape, self.squares = config, sum_shape, squares
         if sum_shape.width - 1 >= 16 * 3:
             raise UsageError(f"sum_shape must have at most 48 bits, not {sum_shape.width!r}")
-        square = self.square_shape(config.arithmetic, sum_shape)
+        square = self.square_shape(config.arithmetic, sum_shape) if squares else None
         super().__init__(optimizer_ports(config, FIXED_COEFFICIENTS, sum_shape, square))
 
     @staticmethod
@@ -119,10 +121,6 @@ class FixedOptimizer(wiring.Component):
         m = Module()
         c, optimizer = self.coefficients, self.config.optimizer
         mantissa, shift, negative, zero = self._gradient(m)
-        if optimizer != "sgd" or self.config.squares:
-            square = self._multiply(m, mantissa, mantissa[-B_LIMB:], "square")[-_SQUARE:]
-        if self.config.squares:
-            self._square(m, square, shift)
         gained = self._multiply(m, mantissa, c.first_gain, "gained")
         if optimizer == "rmsprop":
             exponent = Signal(signed(10), reset_less=True)
@@ -145,8 +143,10 @@ class FixedOptimizer(wiring.Component):
         m.d.comb += step.negative.eq(delay(m, negative, at - clock + 1, name="step_negative"))
         if optimizer == "sgd":
             m.d.comb += [step.step.eq(rated[-step.width :]), step.right.eq(-left)]
+            if self.squares:
+                self._square(m, mantissa, shift)
         else:
-            divisor = self._second(m, square, shift, zero)
+            divisor = self._second(m, mantissa, shift, zero)
             rated = delay(m, rated[-26:], at - 1 - clock, name="rated")
             left = delay(m, left, at - 1 - clock, name="left")
             quotient = self._multiply(m, rated, divisor.reciprocal, "quotient")
@@ -198,11 +198,14 @@ class FixedOptimizer(wiring.Component):
         ]
         return moment.new
 
-    def _square(self, m, value, shift):
-        """``square``, from the upper bits of the mantissa's: down by twice the shift, in three
-        clocks."""
+    def _square(self, m, mantissa, shift):
+        """The upper bits of the mantissa's square, a clock later. ``square`` is these down by twice
+        the shift, in three more clocks."""
+        square = self._multiply(m, mantissa, mantissa[-B_LIMB:], "square")[-_SQUARE:]
+        if not self.squares:
+            return square
         late = self.timing(self.config).moments - _GRADIENT - 1 - len(_STEPS)
-        value = delay(m, value, late, name="late_square")
+        value = delay(m, square, late, name="late_square")
         shift = delay(m, shift, 1 + late, name="square_shift")
         value = Cat(Const(0, len(self.square) - _SQUARE), value)
         for place, step in enumerate(_STEPS):
@@ -212,12 +215,14 @@ class FixedOptimizer(wiring.Component):
             m.d.sync += lower.eq(value >> Cat(Const(0, 1 + at), digit))
             value = lower
         m.d.comb += self.square.eq(value)
+        return square
 
-    def _second(self, m, square, shift, zero):
+    def _second(self, m, mantissa, shift, zero):
         """The ``FixedDivisor`` of the new moment."""
         c = self.coefficients
         m.submodules.second_moment = moment = FixedMoment(False)
         m.submodules.divisor = divisor = FixedDivisor()
+        square = self._square(m, mantissa, shift)
         gained = self._multiply(m, square, c.second_gain, "square_gained")
         late = self.timing(self.config).moments - moment.latency
         m.d.comb += [

@@ -44,6 +44,8 @@ class Optimizer(wiring.Component):
     config : OptimizerConfig
     sum_shape : Shape
         Shape of a gradient: 32 bits.
+    squares : bool
+        Whether there is a ``square``.
 
     Members
     -------
@@ -62,7 +64,7 @@ class Optimizer(wiring.Component):
     new_weight, new_target : Out
         New weight and new target weight, ``timing.latency`` clocks after the gradient.
     square : Out(32)
-        ``g**2``, ``timing.moments`` clocks after the gradient; only with ``config.squares``.
+        ``g**2``, ``timing.moments`` clocks after the gradient; only with ``squares``.
     saturated : Out(1)
         Always 0: binary32 weights are not clipped.
     """
@@ -76,9 +78,9 @@ class Optimizer(wiring.Component):
     #: Clocks of ``convert``.
     CONVERSION = 0
 
-    def __init__(self, config, sum_shape):
-        self.config, self.sum_shape = config, sum_shape
-        square = self.square_shape(config.arithmetic, sum_shape)
+    def __init__(self, config, sum_shape, squares=False):
+        self.config, self.sum_shape, self.squares = config, sum_shape, squares
+        square = self.square_shape(config.arithmetic, sum_shape) if squares else None
         super().__init__(optimizer_ports(config, COEFFICIENTS, sum_shape, square))
 
     @staticmethod
@@ -150,9 +152,9 @@ class Optimizer(wiring.Component):
             first = delay(m, first, at.moments - clock, name="first")
             clock = at.moments
             m.d.comb += self.new_first.eq(first)
-        if config.optimizer != "sgd" or config.squares:
+        if config.optimizer != "sgd" or self.squares:
             square = self._multiply(m, g, g, "square")
-        if config.squares:
+        if self.squares:
             late = at.moments - g_clock - _MULTIPLY
             m.d.comb += self.square.eq(delay(m, square, late, name="late_square"))
         if config.optimizer == "sgd":

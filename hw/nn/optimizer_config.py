@@ -46,12 +46,10 @@ class OptimizerConfig(ConfigBase):
 
     optimizer : one of ``OPTIMIZERS``.
     arithmetic : of weights and gradients.
-    squares : whether the optimizer gives the square of each gradient.
     """
 
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
-    squares: bool = False
 
     def __post_init__(self):
         if self.optimizer not in OPTIMIZERS:
@@ -73,17 +71,17 @@ class Timing(NamedTuple):
     latency: int
 
 
-def optimizer_ports(config, coefficients, sum_shape, square_shape):
+def optimizer_ports(config, coefficients, sum_shape, square_shape=None):
     """``{name: In or Out}``, the members of a component that is an optimizer. The class
     ``hw.nn.optimizer.Optimizer`` describes them.
 
     config : OptimizerConfig
     coefficients : layout of the coefficients
     sum_shape : shape of a gradient
-    square_shape : shape of its square
+    square_shape : shape of its square; None: the square is no member
     """
     weight = config.arithmetic.shape("weight")
-    square = {"square": Out(square_shape)} if config.squares else {}
+    square = {} if square_shape is None else {"square": Out(square_shape)}
     return {
         **square,
         "coefficients": In(coefficients),

@@ -56,9 +56,7 @@ class LayerConfig(ConfigBase):
     @property
     def optimizer_config(self):
         """The config of every parameter's optimizer."""
-        return OptimizerConfig(
-            optimizer=self.optimizer, arithmetic=self.arithmetic, squares=self.clip_norm
-        )
+        return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
 
     @property
     def bias_sum_shape(self):

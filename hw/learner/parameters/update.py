@@ -117,6 +117,8 @@ class Update(wiring.Component):
             optimizer_of(config.arithmetic),
             config.optimizer_config,
             config.arithmetic.gradient_sum_shape(config.batch),
+            # Without squares the module has the name that it has elsewhere.
+            *((True,) if config.clip_norm else ()),
         )
         m.d.comb += [
             optimizer.coefficients.eq(self.coefficients),

@@ -84,8 +84,8 @@ def units(arithmetic, layers):
     unit = GradientNorm(config.layer_config, shape, layers)
     clocks, cases = Clocks(), [(0, 1.0, 1.0), (1, 0.5, 1e-6)]
     if arithmetic.saturates:
-        ends = [(1 << 62) // layers, (1 << shape.width) - 1]
-        cases += [(end - k, 1 / 64, 3.0) for end in ends for k in (0, 1)]
+        ends = [1, (1 << 62) // layers, (1 << 62) // layers + 1, (1 << shape.width) - 1]
+        cases += [(end, 1 / 64, 3.0) for end in ends]
         cases += [(1 << int(rng.integers(20, 60)), 1 / 32, 10.0) for _ in range(6)]
     else:
         words = np.array([0.0, np.inf, 1e-30, 3e38, *rng.uniform(0, 400, 6)], np.float32)
