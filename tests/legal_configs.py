@@ -137,8 +137,12 @@ VALUES = {
 }
 
 
-#: Fields that have one legal value, the default's.
-FIXED = {**dict.fromkeys(ALGORITHMS, ("learner.algorithm",)), "fixar": ("learner.arithmetic",)}
+#: Fields that keep the default's value: those that have one legal value, and ``clip_norm``, which
+#: is without a rule and later than the configs whose numbers are frozen.
+FIXED = {
+    **dict.fromkeys(ALGORITHMS, ("learner.algorithm", "learner.clip_norm")),
+    "fixar": ("learner.arithmetic",),
+}
 
 
 def legal_config(name, seed):

@@ -56,8 +56,9 @@ LEARNERS = (
 
 def case_of(learner):
     double = ", double" if "double" in algorithm_of(learner).options and learner.double else ""
+    norm = ", limited norm" if learner.clip_norm else ""
     return (
-        f"{net_of(learner)}, {learner.hidden_activation}, {learner.optimizer}{double}, "
+        f"{net_of(learner)}, {learner.hidden_activation}, {learner.optimizer}{double}{norm}, "
         f"DP={learner.lanes}, {learner.arithmetic.kind}"
     )
 
@@ -75,7 +76,7 @@ def measure(learner):
         config = buffer.config
         buffer.add(**random_experiences(learner, rng, _CAPACITY))
         for batch in (4 * learner.lanes, _BATCH):
-            steps, name = adam_steps(ITERATIONS, batch), f"B={batch}"
+            steps, name = adam_steps(ITERATIONS, batch, learner.step_record), f"B={batch}"
             sent = buffer.sample(batch)
             sent = {field: np.repeat(sent[field], ITERATIONS, 0) for field in buffer.dtype.names}
             trained = buffer.train(steps, sent, batch_size=batch)

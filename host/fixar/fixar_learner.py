@@ -31,7 +31,11 @@ class FixarLearner(CardLearner):
     """
 
     BUFFER, SENT = FixarReplay, SentFixarReplay
-    TRAINS = CardLearner.TRAINS | {"precision": ("fixed32", *CAPTURED), "lagged_critic": (False,)}
+    TRAINS = CardLearner.TRAINS | {
+        "max_gradient_norm": (None,),
+        "precision": ("fixed32", *CAPTURED),
+        "lagged_critic": (False,),
+    }
 
     def __init__(
         self,

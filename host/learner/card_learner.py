@@ -22,12 +22,20 @@ from host.replay.nstep import Collected, stored
 from hw.arith.power import SCALE_FORMAT
 from hw.errors import UsageError
 from hw.learner.config import check_hidden
+from hw.learner.records import HYPERPARAMETERS, STEP
+from hw.shell.layout import Layout
 
 __all__ = ["CardLearner", "steps_of"]
 
 
-def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArray[np.void]:
-    """HYPERPARAMETERS [count] of the ``count`` updates that follow ``clock``.
+def steps_of(
+    agent: TemporalDifferenceConfig,
+    clock: Clock,
+    count: int,
+    record: Layout = HYPERPARAMETERS,
+) -> NDArray[np.void]:
+    """Records [count] of the ``count`` updates that follow ``clock``: HYPERPARAMETERS, or those of
+    the layout ``record``, the kernel's.
 
     They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
     ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the
@@ -40,10 +48,10 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
     The gradient of loss mse is twice the card's, but for the actor of DDPG, and both networks share
     a ``scale``. So the first network's ``rate`` is twice as large with SGD, and else its ``floor``
     half as large: the steps are exactly those of twice the gradient, while the card's first moment
-    is half, and its second a quarter, of torch's.
+    is half, and its second a quarter, of torch's. The largest norm of its gradient is half too.
     """
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
-    steps = np.repeat(_constant(agent), count)
+    steps = np.repeat(_constant(agent, record), count)
     rate = np.tile(agent.learning_rates_at(clock.launched), (count, 1))
     floor = np.zeros((count, 2))
     if agent.optimizer == "sgd":
@@ -60,12 +68,12 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
     steps["beta"] = SCALE_FORMAT.quantize(agent.beta_at(clock.launched))[0]
     blend = np.where(update % agent.target_interval == 0, agent.target_tau, 0.0)
     steps["blend"], steps["keep"] = blend, 1 - blend
-    return checked_hyperparameters(steps)
+    return checked_hyperparameters(steps, record)
 
 
 @lru_cache(maxsize=16)
-def _constant(agent):
-    """The record of HYPERPARAMETERS of an agent's config, with 0 for all that changes."""
+def _constant(agent, record):
+    """The ``record`` of an agent's config, with 0 for all that changes."""
     decays = {}
     if agent.optimizer == "sgd":
         decays = {"first_decay": agent.momentum, "first_gain": 1.0}
@@ -73,8 +81,12 @@ def _constant(agent):
         decays = {"second_decay": agent.decay}
     else:
         decays = {"first_decay": agent.beta1, "second_decay": agent.beta2}
+    if record is STEP and agent.max_gradient_norm is not None:
+        decays["max_norm"] = agent.max_gradient_norm / np.array([agent.loss_scale, 1])
     clip = agent.huber_delta if LOSSES[agent.loss].limited else np.inf
-    return hyperparameter_records(1, scale=1 / agent.batch_size, clip=clip, rate=0.0, **decays)
+    return hyperparameter_records(
+        1, record, scale=1 / agent.batch_size, clip=clip, rate=0.0, **decays
+    )
 
 
 class CardLearner(MemoryLearner):
@@ -105,7 +117,6 @@ class CardLearner(MemoryLearner):
     SENT = SentReplay
     #: Field of an agent's config -> its values that the kernel trains; the CPU trains all.
     TRAINS = {
-        "max_gradient_norm": (None,),
         "precision": ("float32",),  # the kernel's own fixed point is no precision of the agent
         "lagged_critic": (True,),
         "dueling": (False,),
@@ -162,7 +173,7 @@ class CardLearner(MemoryLearner):
             )
 
     def plan(self, fill: int, learning: bool) -> tuple[object, ...] | None:
-        """``(HYPERPARAMETERS of the launch, sets of parameters to fetch with it)``; None if the
+        """``(records of the launch's steps, sets of parameters to fetch with it)``; None if the
         launch only stores, because too few experiences were stored before it. ``fill`` and
         ``learning`` are as for ``MemoryLearner.plan``."""
         if not learning or fill < self.agent.batch_size:
@@ -170,7 +181,7 @@ class CardLearner(MemoryLearner):
         count, begun = self.updates_per_launch, self._begun
         due = not self._acts and (begun.updates // count + 1) % self.weights_interval == 0
         begun.launched = self.clock.launched
-        steps = steps_of(self.agent, begun, count)
+        steps = steps_of(self.agent, begun, count, self.buffer.learner.step_record)
         begun.updates += count
         return steps, ("online",) if due else ()
 

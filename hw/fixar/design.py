@@ -10,7 +10,7 @@ from hw.fixar.estimate import estimate, suggest
 from hw.fixar.noise import NOISE_FORMAT
 from hw.fixar.pass_clocks import clocks, iteration_cycles, schedule
 from hw.fixar.precision import Precision, activation_slot, error_slot, shift_limits
-from hw.learner.design import CONTINUOUS, RECORDS, RUN_FIELDS, identity, storage
+from hw.learner.design import CONTINUOUS, RUN_FIELDS, identity, records, storage
 from hw.replay.design import FANOUTS, default_config, draw_latency
 from hw.shell.design import Design, Training
 from hw.space import Space
@@ -90,7 +90,7 @@ DESIGN = Design(
     default=_default,
     core=FixarCore,
     errors=ERRORS,
-    records=RECORDS,
+    records=records,
     largest="storage",
     storage=storage,
     estimate=estimate,

@@ -10,7 +10,7 @@ from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.block.config import BlockShape
 from hw.learner.block.fit import NetworkWidths, check_words, fit, interleave_of
 from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
-from hw.learner.records import record_words
+from hw.learner.records import HYPERPARAMETERS, STEP, record_words
 from hw.nn.activation import ACTIVATIONS
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
@@ -66,6 +66,8 @@ class LearnerConfig(ConfigBase):
     double : dqn alone: the online network chooses the next action (double DQN).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
+    clip_norm : whether each iteration has a ``max_norm`` (its record is then STEP): a gradient of a
+        network whose norm is larger is scaled down to it.
     """
 
     algorithm: str = "dqn"
@@ -81,6 +83,7 @@ class LearnerConfig(ConfigBase):
     double: bool = True
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
+    clip_norm: bool = False
 
     #: Whether actions and discounts of experiences have limits: ``hw.learner.records.word_rules``.
     bounded = False
@@ -186,6 +189,14 @@ class LearnerConfig(ConfigBase):
         names = (field.name for field in fields(LayerConfig))
         return LayerConfig(**{name: getattr(self, name) for name in names})
 
+    def to_dict(self):
+        """Without ``clip_norm`` unless it is set: a config has the JSON that it had before this
+        field, which files of runs keep."""
+        values = super().to_dict()
+        if not self.clip_norm:
+            del values["clip_norm"]
+        return values
+
     @property
     def parameter_sets(self):
         """What LOAD and STORE can name, in the order of their bits."""
@@ -196,6 +207,11 @@ class LearnerConfig(ConfigBase):
         """Clocks from one sample to the next of the same lane: those of the slowest layer, a clock
         for each of its blocks."""
         return max(layer.blocks for layers in self.networks.values() for layer in layers)
+
+    @property
+    def step_record(self):
+        """The Layout of the record that each iteration reads."""
+        return STEP if self.clip_norm else HYPERPARAMETERS
 
     @property
     def early_priorities(self):
@@ -232,6 +248,9 @@ class LearnerKernelConfig(ConfigBase):
                 f"batch must be at most the capacity ({self.replay.capacity}), "
                 f"not {self.learner.batch!r}"
             )
+
+    def to_dict(self):
+        return super().to_dict() | {"learner": self.learner.to_dict()}
 
     @property
     def replay_kernel(self):

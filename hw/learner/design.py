@@ -14,7 +14,6 @@ from hw.learner.iteration_clocks import clocks, learn_clocks
 from hw.learner.parameters.parameter_image import image_identity
 from hw.learner.records import (
     ERRORS,
-    HYPERPARAMETERS,
     REPORT,
     action_granules,
     observation_granules,
@@ -30,7 +29,7 @@ from hw.shell.command import round_up
 from hw.shell.design import Design, RunField, Training
 from hw.space import Space
 
-__all__ = ["CONTINUOUS", "LEARNERS", "RECORDS", "RUN_FIELDS", "design_of", "identity", "storage"]
+__all__ = ["CONTINUOUS", "LEARNERS", "RUN_FIELDS", "design_of", "identity", "records", "storage"]
 
 #: Fields of a run that every kernel with a learner has; an algorithm's ``options`` are more.
 RUN_FIELDS = (
@@ -41,11 +40,22 @@ RUN_FIELDS = (
     RunField("batch_size", "learner.batch"),
 )
 
-#: What lies in operands and results of a kernel that learns.
-RECORDS = {
-    "Hyperparameters and reports": [HYPERPARAMETERS, REPORT],
-    "Lists and batches": [ITEM, HEADER],
-}
+#: The kernel has units for a norm if the agent has one. A kernel does not say which.
+_CLIPS = RunField(
+    "max_gradient_norm",
+    "learner.clip_norm",
+    to_kernel=lambda norm: norm is not None,
+    to_run=lambda clips: 10.0 if clips else None,
+)
+
+
+def records(config):
+    """What lies in operands and results of a kernel that learns."""
+    return {
+        "Hyperparameters and reports": [config.learner.step_record, REPORT],
+        "Lists and batches": [ITEM, HEADER],
+    }
+
 
 #: Lanes, multipliers of the largest layer, and numbers that are updated in a clock, the fastest
 #: first: CF'22's own for its DQN, then those that some board has room for.
@@ -135,7 +145,11 @@ def _training(algorithm):
     discrete = algorithm.discrete
     return Training(
         words=f"{algorithm.name} --learner card",
-        fields=RUN_FIELDS + tuple(RunField(each, f"learner.{each}") for each in algorithm.options),
+        fields=(
+            *RUN_FIELDS,
+            *(RunField(each, f"learner.{each}") for each in algorithm.options),
+            _CLIPS,
+        ),
         task="observations of {} numbers and {} actions"
         if discrete
         else "observations of {} numbers and actions of {}",
@@ -198,7 +212,7 @@ def design_of(algorithm):
         default=partial(_default, algorithm),
         core=LearnerCore,
         errors=ERRORS,
-        records=RECORDS,
+        records=records,
         largest="storage",
         storage=storage,
         estimate=estimate,

@@ -18,13 +18,17 @@ from hw.learner.block.layer_config import KINDS
 from hw.learner.commands import LEARNING
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.layouts import scalars_layout
+from hw.learner.network.gradient_norm import WINDOW
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.parameters.estimate import layer_parameters
 from hw.learner.parameters.parameter_image import sections, set_bytes
+from hw.learner.parameters.square_sum import SquareSum
 from hw.learner.placed_layers import merges, placed
 from hw.learner.records import (
+    HYPERPARAMETERS,
     LEARNER_STATUS,
+    STEP,
     WORDS,
     action_granules,
     observation_granules,
@@ -55,7 +59,9 @@ def parts(config):
     learner, width = config.learner, config.engine.data_width
     replay = {f"replay {name}": part for name, part in core_parts(config.replay_kernel).items()}
     layers = sum(map(len, learner.networks.values()))
-    rates = {network.rate for network in learner.plan.networks.values()}
+    networks = learner.plan.networks
+    # A limited gradient has coefficients of its own.
+    scales = networks if learner.clip_norm else {each.rate for each in networks.values()}
     coefficients = nn.coefficients(learner.layer_config.optimizer_config)
     return {
         **_shell_parts(config.replay_kernel, BUFFERS, LEARNER_STATUS),
@@ -77,7 +83,8 @@ def parts(config):
         # Beats are an image's or observations, or come from the host or the replay core.
         "core": together(
             [
-                times(len(rates), coefficients),
+                times(len(scales), coefficients),
+                *(_norms(learner) if learner.clip_norm else ()),
                 area("learner.learner_core", width=width, layers=layers),
             ]
         ),
@@ -116,6 +123,23 @@ def _layers(learner):
         )
         units["buffers"].append(ring)
     return {name: together(each) for name, each in units.items()}
+
+
+def _norms(learner):
+    """The ``GradientNorm`` of each network, and the longer record of an iteration."""
+    arithmetic, shared = learner.arithmetic, learner.layer_config
+    for layers in learner.networks.values():
+        width = max(SquareSum.sum_shape(shared, layer).width for layer in layers)
+        yield arith.adder_tree(arithmetic, width, len(layers))
+        if arithmetic.saturates:
+            yield area("arith.to_float", width=WINDOW)
+            yield area("arith.float32.multiply")
+        yield times(4, area("arith.float32.multiply"))
+        yield area("arith.float32.add")
+        yield area("arith.float32.rsqrt")
+        yield area("arith.float32.reciprocal")
+        yield area("learner.network.gradient_norm")
+    yield stream.delay(8 * (STEP.size - HYPERPARAMETERS.size), 2)
 
 
 def _width(learner, kind):

@@ -11,7 +11,7 @@ from hw.shell.layout import Field, Layout
 
 __all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "record_granules"]
 __all__ += ["BELOW_LIMIT", "FINITE", "LIMIT", "ONE", "WORDS", "WordRule", "action_granules"]
-__all__ += ["observation_granules"]
+__all__ += ["STEP", "observation_granules"]
 __all__ += ["record_words", "word_rules"]
 
 #: 32-bit words of a granule.
@@ -42,6 +42,17 @@ HYPERPARAMETERS = Layout(
         Field("keep", "f32", "1 - blend; critic, actor", 2),
     ),
     size=64,
+)
+
+STEP = Layout(
+    "Step",
+    "The hyperparameters of a kernel whose config has `clip_norm`. The gradient of a network, all "
+    "its g, is scaled down to `max_norm` if its norm, the root of the sum of g**2, is larger.",
+    (
+        *HYPERPARAMETERS.fields,
+        Field("max_norm", "f32", "largest norm; infinity: none; critic, actor", 2),
+    ),
+    size=128,
 )
 
 REPORT = Layout(

@@ -18,8 +18,10 @@ from hw.learner.block.layer_clocks import (
     forward_stage,
     update_clocks,
 )
+from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
+from hw.learner.parameters.layer_parameters import measure_clocks
 from hw.learner.placed_layers import merge_latency, placed
 from hw.learner.records import WORDS, action_granules
 from hw.learner.samples.sample_reader import ReaderClocks, SampleReader
@@ -32,9 +34,10 @@ __all__ += ["scalars_ahead", "schedule", "slots_of", "step_clocks", "step_units"
 _SPARE = 2
 #: Clocks from a word of a layer to the unit that takes it.
 _PASSED = 2
-#: Clocks from a layer's last gradient to its update, which is ``done``, and from the end of the
-#: update to the end of the step.
-_DONE, _SETTLED = 1, 1
+#: Clocks from a layer's last gradient to its update, or its measuring walk, which is ``done``; from
+#: the end of that walk until the layer is idle; and from the end of the update to the end of the
+#: step.
+_DONE, _IDLE, _SETTLED = 1, 1, 1
 #: Clocks from the end of a sweep to the begin of the next one.
 _BETWEEN = 1
 
@@ -140,35 +143,40 @@ class StepClocks(NamedTuple):
 def step_clocks(config, batch):
     """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples."""
     # No walk depends on the updates, which come behind it: kernels that differ in them share it.
-    alike, td, ends = replace(config, update_units=1), None, []
-    updates = _updates(config)
+    alike, td, ends = replace(config, update_units=1, clip_norm=False), None, []
     for sweep in range(config.plan.sweeps):
         last, left, later = _walked(alike, batch, sweep)
         if sweep == 0:
             td = last + later
-        ends.append(_ended(config, sweep, left, updates) + later)
+        ends.append(_ended(config, sweep, left) + later)
     return StepClocks(td, sum(ends) + _BETWEEN * (len(ends) - 1) + (len(ends) > 1))
 
 
-def _ended(config, sweep, left, updates):
+def _ended(config, sweep, left):
     """The clock when the learner detects the end of a sweep.
 
     left : clock of each layer's last gradient, None without errors
-    updates : clocks of each layer's update
     """
-    trained = [config.plan.trained_in(layer.network) == sweep for layer in placed(config)]
-    ends = [
-        clock + update * own
-        for clock, update, own in zip(left, updates, trained, strict=True)
-        if clock is not None
-    ]
-    return max(ends) + _DONE + _SETTLED
+    updated = [end for _, end in _updates(config, sweep, left).values()]
+    passed = [clock + _DONE for clock in left if clock is not None]
+    return max(*passed, *updated) + _SETTLED
 
 
-def _updates(config):
-    """Clocks of each layer's update."""
-    shared = config.layer_config
-    return [update_clocks(shared, layer.shape) for layer in placed(config)]
+def _updates(config, sweep, left):
+    """``{number in placed: (begin, end)}`` of the update of each layer that a sweep trains;
+    ``left`` is as for ``_ended``."""
+    shared, begins = config.layer_config, {}
+    for name in config.networks:
+        if config.plan.trained_in(name) != sweep:
+            continue
+        own = {k: layer for k, layer in enumerate(placed(config)) if layer.network == name}
+        done = {k: left[k] + _DONE for k in own}
+        if config.clip_norm:
+            measured = max(done[k] + measure_clocks(shared, own[k].shape) for k in own) + _IDLE
+            ready = GradientNorm.ready_of(config.arithmetic, len(own))
+            done = dict.fromkeys(own, measured + ready)
+        begins |= {k: (done[k], done[k] + update_clocks(shared, own[k].shape)) for k in own}
+    return begins
 
 
 @lru_cache(maxsize=4096)
@@ -203,22 +211,21 @@ def step_units(config, samples):
     number in their names."""
     units, later = {}, 0
     for sweep in range(config.plan.sweeps):
-        walk, updates, found = SampleWalk(config, slots_of(config), sweep), _updates(config), {}
+        walk, found = SampleWalk(config, slots_of(config), sweep), {}
         for sample in range(samples):
             walk.step(sample)
             for name, span in walk.units().items():
                 found.setdefault(name, []).append(span)
-        left = [None] * len(updates)
+        left = [None] * len(placed(config))
         for number, layer in walk.layers.items():
             if layer.errors:
                 left[number] = layer.left
-            if config.plan.trained_in(layer.placed.network) == sweep:
-                begin = layer.left + _DONE
-                found[f"{layer.name} update"] = [(begin, begin + updates[number])]
+        for number, span in _updates(config, sweep, left).items():
+            found[f"{walk.layers[number].name} update"] = [span]
         for name, spans in found.items():
             where = f"{name}, sweep {sweep}" if sweep else name
             units[where] = [(begin + later, end + later) for begin, end in spans]
-        later += _ended(config, sweep, left, updates) + _BETWEEN
+        later += _ended(config, sweep, left) + _BETWEEN
     return units
 
 

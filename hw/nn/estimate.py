@@ -4,9 +4,13 @@ from amaranth import Shape
 
 from hw.area import area
 from hw.arith import estimate as arith
-from hw.estimate import times
+from hw.arith.float32.format import WIDTH
+from hw.arith.float32.multiply import Float32Multiply
+from hw.estimate import times, together
+from hw.nn.optimizers import optimizer_of
+from hw.stream import estimate as stream
 
-__all__ = ["activation", "coefficients", "derivative", "optimizer"]
+__all__ = ["activation", "coefficients", "derivative", "optimizer", "square"]
 
 
 def activation(name, arithmetic):
@@ -33,6 +37,16 @@ def optimizer(config):
     """One optimizer of an OptimizerConfig."""
     kind = "fixed_optimizer" if config.arithmetic.saturates else "optimizer"
     return area(f"nn.{kind}.{config.optimizer}")
+
+
+def square(config, width):
+    """The square of a gradient, ``width`` bits, as an optimizer of an OptimizerConfig gives it."""
+    alone = config.optimizer == "sgd"  # no other part needs the product
+    if config.arithmetic.saturates:
+        return area("nn.fixed_optimizer.square", width=width, alone=alone)
+    late = optimizer_of(config.arithmetic).timing(config).moments - 2 * Float32Multiply.LATENCY
+    product = times(alone, area("arith.float32.multiply"))
+    return together([product, stream.delay(WIDTH, late)])
 
 
 def coefficients(config):

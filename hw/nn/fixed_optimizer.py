@@ -12,7 +12,8 @@ The step is rounded half away from zero; weight and target have the weight's for
 step, given its moments, is at most 2^-15 of the step plus half a unit of the weight. For the errors
 of moments see ``FixedMoment``; in addition, the relative error of what the first moment gains is at
 most 2^-17, and of what the second moment gains at most 2^-15.4. A step beyond all weights clips,
-whatever its exponent is.
+whatever its exponent is. A gradient's square has a relative error of at most 2^-15, and is then
+rounded down to a multiple of 2^-32.
 
 Source: CF'22 3.2 (WU); Kingma, Ba: Adam, algorithm 1.
 """
@@ -31,11 +32,15 @@ from hw.nn.normalise import normalise
 from hw.nn.optimizer_config import Timing, optimizer_ports
 from hw.stream.delay import delay
 
-__all__ = ["FixedOptimizer"]
+__all__ = ["SQUARE_FRACTION", "FixedOptimizer"]
 
 #: Steps of the shift that normalises a gradient, and the clock in which the mantissa is there.
 _STEPS = (16, 4, 1)
 _GRADIENT = len(_STEPS)
+#: Upper bits of the mantissa's square that are kept.
+_SQUARE = 26
+#: Fraction bits of a gradient's square.
+SQUARE_FRACTION = 32
 
 
 class FixedOptimizer(wiring.Component):
@@ -47,6 +52,8 @@ class FixedOptimizer(wiring.Component):
     config : OptimizerConfig
     sum_shape : Shape
         Shape of a gradient, at most 48 bits.
+    squares : bool
+        Whether there is a ``square``.
 
     Members
     -------
@@ -64,8 +71,11 @@ class FixedOptimizer(wiring.Component):
         Old weight and old target weight, ``timing.weights`` clocks after the gradient.
     new_weight, new_target : Out
         New weight and new target weight, ``timing.latency`` clocks after the gradient.
+    square : Out
+        ``gradient**2`` with ``SQUARE_FRACTION`` fraction bits, ``timing.moments`` clocks after the
+        gradient; only with ``squares``.
     saturated : Out(1)
-        In the same clock: the new weight was clipped.
+        In the clock of ``new_weight``: it was clipped.
     """
 
     INTERVAL = 1
@@ -73,12 +83,20 @@ class FixedOptimizer(wiring.Component):
     NAME = "fixed point with exponents"
     COEFFICIENTS = FIXED_COEFFICIENTS
     LEAST_DECAYS = {"first_decay": 0, "second_decay": 0.5}
+    CONVERSION = FixedCoefficients.LATENCY
 
-    def __init__(self, config, sum_shape):
-        self.config, self.sum_shape = config, sum_shape
+    def __init__(self, config, sum_shape, squares=False):
+        self.config, self.sum_shape, self.squares = config, sum_shape, squares
         if sum_shape.width - 1 >= 16 * 3:
             raise UsageError(f"sum_shape must have at most 48 bits, not {sum_shape.width!r}")
-        super().__init__(optimizer_ports(config, FIXED_COEFFICIENTS, sum_shape))
+        square = self.square_shape(config.arithmetic, sum_shape) if squares else None
+        super().__init__(optimizer_ports(config, FIXED_COEFFICIENTS, sum_shape, square))
+
+    @staticmethod
+    def square_shape(arithmetic, sum_shape):
+        """Shape of the square of a gradient."""
+        largest = Shape.cast(sum_shape).width - 1
+        return unsigned(2 * (largest - arithmetic.gradient_sum_fraction) + SQUARE_FRACTION)
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients, *, name):
@@ -125,6 +143,8 @@ class FixedOptimizer(wiring.Component):
         m.d.comb += step.negative.eq(delay(m, negative, at - clock + 1, name="step_negative"))
         if optimizer == "sgd":
             m.d.comb += [step.step.eq(rated[-step.width :]), step.right.eq(-left)]
+            if self.squares:
+                self._square(m, mantissa, shift)
         else:
             divisor = self._second(m, mantissa, shift, zero)
             rated = delay(m, rated[-26:], at - 1 - clock, name="rated")
@@ -178,13 +198,32 @@ class FixedOptimizer(wiring.Component):
         ]
         return moment.new
 
+    def _square(self, m, mantissa, shift):
+        """The upper bits of the mantissa's square, a clock later. ``square`` is these down by twice
+        the shift, in three more clocks."""
+        square = self._multiply(m, mantissa, mantissa[-B_LIMB:], "square")[-_SQUARE:]
+        if not self.squares:
+            return square
+        late = self.timing(self.config).moments - _GRADIENT - 1 - len(_STEPS)
+        value = delay(m, square, late, name="late_square")
+        shift = delay(m, shift, 1 + late, name="square_shift")
+        value = Cat(Const(0, len(self.square) - _SQUARE), value)
+        for place, step in enumerate(_STEPS):
+            at = step.bit_length() - 1
+            digit = delay(m, shift[at : at + 2], place, name=f"square_digit_{place}")
+            lower = Signal(len(value), name=f"square_{place}", reset_less=True)
+            m.d.sync += lower.eq(value >> Cat(Const(0, 1 + at), digit))
+            value = lower
+        m.d.comb += self.square.eq(value)
+        return square
+
     def _second(self, m, mantissa, shift, zero):
         """The ``FixedDivisor`` of the new moment."""
         c = self.coefficients
         m.submodules.second_moment = moment = FixedMoment(False)
         m.submodules.divisor = divisor = FixedDivisor()
-        square = self._multiply(m, mantissa, mantissa[-B_LIMB:], "square")
-        gained = self._multiply(m, square[-26:], c.second_gain, "square_gained")
+        square = self._square(m, mantissa, shift)
+        gained = self._multiply(m, square, c.second_gain, "square_gained")
         late = self.timing(self.config).moments - moment.latency
         m.d.comb += [
             moment.word.eq(self.second),

@@ -44,6 +44,8 @@ class Optimizer(wiring.Component):
     config : OptimizerConfig
     sum_shape : Shape
         Shape of a gradient: 32 bits.
+    squares : bool
+        Whether there is a ``square``.
 
     Members
     -------
@@ -61,6 +63,8 @@ class Optimizer(wiring.Component):
         Old weight and old target weight, ``timing.weights`` clocks after the gradient.
     new_weight, new_target : Out
         New weight and new target weight, ``timing.latency`` clocks after the gradient.
+    square : Out(32)
+        ``g**2``, ``timing.moments`` clocks after the gradient; only with ``squares``.
     saturated : Out(1)
         Always 0: binary32 weights are not clipped.
     """
@@ -71,10 +75,18 @@ class Optimizer(wiring.Component):
     COEFFICIENTS = COEFFICIENTS
     #: Allowed decays, {name: least}: 0, or from ``least`` to 1. Other decays have no limit.
     LEAST_DECAYS = {}
+    #: Clocks of ``convert``.
+    CONVERSION = 0
 
-    def __init__(self, config, sum_shape):
-        self.config, self.sum_shape = config, sum_shape
-        super().__init__(optimizer_ports(config, COEFFICIENTS, sum_shape))
+    def __init__(self, config, sum_shape, squares=False):
+        self.config, self.sum_shape, self.squares = config, sum_shape, squares
+        square = self.square_shape(config.arithmetic, sum_shape) if squares else None
+        super().__init__(optimizer_ports(config, COEFFICIENTS, sum_shape, square))
+
+    @staticmethod
+    def square_shape(arithmetic, sum_shape):
+        """Shape of the square of a gradient."""
+        return unsigned(WIDTH)
 
     @staticmethod
     def convert(m, config, sum_shape, coefficients, *, name):
@@ -140,10 +152,14 @@ class Optimizer(wiring.Component):
             first = delay(m, first, at.moments - clock, name="first")
             clock = at.moments
             m.d.comb += self.new_first.eq(first)
+        if config.optimizer != "sgd" or self.squares:
+            square = self._multiply(m, g, g, "square")
+        if self.squares:
+            late = at.moments - g_clock - _MULTIPLY
+            m.d.comb += self.square.eq(delay(m, square, late, name="late_square"))
         if config.optimizer == "sgd":
             return first
 
-        square = self._multiply(m, g, g, "square")
         second = self._decayed(m, "second", self.second, square, g_clock + _MULTIPLY)
         m.d.comb += self.new_second.eq(second)
 

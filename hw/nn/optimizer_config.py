@@ -61,7 +61,7 @@ class OptimizerConfig(ConfigBase):
 class Timing(NamedTuple):
     """Clocks of an optimizer, each counted from the clock in which a parameter's gradient enters.
 
-    moments : until the parameter's new moments leave.
+    moments : until the parameter's new moments leave, and the square of its gradient.
     weights : until its old weight and target must enter.
     latency : until its new weight and target leave.
     """
@@ -71,16 +71,19 @@ class Timing(NamedTuple):
     latency: int
 
 
-def optimizer_ports(config, coefficients, sum_shape):
+def optimizer_ports(config, coefficients, sum_shape, square_shape=None):
     """``{name: In or Out}``, the members of a component that is an optimizer. The class
     ``hw.nn.optimizer.Optimizer`` describes them.
 
     config : OptimizerConfig
     coefficients : layout of the coefficients
     sum_shape : shape of a gradient
+    square_shape : shape of its square; None: the square is no member
     """
     weight = config.arithmetic.shape("weight")
+    square = {} if square_shape is None else {"square": Out(square_shape)}
     return {
+        **square,
         "coefficients": In(coefficients),
         "gradient": In(sum_shape),
         "first": In(WIDTH),

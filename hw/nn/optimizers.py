@@ -1,8 +1,8 @@
 """Chooses the class of optimizers for an arithmetic.
 
 Each class has ``timing(config)``; the layout ``COEFFICIENTS`` of its coefficients; ``convert``,
-which makes these from ``optimizer_config.COEFFICIENTS``; and ``LEAST_DECAYS``, the limits of the
-decays.
+which makes these from ``optimizer_config.COEFFICIENTS`` in ``CONVERSION`` clocks; ``square_shape``,
+the shape of a gradient's square; and ``LEAST_DECAYS``, the limits of the decays.
 """
 
 from hw.nn.fixed_optimizer import FixedOptimizer

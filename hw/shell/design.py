@@ -97,7 +97,8 @@ class Design:
     errors : dict of code to (name, meaning)
         Its own errors and those of the shell.
     records : dict of str to sequence of Layout
-        What lies in operands and results: sections of the register document.
+        What lies in operands and results: sections of the register document. Or a function of the
+        config that gives it.
     largest : str
         The buffer that takes most of a memory bank.
     storage : callable
@@ -139,7 +140,7 @@ class Design:
     default: Callable
     core: type
     errors: dict
-    records: dict
+    records: dict | Callable
     largest: str
     storage: Callable
     estimate: Callable
@@ -207,7 +208,8 @@ class Design:
     def documents(self, config):
         """Sections of the register document: commands, records, status."""
         commands = list(self.core.commands_of(config).values())
-        return {"Commands": commands, **self.records, "Status": [self.status]}
+        records = self.records(config) if callable(self.records) else self.records
+        return {"Commands": commands, **records, "Status": [self.status]}
 
 
 def default_engine(numbers):

@@ -152,6 +152,12 @@ BAD_PLANS = {
         b=(4, 1), c=(4, 1)),
     "the same fields for b and c, whose errors are added": plan(
         {"b": B, "c": C._replace(feeds=LATER)}, "b c", b=(5, 1), c=(5, 1)),
+    # The one between returns none there.
+    "the same fields for b and d, whose errors are added": plan(
+        {"b": B, "c": Pass("c", "online", SEEN, Take("a", 3)),
+         "d": B._replace(network="d", feeds=LATER),
+         "x": Pass("q", "target", SEEN, **NEXT), "y": C._replace(take=Take("x", 3), **NEXT)},
+        "b c d", "c", b=(5, 1), c=(5, 1), d=(5, 1)),
 }
 BAD_ACTS = {
     "x": plan({"x": Pass("q", "target", SEEN)}, acts="x"),
@@ -182,6 +188,11 @@ def test_passes_that_cannot_be_built(rule):
 @pytest.mark.parametrize("rule", BAD_TAKES)
 def test_takes_that_cannot_be_built(rule):
     refused(plan({"b": BAD_TAKES[rule]}, b=(5, 1)), f"pass b of dqn must {rule}")
+
+
+def test_a_take_of_a_later_pass_without_a_network():
+    passes = {"b": B._replace(take=Take("x", 3)), "x": A._replace(network="r")}
+    refused(plan(passes, b=(5, 1)), "pass x of dqn must be of q, b, not of r")
 
 
 @pytest.mark.parametrize("rule", BAD_PLANS)

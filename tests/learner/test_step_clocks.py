@@ -110,9 +110,13 @@ def test_the_memory_of_a_kernel_with_short_queues():
     assert learn_clocks(longer, 2, 1) == 220 + 1 + 6 + 6, "and INSERT reads, and is answered"
 
 
+#: Of each arithmetic, optimizer and algorithm.
+LIMITED = [replace(LEARNERS[number], clip_norm=True) for number in (0, 3, 5, 6, 9, 11)]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "learner", [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP)], ids=case_of
+    "learner", [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP), *LIMITED], ids=case_of
 )
 def test_clocks_of_all_kernels(learner):
     for (part, metric), (measured, formula) in measure(learner).items():
@@ -129,6 +133,17 @@ def found_by_formula(number):
 def test_the_last_layer_to_finish_is_not_the_one_with_the_longest_update(number, steps):
     """Clocks that the long test holds to the simulated kernels."""
     assert found_by_formula(number) == steps
+
+
+@pytest.mark.parametrize("units, more", [(8, 595), (16, 340), (32, 213)])
+def test_a_limited_norm_costs_few_clocks(units, more):
+    """Formulas that the long test holds to the simulated kernels; without it, it costs none."""
+    learner = LearnerConfig(
+        hidden=(64, 64), lanes=2, multipliers=128, update_units=units, arithmetic=_FIXED
+    )
+    plain = step_clocks(learner, 64).step
+    assert step_clocks(replace(learner, clip_norm=True), 64).step == plain + more
+    assert units < 32 or more <= 230 and plain == 1377
 
 
 @pytest.mark.parametrize("number, steps", [(5, (411, 1851)), (7, (839, 2239)), (10, (472, 1432))])

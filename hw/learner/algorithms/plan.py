@@ -189,6 +189,10 @@ class Plan:
                     masks[sweep] |= 1 << path
         return {name: (first, tuple(masks)) for name, (first, masks) in found.items()}
 
+    def _fields(self, network, sweep):
+        """The fields that a network's passes of a sweep read, a set."""
+        return {name for name, (_, masks) in self.feeds(network).items() if masks[sweep]}
+
     @cached_property
     def order(self):
         """The names of the networks in a sample's order: each comes after the one whose outputs it
@@ -214,9 +218,11 @@ class Plan:
         fields : ``{name: size}`` of the fields of an experience that passes may read.
         action : outputs that the pass ``acts`` must have.
         """
-        for name, one in self.passes.items():
-            if wrong := self._wrong(one, fields):
-                raise UsageError(f"pass {name} of {algorithm} must {wrong}")
+        # All networks first: a pass may take outputs of a later one.
+        for rule in (self._wrong_name, lambda one: self._wrong(one, fields)):
+            for name, one in self.passes.items():
+                if wrong := rule(one):
+                    raise UsageError(f"pass {name} of {algorithm} must {wrong}")
         if wrong := self._wrong_networks():
             raise UsageError(f"the plan of {algorithm} must have {wrong}")
         acts = self.passes.get(self.acts)
@@ -232,11 +238,15 @@ class Plan:
                 f"numbers as there are actions, not {self.acts!r} of {algorithm}"
             )
 
+    def _wrong_name(self, one):
+        """The text for a pass whose network the plan lacks; else None."""
+        if one.network in self.networks:
+            return None
+        return f"be of {', '.join(self.networks) or 'a network'}, not of {one.network}"
+
     def _wrong(self, one, fields):
         """The rule that a pass breaks, as a text; None if it keeps all."""
-        network, take = self.networks.get(one.network), one.take
-        if network is None:
-            return f"be of {', '.join(self.networks)}, not of {one.network}"
+        network, take = self.networks[one.network], one.take
         if one.weights not in ("online", "target"):
             return f"have weights online or target, not {one.weights!r}"
         if one.sweep not in range(self.sweeps):
@@ -322,15 +332,10 @@ class Plan:
                 back = [{*self.returned(taker)[sweep]} for taker in takers]
                 if takers and {*range(self.errors(name)[sweep])} != set().union(*back):
                     return f"errors for each pass of {name} in sweep {sweep} that has some"
-                for one, other in zip(takers, takers[1:], strict=False):
-                    fields = [
-                        {name for name, (_, masks) in self.feeds(t).items() if masks[sweep]}
-                        for t in (one, other)
-                    ]
-                    if all(self.returned(t)[sweep] for t in (one, other)) and (
-                        fields[0] != fields[1]
-                    ):
-                        return f"the same fields for {one} and {other}, whose errors are added"
+                added = [taker for taker in takers if self.returned(taker)[sweep]]
+                for other in added[1:]:
+                    if self._fields(other, sweep) != self._fields(added[0], sweep):
+                        return f"the same fields for {added[0]} and {other}, whose errors are added"
         return None
 
 

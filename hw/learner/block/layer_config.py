@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hw.arith.arithmetic import Arithmetic
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_flag, check_range
 from hw.errors import UsageError
 from hw.nn.optimizer_config import OptimizerConfig
 
@@ -26,6 +26,7 @@ class LayerConfig(ConfigBase):
     optimizer : one of ``OPTIMIZERS`` of ``hw.nn.optimizer_config``.
     update_units : the most numbers of a layer that are updated at the same time, each by an
         optimizer of its own.
+    clip_norm : whether the norm of a network's gradient can be limited.
     """
 
     arithmetic: Arithmetic = Arithmetic()
@@ -33,6 +34,7 @@ class LayerConfig(ConfigBase):
     batch: int = 64
     optimizer: str = "adam"
     update_units: int = 8
+    clip_norm: bool = False
 
     def __post_init__(self):
         if self.arithmetic.kind not in KINDS:
@@ -48,6 +50,7 @@ class LayerConfig(ConfigBase):
                 f"batch must be a multiple of lanes ({self.lanes}; PI * DP), not {self.batch!r}"
             )
         check_range("update_units", self.update_units, 1, 512)
+        check_flag("clip_norm", self.clip_norm)
         self.optimizer_config  # noqa: B018, it checks the optimizer
 
     @property

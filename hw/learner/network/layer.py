@@ -77,6 +77,9 @@ class Layer(wiring.Component):
         The update, as in ``LayerParameters``.
     load, store : In(1), parameter_set : In(2), image_i, image_o : streams of image words
         Loading and storing, as in ``LayerParameters``, where the streams are ``i`` and ``o``.
+    measure : In(1), squares : Out
+        Measuring, as in ``LayerParameters``, once ``done`` is high. Only with
+        ``config.clip_norm``.
     saturations : Out([3] of 16)
         How many weights, activations and gradients were clipped in this clock.
     """
@@ -125,8 +128,12 @@ class Layer(wiring.Component):
         image = stream.Signature(unsigned(32 * shape.image_word))
         errors = vector_layout(gradient, *paths, shape.output_word)
         ring, forward = self.ring.signature.members, self.forward.signature.members
+        parameters, measures = self.parameters.signature.members, ()
+        if config.clip_norm:
+            measures = ("measure", "squares")
         super().__init__(
             {
+                **{name: parameters[name] for name in measures},
                 **{name: ring[name] for name in _INPUTS},
                 **{name: forward[name] for name in ("o", "target", "counted")},
                 "started": Out(1),
@@ -192,6 +199,11 @@ class Layer(wiring.Component):
             self.saturations[1].eq(forward.saturations),
             self.saturations[2].eq(backward.saturations),
         ]
+        if self.config.clip_norm:
+            m.d.comb += [
+                parameters.measure.eq(self.measure),
+                self.squares.eq(parameters.squares),
+            ]
         if self.input_activation is not None:
             m.d.comb += self.dx.eq(backward.dx)
         parameters.attach(m, forward, backward)

@@ -3,6 +3,8 @@
 A word a clock; ``latency_of`` says how much later it leaves.
 """
 
+from itertools import product
+
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -42,17 +44,16 @@ class Merge(wiring.Component):
     """
 
     def __init__(self, config, word, paths, takers):
-        self.config, self.paths, self.takers = config, paths, takers
+        self.config, self.word, self.paths, self.takers = config, word, paths, takers
         number = config.arithmetic.shape("gradient")
         value = vector_layout(number, paths, config.lanes, word)
         layout = data.StructLayout({"valid": 1, "value": value})
-        self._count = paths * config.lanes * word
         super().__init__(
             {
                 "i": In(layout).array(takers),
                 "wanted": In(paths).array(takers),
                 "o": Out(layout),
-                "saturations": Out(range(self._count + 1)),
+                "saturations": Out(range(paths * config.lanes * word + 1)),
             }
         )
 
@@ -64,18 +65,17 @@ class Merge(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         arithmetic, clipped = self.config.arithmetic, []
-        width = self._count // self.paths  # numbers of a path
         valid = Cat(i.valid for i in self.i).any()
         latency = self.latency_of(arithmetic, self.takers)
         valid = delay(m, valid, latency, name="valid", reset=True)
         m.d.comb += self.o.valid.eq(valid)
-        for k in range(self._count):
+        places = product(range(self.paths), range(self.config.lanes), range(self.word))
+        for k, (path, lane, place) in enumerate(places):
             terms = []
             for taker in range(self.takers):
                 term = Signal(arithmetic.shape("gradient"), name=f"term_{taker}_{k}")
-                number = self._number(self.i[taker].value, k)
-                wanted = self.wanted[taker][k // width]
-                m.d.comb += term.eq(Mux(wanted, number, arithmetic.zero))
+                number = self.i[taker].value[path][lane][place]
+                m.d.comb += term.eq(Mux(self.wanted[taker][path], number, arithmetic.zero))
                 terms.append(term)
             total = terms[0]
             for taker, term in enumerate(terms[1:]):
@@ -84,14 +84,7 @@ class Merge(wiring.Component):
             value, over = arithmetic.requantize(
                 m, total, "gradient", kind="gradient", name=f"total_{k}"
             )
-            m.d.comb += self._number(self.o.value, k).eq(value)
+            m.d.comb += self.o.value[path][lane][place].eq(value)
             clipped.append(over & valid)
         m.d.comb += self.saturations.eq(sum(clipped))
         return m
-
-    def _number(self, value, k):
-        """Number ``k`` of a ``value``."""
-        lanes, word = self.config.lanes, self._count // self.paths // self.config.lanes
-        path, rest = divmod(k, lanes * word)
-        lane, place = divmod(rest, word)
-        return value[path][lane][place]

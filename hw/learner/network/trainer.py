@@ -16,6 +16,7 @@ from hw.learner.network.loss import Loss
 from hw.learner.network.merge import Merge
 from hw.learner.network.outputs import Outputs
 from hw.learner.network.sweep_control import SweepControl
+from hw.learner.network.update_control import UpdateControl
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.placed_layers import merges, placed
 from hw.learner.samples.batch_memory import BatchMemory
@@ -27,6 +28,11 @@ from hw.nn.optimizers import optimizer_of
 __all__ = ["Trainer"]
 
 
+def _mask(bits):
+    """The integer with these ``bits``, the lowest one first."""
+    return sum(bit << place for place, bit in enumerate(bits))
+
+
 class Trainer(wiring.Component):
     """CF'22's learner: a component with ``LearnerSignature`` that trains the config's networks.
     Samples stream through all stages of all networks at the same time.
@@ -34,10 +40,11 @@ class Trainer(wiring.Component):
     A sample of each lane enters every ``config.interval`` clocks, or more slowly if the loss needs
     longer. Forward, loss and backward of a batch overlap. After ``control.update``, each layer
     updates its parameters as soon as its own gradients are complete, so the update of the upper
-    layers overlaps the gradients of the lower ones. If the plan has several sweeps, the batch is
-    read again for the next one when all updates of the one before have ended. Loss and TD errors
-    are the first sweep's, the sum of values is the last one's. ``hw.learner.step_clocks`` computes
-    the clocks of a gradient step.
+    layers overlaps the gradients of the lower ones. With ``config.clip_norm`` each layer is
+    measured then, and a network's layers are updated together once its norm is known. If the plan
+    has several sweeps, the batch is read again for the next one when all updates of the one before
+    have ended. Loss and TD errors are the first sweep's, the sum of values is the last one's.
+    ``hw.learner.step_clocks`` computes the clocks of a gradient step.
 
     Parameters
     ----------
@@ -58,6 +65,7 @@ class Trainer(wiring.Component):
                 batch=config.batch,
                 data_width=data_width,
                 parameter_sets=len(config.parameter_sets),
+                record=config.step_record,
             )
         )
 
@@ -241,7 +249,6 @@ class Trainer(wiring.Component):
                 chain = sorted(set().union(*plan.taken(own.network)))
             if own.position or link:
                 options = dict(chain=chain, input_activation=own.made_by)
-            weights = [*zip(*own.weights, strict=True)]  # of each path
             layer = Layer(
                 config.layer_config,
                 own.shape,
@@ -255,13 +262,8 @@ class Trainer(wiring.Component):
                 **options,
             )
             m.submodules[f"{own.network}_{own.position}"] = layer
-            target, counted = (
-                [sum(bit << k for k, bit in enumerate(bits)) for bits in zip(*table, strict=True)]
-                for table in (
-                    [[source == "target" for source in sweeps] for sweeps in weights],
-                    [[source is not None for source in sweeps] for sweeps in weights],
-                )
-            )
+            target = [_mask(path == "target" for path in paths) for paths in own.weights]
+            counted = [_mask(path is not None for path in paths) for paths in own.weights]
             m.d.comb += [layer.target.eq(self._now(target)), layer.counted.eq(self._now(counted))]
             networks[own.network].append(layer)
             every.append(layer)
@@ -312,7 +314,7 @@ class Trainer(wiring.Component):
                 for source in {*sources}:
                     with m.If(value == source):
                         m.d.comb += layer.chain.value[k].eq(before.o.value[source])
-            masks = [sum(1 << k for k, path in enumerate(paths) if path in s) for s in taken]
+            masks = [_mask(path in sweep for path in paths) for sweep in taken]
             m.d.comb += layer.chain_mask.eq(self._now(masks))
             rooms.append(layer.chain_room | ~runs)
             # Other words are of experiences, or padding.
@@ -346,7 +348,7 @@ class Trainer(wiring.Component):
         m.submodules[f"{name}_merge"] = merge
         self._merges.append(merge)
         for k, (value, returned) in enumerate(words):
-            wanted = [sum(1 << path for path in paths) for paths in returned]
+            wanted = [_mask(path in sweep for path in range(groups)) for sweep in returned]
             m.d.comb += [merge.i[k].valid.eq(comes[k]), merge.wanted[k].eq(self._now(wanted))]
             for path in range(groups):
                 for sweep, paths in self._cases(returned, path):
@@ -370,55 +372,61 @@ class Trainer(wiring.Component):
         connect(m, flipped(self.image_i), transfer.i)
         connect(m, transfer.o, flipped(self.image_o))
         order = [layer for name in self.config.networks for layer in networks[name]]
-        waiting = Signal(len(order))  # layers whose update is asked for and has not begun
-        layers_busy = Signal()
+        m.submodules.updates = updates = UpdateControl(self.config)
         m.d.comb += [
             transfer.load.eq(self.load),
             transfer.store.eq(self.store),
             transfer.sets.eq(self.sets),
             transfer.layer_busy.eq(Cat(layer.busy for layer in order)),
-            layers_busy.eq(waiting.any() | Cat(layer.busy for layer in order).any()),
-            self._sweeps.updating.eq(layers_busy),
+            updates.updates.eq(self._sweeps.updates),
+            updates.done.eq(Cat(layer.done for layer in order)),
+            updates.busy.eq(Cat(layer.busy for layer in order)),
+            self._sweeps.updating.eq(updates.updating),
             self.control.busy.eq(
                 self.control.update
                 | self.load
                 | self.store
                 | transfer.busy
-                | layers_busy
+                | updates.updating
                 | self._sweeps.more
             ),
         ]
-        trained = [
-            self.config.plan.trained_in(name)
-            for name in self.config.networks
-            for _ in networks[name]
-        ]
-        masks = [
-            sum(1 << k for k, own in enumerate(trained) if own == sweep)
-            for sweep in range(self.config.plan.sweeps)
-        ]
-        for sweep, update in enumerate(self._sweeps.updates):
-            with m.If(update):
-                m.d.sync += waiting.eq(masks[sweep])
         for k, layer in enumerate(order):
-            with m.If(layer.update):
-                m.d.sync += waiting[k].eq(0)
             connect(m, getattr(transfer, f"words_{k}"), layer.image_i)
             connect(m, layer.image_o, getattr(transfer, f"stored_{k}"))
             m.d.comb += [
-                layer.update.eq(waiting[k] & layer.done),
+                layer.update.eq(updates.update[k]),
                 layer.load.eq(transfer.load_layer[k]),
                 layer.store.eq(transfer.store_layer[k]),
                 layer.parameter_set.eq(transfer.parameter_set),
             ]
-        given = {}  # by the rate that networks share
+        given, scales = {}, {}  # by what networks share
+        if self.config.clip_norm:
+            scales = dict(zip(self.config.networks, updates.limited, strict=True))
+            self._measure(m, updates, order)
         for name, network in self.config.plan.networks.items():
-            if network.rate not in given:
-                given[network.rate] = self._coefficients(m, name, network.rate)
+            shared = name if scales else network.rate
+            if shared not in given:
+                scale = scales.get(name, self.control.hyperparameters.scale)
+                given[shared] = self._coefficients(m, name, network.rate, scale)
             for layer in networks[name]:
-                m.d.comb += layer.coefficients.eq(given[network.rate])
+                m.d.comb += layer.coefficients.eq(given[shared])
 
-    def _coefficients(self, m, name, rate):
+    def _measure(self, m, updates, order):
+        """Wires what limits the norms of gradients."""
+        control = self.control
+        m.d.comb += [
+            updates.clear.eq(control.train),
+            updates.scale.eq(control.hyperparameters.scale),
+            updates.max_norm.eq(control.hyperparameters.max_norm),
+        ]
+        for k, layer in enumerate(order):
+            m.d.comb += [
+                layer.measure.eq(updates.measure[k]),
+                updates.squares[k].eq(layer.squares),
+            ]
+
+    def _coefficients(self, m, name, rate, scale):
         """The optimizers' coefficients for networks of a ``rate``, such as ``name``."""
         config = self.config.layer_config
         given = Signal(COEFFICIENTS, name=f"{name}_given")
@@ -426,7 +434,7 @@ class Trainer(wiring.Component):
             value = self.control.hyperparameters[field]
             if isinstance(value, data.View):  # a pair
                 value = value[rate]
-            m.d.comb += given[field].eq(value)
+            m.d.comb += given[field].eq(scale if field == "scale" else value)
         convert = optimizer_of(config.arithmetic).convert
         sums = config.arithmetic.gradient_sum_shape(config.batch)
         return convert(m, config.optimizer_config, sums, given, name=f"{name}_coefficients")

@@ -5,12 +5,14 @@ from functools import lru_cache
 from amaranth.hdl import Const, Shape
 
 from hw.area import area
+from hw.arith import estimate as arith
 from hw.estimate import selector, times, together
 from hw.learner.block.layer_clocks import READ_CLOCKS, READ_LATENCY
 from hw.learner.config import stored_sets
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.learner.parameters.join import JOINED
 from hw.learner.parameters.moments import MOMENTS
+from hw.learner.parameters.square_sum import SquareSum, square_shape
 from hw.learner.parameters.update import part_layout
 from hw.learner.parameters.walk import place_layout
 from hw.nn import estimate as nn
@@ -32,6 +34,7 @@ def layer_parameters(config, shape, input_gradient=True):
             _walk(shape),
             join(config, shape),
             times(shape.part, nn.optimizer(config.optimizer_config)),
+            *(_squares(config, shape) if config.clip_norm else ()),
             _update(config, shape),
             queue(32 * shape.image_word, READ_CLOCKS + 2),
             _control(config, shape),
@@ -97,6 +100,16 @@ def _joined(count):
     """Lookup tables of the OR of ``count`` bits. For many bits the mapper spends more tables on a
     shorter path."""
     return -(-max(count - 1, 0) // 5) if count <= 11 else -(-count // 3)
+
+
+def _squares(config, shape):
+    """What a measuring walk needs: squares of a part, and their sum."""
+    arithmetic, width = config.arithmetic, square_shape(config).width
+    yield times(shape.part, nn.square(config.optimizer_config, width))
+    yield arith.adder_tree(arithmetic, width, shape.part)
+    yield arith.add(arithmetic, SquareSum.sum_shape(config, shape).width)
+    if not arithmetic.saturates:
+        yield area("nn.batch_sum")
 
 
 def _update(config, shape):

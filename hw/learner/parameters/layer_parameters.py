@@ -11,20 +11,28 @@ from hw.learner.parameters.block_memory import BlockMemory
 from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.learner.parameters.join import JOINED, Join
 from hw.learner.parameters.moments import Moments
+from hw.learner.parameters.square_sum import SquareSum
 from hw.learner.parameters.update import Update
 from hw.learner.parameters.walk import Walk, padding
 from hw.nn.optimizers import optimizer_of
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
 
-__all__ = ["LayerParameters"]
+__all__ = ["LayerParameters", "measure_clocks"]
+
+
+def measure_clocks(config, shape):
+    """Clocks of a measuring walk through a layer's parameters: ``LayerParameters.busy`` is high."""
+    moments = optimizer_of(config.arithmetic).timing(config.optimizer_config).moments
+    return shape.parts + READ_CLOCKS + moments + SquareSum.latency_of(config, shape)
 
 
 class LayerParameters(wiring.Component):
     """The memories of a layer's parameters, with update, load and store.
 
     An update visits them part by part in the order of ``Walk``, a part a clock, each number by an
-    optimizer of its own. Load and store visit them image word by image word, one a clock.
+    optimizer of its own. Load and store visit them image word by image word, one a clock. With
+    ``config.clip_norm``, a measuring walk goes as an update, but writes nothing.
     Source: CF'22 3.2 (WU).
 
     Parameters
@@ -46,9 +54,13 @@ class LayerParameters(wiring.Component):
     load, store : In(1), parameter_set : In(2)
         A pulse begins to load, or to store, the set with this number in ``PARAMETER_SETS``. Of a
         set that the optimizer lacks, loaded words are dropped, and zeros are stored.
+    measure : In(1), squares : Out
+        A pulse begins to add the squares of all gradients; ``squares`` is their sum from the fall
+        of ``busy`` until the next such pulse. Only with ``config.clip_norm``.
     busy : Out(1)
         High from the clock after such a pulse until the work is done, ``update_clocks`` clocks in
-        an update. Meanwhile nothing else may begin, and no sample may be under way.
+        an update and ``measure_clocks`` in a measuring walk. Meanwhile nothing else may begin, and
+        no sample may be under way.
     i, o : In, Out, streams of words of ``image_word`` numbers of 32 bits
         The words to load; the words that are stored. A stored fixed-point weight is sign-extended
         to 32 bits. Padding is stored as zeros and may be anything when loaded.
@@ -61,8 +73,10 @@ class LayerParameters(wiring.Component):
         self._blocks = BlockMemoryShape.of_blocks(config, shape, dual=input_gradient)
         self._biases = BlockMemoryShape.of_biases(config, shape)
         word = stream.Signature(unsigned(32 * shape.image_word))
+        measures = {"measure": In(1), "squares": Out(SquareSum.sum_shape(config, shape))}
         super().__init__(
             {
+                **(measures if config.clip_norm else {}),
                 "forward": In(forward_signature(config, shape)),
                 "backward": In(backward_signature(config, shape)),
                 "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
@@ -87,13 +101,17 @@ class LayerParameters(wiring.Component):
         m = Module()
         config, shape = self.config, self.shape
         updating, loading, storing = Signal(), Signal(), Signal()
+        # A measuring walk is an update whose results are not written.
+        measure = measuring = Const(0)
+        if config.clip_norm:
+            measure, measuring = self.measure, Signal()
         take, fetch, done, stored = Signal(), Signal(), Signal(), Signal()
         parameter_set = Signal(self.parameter_set.shape(), reset_less=True)
-        begins = ~self.busy & (self.update | self.load | self.store)
+        begins = ~self.busy & (self.update | measure | self.load | self.store)
         with m.If(begins):
             m.d.sync += [
                 self.busy.eq(1),
-                updating.eq(self.update),
+                updating.eq(self.update | measure),
                 loading.eq(self.load),
                 storing.eq(self.store),
                 parameter_set.eq(self.parameter_set),
@@ -117,18 +135,34 @@ class LayerParameters(wiring.Component):
         moved = {  # is this set loaded or stored?
             name: parameter_set == PARAMETER_SETS.index(name) for name in stored_sets(config)
         }
-        reads, writes = self._places(m, walk, updating, storing, take)
+        reads, writes, measured = self._places(m, walk, updating, measuring, storing, take)
         memories = self._memories(m)
         self._read(m, memories, unit, walk, reads, storing, moved)
         self._write(m, memories, unit, walk, writes, updating, moved)
         self._store(m, unit, storing & walk.active, storing, fetch, stored)
         place, valid = writes["weights"]
-        m.d.comb += done.eq(delay(m, valid & place.last, 1, name="done", reset=True))
+        written = delay(m, valid & place.last, 1, name="done", reset=True)
+        if not config.clip_norm:
+            m.d.comb += done.eq(written)
+            return m
+        m.submodules.square_sum = square_sum = SquareSum(config, shape)
+        with m.If(begins):
+            m.d.sync += measuring.eq(measure)
+        place, valid = measured
+        m.d.comb += [
+            square_sum.clear.eq(begins & measure),
+            square_sum.i.valid.eq(valid),
+            square_sum.i.last.eq(place.last),
+            square_sum.i.value.eq(unit.squares),
+            self.squares.eq(square_sum.total),
+            done.eq(written | square_sum.done),
+        ]
         return m
 
-    def _places(self, m, walk, updating, storing, take):
-        """The place of the weights that are read; and for weights and moments, the place of the
-        next clock's write, and whether it is valid. Load and store do not wait for optimizers."""
+    def _places(self, m, walk, updating, measuring, storing, take):
+        """The place of the weights that are read; for weights and moments, the place of the next
+        clock's write, and whether it is valid; and the place whose squares leave the
+        optimizers, and whether they are measured. Load and store do not wait for optimizers."""
         at = optimizer_of(self.config.arithmetic).timing(self.config.optimizer_config)
         clocks = {
             "read": at.weights,
@@ -139,6 +173,9 @@ class LayerParameters(wiring.Component):
         for name, clock in sorted(clocks.items(), key=lambda item: item[1]):
             place = delay(m, place, clock - elapsed, name=f"{name}_place")
             active = delay(m, active, clock - elapsed, name=f"{name}_active", reset=True)
+            if name == "moments":
+                measured = place, active & measuring
+                active = active & ~measuring
             elapsed, later[name] = clock, (place, active)
         reads = Signal.like(walk.place, name="read")
         m.d.comb += reads.eq(Mux(storing, walk.place, later["read"][0]))
@@ -150,7 +187,7 @@ class LayerParameters(wiring.Component):
                 valid.eq(Mux(updating, later[name][1], take)),
             ]
             writes[name] = written, valid
-        return reads, writes
+        return reads, writes, measured
 
     def _memories(self, m):
         """Those of blocks, biases and moments, wired to the passes."""

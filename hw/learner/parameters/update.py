@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.learner.config import stored_sets
 from hw.learner.parameters.moments import MOMENTS
+from hw.learner.parameters.square_sum import square_shape
 from hw.nn.layouts import vector_layout
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
@@ -63,14 +64,19 @@ class Update(wiring.Component):
         must be zeros.
     saturations : Out
         How many weights of the part that left a clock ago were clipped.
+    squares : Out [part]
+        The squares of the gradients, with the new moments; 0 of padding. Only with
+        ``config.clip_norm``.
     """
 
     def __init__(self, config, shape):
         self.config, self.shape = config, shape
         part = part_layout(config, shape)
         sums = config.arithmetic.gradient_sum_shape(config.batch)
+        squares = Out(vector_layout(square_shape(config), shape.part))
         super().__init__(
             {
+                **({"squares": squares} if config.clip_norm else {}),
                 "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
                 "gradient": In(vector_layout(sums, shape.part)),
                 "old": In(part),
@@ -111,11 +117,16 @@ class Update(wiring.Component):
             optimizer_of(config.arithmetic),
             config.optimizer_config,
             config.arithmetic.gradient_sum_shape(config.batch),
+            # Without squares the module has the name that it has elsewhere.
+            *((True,) if config.clip_norm else ()),
         )
         m.d.comb += [
             optimizer.coefficients.eq(self.coefficients),
             optimizer.gradient.eq(self.gradient[lane]),
         ]
+        if config.clip_norm:
+            shown = Mux(self.moments_padding[lane], 0, optimizer.square)
+            m.d.comb += self.squares[lane].eq(shown)
         loaded = self.image_i.word_select(lane % self.shape.image_word, 32)
         for name in sets:
             port = "weight" if name == "online" else name

@@ -14,7 +14,7 @@ from sim.compiled import compiled
 from sim.model.arith.interpolate import interpolate_all, parts
 from sim.model.nn.fixed_coefficients import fixed_coefficients
 
-__all__ = ["fixed_update"]
+__all__ = ["fixed_update", "normal"]
 
 _BLEND_SHIFT = BLEND_FORMAT.fraction
 _HALF_BLEND = 1 << (_BLEND_SHIFT - 1)
@@ -89,7 +89,7 @@ def _in_blocks(c, gradient, largest, weight, target, first, second, limits, widt
 
 @compiled
 def _update(c, gradient, largest, weight, target, first, second, limits, width, tables):
-    g, shift, sign = _normal(gradient, largest)
+    g, shift, sign = normal(gradient, largest)
     if first.size:
         sums, below, exponent = _first_sum(first, g, shift, sign, c)
         first, sign, product = _first(first, sums, below, exponent, c)
@@ -109,7 +109,7 @@ def _update(c, gradient, largest, weight, target, first, second, limits, width, 
 
 
 @compiled
-def _normal(gradient, largest):
+def normal(gradient, largest):
     """Mantissa of 24 bits, how far it was shifted, and the sign (-1 or 0)."""
     count = gradient.size
     real = np.empty(count)

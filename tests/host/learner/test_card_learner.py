@@ -68,6 +68,9 @@ CASES = [
     ("ddpg", dict(optimizer="sgd", momentum=0.5, target_interval=2, target_tau=0.5)),
     ("ddpg", dict(optimizer="sgd", momentum=0.5, loss="mse")),
     ("ddpg", dict(optimizer="adam", loss="mse", optimizer_epsilon=0.1)),
+    ("dqn", dict(optimizer="adam", max_gradient_norm=0.2, optimizer_epsilon=1e-3)),
+    ("ddpg", dict(optimizer="sgd", momentum=0.5, loss="mse", max_gradient_norm=0.1)),
+    ("ddpg", dict(optimizer="rmsprop", loss="mse", max_gradient_norm=0.1, optimizer_epsilon=0.1)),
 ]
 
 

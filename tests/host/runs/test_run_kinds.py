@@ -230,7 +230,10 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
             CARD | dict(act="card", weights_interval=2, agent=PLAIN),
             "^weights_interval must be 1 with act card, not 2$",
         ),
-        (CARD, "^max_gradient_norm must be None with learner card and kernel dqn, not 10.0 "),
+        (
+            CARD | dict(algo="ddpg", design="fixar", agent=dict(max_gradient_norm=10.0)),
+            "^max_gradient_norm must be None with learner card and kernel fixar, not 10.0 ",
+        ),
         (
             CARD | dict(agent=PLAIN | dict(dueling=True)),
             "^dueling must be False with learner card and kernel dqn, not True ",

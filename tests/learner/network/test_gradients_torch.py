@@ -12,10 +12,13 @@ from nn.exact_activation import EXACT
 from host.learner.hyperparameters import hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
+from hw.learner.records import HYPERPARAMETERS, STEP
 from sim.model.learner.network.trainer import Trainer
 
 #: Relative to the largest number of a layer.
 TOLERANCE = 1e-5
+#: Largest norm of a network's gradient, where it is limited.
+MOST_NORM = 0.3
 STEPS = 3
 RATE, FLOOR, BLEND = 0.002, 1e-4, (0.1, 0.02)
 
@@ -145,8 +148,8 @@ def rule(torch, optimizer, leaves):
     }[optimizer]()
 
 
-def step_of(optimizer, iteration, batch, clip):
-    """The HYPERPARAMETERS of torch's optimizer in its iteration, from 1."""
+def step_of(optimizer, iteration, batch, clip, **more):
+    """The HYPERPARAMETERS of torch's optimizer in its iteration, from 1, and fields ``more``."""
     values = dict(rate=RATE, floor=FLOOR, scale=1 / batch, clip=clip, blend=BLEND)
     if optimizer == "sgd":
         values |= dict(first_decay=0.9, first_gain=1)
@@ -156,7 +159,7 @@ def step_of(optimizer, iteration, batch, clip):
         first, second = 1 - 0.9**iteration, np.sqrt(1 - 0.999**iteration)
         values |= dict(first_decay=0.9, second_decay=0.999)
         values |= dict(rate=RATE * second / first, floor=FLOOR * second)
-    return hyperparameter_records(1, **values)[0]
+    return hyperparameter_records(1, STEP if more else HYPERPARAMETERS, **values, **more)[0]
 
 
 def random_config(seed):
@@ -173,6 +176,7 @@ def random_config(seed):
         action=int(rng.integers(2, 6)),
         lanes=lanes,
         multipliers=int(rng.choice([8, 16, 32, 64])),
+        clip_norm=seed % 4 > 1,
     )
     return config, int(lanes * rng.integers(2, 9)), (0.5, np.inf)[seed // 3 % 2]
 
@@ -184,9 +188,10 @@ def test_training_is_torchs(torch, seed):
     reference = Reference(torch, learner, torch.float64)
     leaves = [p for network in reference.online.values() for p in network.parameters()]
     optimizer = rule(torch, learner.config.optimizer, leaves)
+    more = dict(max_norm=MOST_NORM) if learner.config.clip_norm else {}
     for iteration in range(1, STEPS + 1):
         records, weight = batch_of(learner.config, rng, batch)
-        step = step_of(learner.config.optimizer, iteration, batch, clip)
+        step = step_of(learner.config.optimizer, iteration, batch, clip, **more)
         result = learner.train(records, None, weight, step)
         t = tensors(torch, records, torch.float64)
         td, each, objectives = reference.losses(t, torch.tensor(weight).double(), clip)
@@ -201,6 +206,8 @@ def test_training_is_torchs(torch, seed):
                 assert close(own, [leaf.grad for leaf in pair])
         for leaf in leaves:
             leaf.grad /= batch
+        for network in reference.online.values() if more else ():
+            torch.nn.utils.clip_grad_norm_(network.parameters(), MOST_NORM)
         optimizer.step()
         reference.soft_update()
         for name, layers in learner.parameters.items():
@@ -215,6 +222,8 @@ def test_every_choice_is_among_them():
         for algorithm in ("dqn", "ddpg"):
             of = [(c[name], clip) for c, _, clip in configs if c["algorithm"] == algorithm]
             assert len({choice for choice, _ in of}) == count and len({c for _, c in of}) == 2
+    limited = {(c["algorithm"], c["optimizer"]) for c, _, _ in configs if c["clip_norm"]}
+    assert len(limited) == 6
 
 
 @pytest.mark.parametrize("activation", EXACT)

@@ -15,7 +15,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
 from hw.learner.network.trainer import Trainer
-from hw.learner.records import action_granules, observation_granules, record_granules
+from hw.learner.records import STEP, action_granules, observation_granules, record_granules
 from hw.learner.step_clocks import step_clocks
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from sim.model.learner.network.trainer import Trainer as Twin
@@ -185,6 +185,29 @@ def test_random_plans(monkeypatch, simulate, tmp_path, seed):
         monkeypatch.setitem(names, key, value)
     config = random_plan.random_config(seed)
     follows_twin(simulate, tmp_path, config, seed=seed, batches=((0, 0), (0.4, 40)))
+
+
+#: Kernels that limit the norm of each network's gradient: with each optimizer and arithmetic, parts
+#: of one number and of several, layers of different lengths, and several sweeps. The limit is below
+#: the norm of some steps and above it in others.
+NORMS = {
+    "dqn": dict(algorithm="dqn", arithmetic=FIXED),
+    "dqn, float32": dict(algorithm="dqn", hidden=(3,), optimizer="rmsprop"),
+    "ddpg": dict(algorithm="ddpg", arithmetic=FIXED, lanes=2, hidden=(5, 3), optimizer="sgd"),
+    "ddpg, float32": dict(algorithm="ddpg", observation=2, action=1, hidden=(3,), update_units=1),
+    "four": dict(arithmetic=FIXED, lanes=2, optimizer="rmsprop"),
+    "four, narrow": dict(arithmetic=NARROW, update_units=4),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NORMS)
+def test_steps_with_a_limited_norm(quartet, simulate, tmp_path, name):
+    sizes = dict(observation=3, action=2, hidden=(4,), batch=8, multipliers=2, update_units=2)
+    config = LearnerConfig(**dict(algorithm="quartet", clip_norm=True) | sizes | NORMS[name])
+    batches = _BATCHES if config.arithmetic.saturates else _BATCHES[:2]
+    for most in ((0.3, 0.1), (2.0, np.inf)):
+        follows_twin(simulate, tmp_path, config, batches=batches, record=STEP, max_norm=most)
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from hw.arith.binary32 import Binary32
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from sim.model.arith.arithmetic import twin_of
+from sim.model.learner.parameters.gradient_norm import limited_scale
 from sim.model.nn.optimizer import coefficients, update
 
 __all__ = ["ParameterSets"]
@@ -113,12 +114,17 @@ class ParameterSets:
 
     def step(self, name, step, rate):
         """One optimizer step of the network ``name`` with its kept gradients, in place; returns how
-        many weights were clipped. ``step`` is a record of HYPERPARAMETERS, ``rate`` the place of
-        the network's numbers in the record's pairs."""
-        values = self._numbers[name]
+        many weights were clipped. ``step`` is a record of HYPERPARAMETERS or STEP, ``rate`` the
+        place of the network's numbers in the record's pairs."""
+        values, numbers = self._numbers[name], coefficients(step, rate)
+        if self.config.clip_norm:
+            layers = self.config.networks[name]
+            gradients, most = _views(self._sums[name], layers), np.float32(step["max_norm"][rate])
+            scale = limited_scale(self.config, layers, gradients, numbers[0], most)
+            numbers = (scale, *numbers[1:])
         result = update(
             self.config,
-            coefficients(step, rate),
+            numbers,
             self._sums[name],
             values["online"],
             values["target"],
