@@ -12,6 +12,7 @@ from hw.learner.block.fit import NetworkWidths, check_words, fit, interleave_of
 from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
 from hw.learner.records import record_words
 from hw.nn.activation import ACTIVATIONS
+from hw.nn.td_loss import TdLoss
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
 from hw.suggest import written
@@ -21,6 +22,9 @@ __all__ += ["stored_sets"]
 
 #: Hidden layers, at most.
 MAX_HIDDEN = 4
+
+#: How the loss is computed: a sample a clock, or a step at a time.
+LOSSES = ("pipeline", "program")
 
 #: What a parameter has: itself, its target's, and the optimizer's first and second moment.
 PARAMETER_SETS = ("online", "target", "first", "second")
@@ -66,6 +70,8 @@ class LearnerConfig(ConfigBase):
     double : dqn alone: the online network chooses the next action (double DQN).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
+    loss : "pipeline", a sample a clock; or "program", the same bits by one multiplier and one adder
+        (``hw.nn.td_program``): a quarter of the area, and a sample in 171 clocks.
     """
 
     algorithm: str = "dqn"
@@ -81,6 +87,7 @@ class LearnerConfig(ConfigBase):
     double: bool = True
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
+    loss: str = "pipeline"
 
     #: Whether actions and discounts of experiences have limits: ``hw.learner.records.word_rules``.
     bounded = False
@@ -94,6 +101,7 @@ class LearnerConfig(ConfigBase):
         for name, choices in (
             ("algorithm", tuple(ALGORITHMS)),
             ("hidden_activation", tuple(ACTIVATIONS)),
+            ("loss", LOSSES),
         ):
             if getattr(self, name) not in choices:
                 raise UsageError(
@@ -107,6 +115,11 @@ class LearnerConfig(ConfigBase):
         check_flag("double", self.double)
         algorithm_of(self).check(self)
         self.plan  # noqa: B018, it checks the algorithm's plan
+        if self.loss == "program" and any(rule.pipeline is not TdLoss for rule in self.plan.losses):
+            raise UsageError(
+                f"loss must be pipeline for {self.algorithm}, whose loss is not that of "
+                "hw.nn.td_loss, not 'program'"
+            )
         if self.words is not None:
             check_words(self._widths, self._given_words)
 

@@ -128,7 +128,7 @@ def _loss(learner, sweep):
     rule, number = plan.losses[sweep], _width(learner, "activation")
     slots, _ = Loss.slots_of(learner, sweep)
     ahead = Loss.ahead_of(Loss.stage(learner, sweep))
-    yield rule.pipeline.estimate(learner.arithmetic)
+    yield Loss.pipeline_of(learner, sweep).estimate(learner.arithmetic)
     for place, name in enumerate(Loss.networks_of(learner, sweep)):
         # Of a sample, its numbers and, with the first network's, scalars are kept, then move to
         # place 0.

@@ -35,6 +35,8 @@ _PASSED = 2
 #: Clocks from a layer's last gradient to its update, which is ``done``, and from the end of the
 #: update to the end of the step.
 _DONE, _SETTLED = 1, 1
+#: Clocks from the sums of the loss to the end of the step.
+_SUMMED = 1
 #: Clocks from the end of a sweep to the begin of the next one.
 _BETWEEN = 1
 
@@ -131,10 +133,12 @@ class StepClocks(NamedTuple):
     td : to the TD error of the first lane of the last super-sample.
     step : until the update of all parameters has ended; REPORT has this number as the clocks of the
         gradient step.
+    whole : until the sums of the loss are there too.
     """
 
     td: int
     step: int
+    whole: int
 
 
 def step_clocks(config, batch):
@@ -143,11 +147,13 @@ def step_clocks(config, batch):
     alike, td, ends = replace(config, update_units=1), None, []
     updates = _updates(config)
     for sweep in range(config.plan.sweeps):
-        last, left, later = _walked(alike, batch, sweep)
+        end, left, later = _walked(alike, batch, sweep)
         if sweep == 0:
-            td = last + later
+            td = end + Loss.td_latency_of(config) + later
         ends.append(_ended(config, sweep, left, updates) + later)
-    return StepClocks(td, sum(ends) + _BETWEEN * (len(ends) - 1) + (len(ends) > 1))
+    step = sum(ends) + _BETWEEN * (len(ends) - 1) + (len(ends) > 1)
+    summed = step - ends[-1] + end + later + Loss.summed_latency_of(config) + _SUMMED
+    return StepClocks(td, step, max(step, summed))
 
 
 def _ended(config, sweep, left, updates):
@@ -173,17 +179,16 @@ def _updates(config):
 
 @lru_cache(maxsize=4096)
 def _walked(config, batch, sweep):
-    """``(td, gradients, skipped)`` of a sweep: the clock of the last TD error, a tuple of the clock
-    of the last gradient of each layer, None of one without errors, and skipped clocks, to be added
-    to all."""
+    """``(end, gradients, skipped)`` of a sweep: the clock in which the loss begins the last sample,
+    a tuple of the clock of the last gradient of each layer, None of one without errors, and skipped
+    clocks, to be added to all."""
     walk = SampleWalk(config, slots_of(config), sweep)
     walk.go(-(-batch // config.lanes))
-    td = walk.end + Loss.td_latency_of(config)
     left = [
         walk.layers[number].left if number in walk.layers and walk.layers[number].errors else None
         for number in range(len(placed(config)))
     ]
-    return td, tuple(left), walk.skipped
+    return walk.end, tuple(left), walk.skipped
 
 
 def schedule(config, samples=6):
