@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 from hw.arith.arithmetic import Arithmetic
-from hw.config import ConfigBase, check_flag, check_range, freeze_lists
+from hw.config import ConfigBase, check_flag, check_range, freeze_lists, later
 from hw.errors import UsageError
 from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.block.config import BlockShape
@@ -66,7 +66,8 @@ class LearnerConfig(ConfigBase):
         ("critic", "actor"): (4, 8, 2), or ((4, 8, 1), (4, 8, 4)). None: the fastest with at most
         ``multipliers``, by ``fit``; else ``multipliers`` does not count.
     update_units : the most numbers of a layer that are updated in a clock, each by an optimizer of
-        its own. Layers that need fewer to be as fast as the slowest of their network have fewer.
+        its own. Layers that need fewer to be as fast as the slowest of their network have fewer. 0:
+        a network has one optimizer, and its layers update one after the other.
     double : dqn alone: the online network chooses the next action (double DQN).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
@@ -87,7 +88,7 @@ class LearnerConfig(ConfigBase):
     double: bool = True
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
-    loss: str = "pipeline"
+    loss: str = later("pipeline")
 
     #: Whether actions and discounts of experiences have limits: ``hw.learner.records.word_rules``.
     bounded = False

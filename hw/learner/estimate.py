@@ -20,7 +20,7 @@ from hw.learner.config import PARAMETER_SETS
 from hw.learner.layouts import scalars_layout
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
-from hw.learner.parameters.estimate import layer_parameters
+from hw.learner.parameters.estimate import layer_parameters, network_optimizer
 from hw.learner.parameters.parameter_image import sections, set_bytes
 from hw.learner.placed_layers import merges, placed
 from hw.learner.records import (
@@ -115,6 +115,8 @@ def _layers(learner):
             chain=chain,
         )
         units["buffers"].append(ring)
+    for layers in learner.networks.values():
+        units["parameters"].append(network_optimizer(shared, len(layers)))
     return {name: together(each) for name, each in units.items()}
 
 

@@ -162,13 +162,34 @@ def _ended(config, sweep, left, updates):
     left : clock of each layer's last gradient, None without errors
     updates : clocks of each layer's update
     """
-    trained = [config.plan.trained_in(layer.network) == sweep for layer in placed(config)]
-    ends = [
-        clock + update * own
-        for clock, update, own in zip(left, updates, trained, strict=True)
-        if clock is not None
-    ]
-    return max(ends) + _DONE + _SETTLED
+    begun = _begun(config, sweep, left, updates)
+    ends = [begin + updates[number] for number, begin in begun.items()]
+    return max(*ends, *(clock + _DONE for clock in left if clock is not None)) + _SETTLED
+
+
+def _begun(config, sweep, left, updates):
+    """``{layer: clock}`` in which the update of each layer that a sweep trains begins.
+
+    left : clock of each layer's last gradient, None without errors
+    updates : clocks of each layer's update
+    """
+    begun, networks = {}, {}
+    for number, (layer, clock) in enumerate(zip(placed(config), left, strict=True)):
+        if clock is not None and config.plan.trained_in(layer.network) == sweep:
+            begun[number] = clock + _DONE
+            networks.setdefault(layer.network, []).append(number)
+    if not config.layer_config.network_optimizer:
+        return begun
+    for waits in networks.values():
+        # The network's optimizer takes layers in turn, of those that are ready the last one.
+        clock = 0
+        while waits:
+            clock = max(clock, min(begun[number] for number in waits))
+            number = max(number for number in waits if begun[number] <= clock)
+            waits.remove(number)
+            begun[number] = clock
+            clock += updates[number] + _SETTLED
+    return begun
 
 
 def _updates(config):
@@ -217,9 +238,8 @@ def step_units(config, samples):
         for number, layer in walk.layers.items():
             if layer.errors:
                 left[number] = layer.left
-            if config.plan.trained_in(layer.placed.network) == sweep:
-                begin = layer.left + _DONE
-                found[f"{layer.name} update"] = [(begin, begin + updates[number])]
+        for number, begin in _begun(config, sweep, left, updates).items():
+            found[f"{walk.layers[number].name} update"] = [(begin, begin + updates[number])]
         for name, spans in found.items():
             where = f"{name}, sweep {sweep}" if sweep else name
             units[where] = [(begin + later, end + later) for begin, end in spans]

@@ -45,6 +45,17 @@ HELD_UP = {
 }
 
 
+def small(words, **options):
+    """A learner for a small part: layers update in turn, and the loss is a program."""
+    options = dict(hidden=(8,), double=False, optimizer="rmsprop", arithmetic=_FIXED) | options
+    return LearnerConfig(words=words, batch=64, update_units=0, loss="program", **options)
+
+
+#: The loss is slower than the layers, and its sums end after the update; or the layers are slower,
+#: and the first one's update waits for the last one's.
+SMALL = [small((2, 4, 2)), small((1, 1, 1, 1), hidden=(24, 8), optimizer="adam")]
+
+
 def held_up(observation, hidden, action, kind, lanes):
     options = dict(algorithm="ddpg", arithmetic=Arithmetic(kind=kind), batch=64, lanes=lanes)
     if lanes == 2:
@@ -112,7 +123,7 @@ def test_the_memory_of_a_kernel_with_short_queues():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "learner", [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP)], ids=case_of
+    "learner", [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP), *SMALL], ids=case_of
 )
 def test_clocks_of_all_kernels(learner):
     for (part, metric), (measured, formula) in measure(learner).items():

@@ -25,7 +25,7 @@ class LayerConfig(ConfigBase):
     batch : largest batch, a multiple of lanes.
     optimizer : one of ``OPTIMIZERS`` of ``hw.nn.optimizer_config``.
     update_units : the most numbers of a layer that are updated at the same time, each by an
-        optimizer of its own.
+        optimizer of its own; 0 for one optimizer for all layers of a network.
     """
 
     arithmetic: Arithmetic = Arithmetic()
@@ -47,13 +47,18 @@ class LayerConfig(ConfigBase):
             raise UsageError(
                 f"batch must be a multiple of lanes ({self.lanes}; PI * DP), not {self.batch!r}"
             )
-        check_range("update_units", self.update_units, 1, 512)
+        check_range("update_units", self.update_units, 0, 512)
         self.optimizer_config  # noqa: B018, it checks the optimizer
 
     @property
     def optimizer_config(self):
         """The config of every parameter's optimizer."""
         return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
+
+    @property
+    def network_optimizer(self):
+        """Whether the layers of a network have one optimizer, and update one after the other."""
+        return self.update_units == 0
 
     @property
     def bias_sum_shape(self):
@@ -63,4 +68,4 @@ class LayerConfig(ConfigBase):
     def part(self, multipliers):
         """Numbers of a block of ``multipliers`` numbers that are updated at the same time: a power
         of two, at most ``update_units`` and no more than the block has."""
-        return 1 << (min(self.update_units, multipliers).bit_length() - 1)
+        return 1 << (min(max(self.update_units, 1), multipliers).bit_length() - 1)

@@ -106,9 +106,9 @@ class LossPort(wiring.Signature):
 class Loss(wiring.Component):
     """Computes TD error, gradients and loss of each sample of a sweep from the outputs of the last
     layers, and their sums over the batch. The algorithm's LossRule says which numbers of the
-    outputs are taken, and which pipeline computes: ``TdLoss``, in whose place stands ``TdProgram`` if
-    the config's ``loss`` is "program". A super-sample is one sample of each lane; it begins when the
-    outputs of all networks have come.
+    outputs are taken, and which pipeline computes: ``TdLoss``, in whose place stands ``TdProgram``
+    if the config's ``loss`` is "program". A super-sample is one sample of each lane; it begins when
+    the outputs of all networks have come.
 
     Parameters
     ----------

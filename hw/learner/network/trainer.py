@@ -17,6 +17,7 @@ from hw.learner.network.merge import Merge
 from hw.learner.network.outputs import Outputs
 from hw.learner.network.sweep_control import SweepControl
 from hw.learner.parameters.image_transfer import ImageTransfer
+from hw.learner.parameters.network_optimizer import NetworkOptimizer
 from hw.learner.placed_layers import merges, placed
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
@@ -34,7 +35,8 @@ class Trainer(wiring.Component):
     A sample of each lane enters every ``config.interval`` clocks, or more slowly if the loss needs
     longer. Forward, loss and backward of a batch overlap. After ``control.update``, each layer
     updates its parameters as soon as its own gradients are complete, so the update of the upper
-    layers overlaps the gradients of the lower ones. If the plan has several sweeps, the batch is
+    layers overlaps the gradients of the lower ones; with ``update_units`` 0 the layers of a network
+    update one after the other. If the plan has several sweeps, the batch is
     read again for the next one when all updates of the one before have ended. Loss and TD errors
     are the first sweep's, the sum of values is the last one's. ``hw.learner.step_clocks`` computes
     the clocks of a gradient step.
@@ -400,13 +402,14 @@ class Trainer(wiring.Component):
         for sweep, update in enumerate(self._sweeps.updates):
             with m.If(update):
                 m.d.sync += waiting.eq(masks[sweep])
+        asked = self._asked(m, networks, waiting)
         for k, layer in enumerate(order):
             with m.If(layer.update):
                 m.d.sync += waiting[k].eq(0)
             connect(m, getattr(transfer, f"words_{k}"), layer.image_i)
             connect(m, layer.image_o, getattr(transfer, f"stored_{k}"))
             m.d.comb += [
-                layer.update.eq(waiting[k] & layer.done),
+                layer.update.eq(asked[k]),
                 layer.load.eq(transfer.load_layer[k]),
                 layer.store.eq(transfer.store_layer[k]),
                 layer.parameter_set.eq(transfer.parameter_set),
@@ -415,8 +418,38 @@ class Trainer(wiring.Component):
         for name, network in self.config.plan.networks.items():
             if network.rate not in given:
                 given[network.rate] = self._coefficients(m, name, network.rate)
-            for layer in networks[name]:
-                m.d.comb += layer.coefficients.eq(given[network.rate])
+            self._optimizers(m, name, networks[name], given[network.rate])
+
+    def _asked(self, m, networks, waiting):
+        """For each layer in the image's order, whether its update begins. With an optimizer for
+        the network, an update waits until none of the network's runs; of layers that are ready the
+        last one goes first, for its gradients are complete first."""
+        asked, first = [], 0
+        for name in self.config.networks:
+            layers = networks[name]
+            ready = [waiting[first + k] & layer.done for k, layer in enumerate(layers)]
+            if self.config.layer_config.network_optimizer:
+                idle = Signal(name=f"{name}_idle")
+                m.d.comb += idle.eq(~Cat(layer.busy for layer in layers).any())
+                ready = [bit & idle & ~Cat(ready[k + 1 :]).any() for k, bit in enumerate(ready)]
+            asked += ready
+            first += len(layers)
+        return asked
+
+    def _optimizers(self, m, name, layers, coefficients):
+        """Wires the coefficients to the optimizers of a network."""
+        config = self.config.layer_config
+        if not config.network_optimizer:
+            m.d.comb += [layer.coefficients.eq(coefficients) for layer in layers]
+            return
+        optimizer = NetworkOptimizer(config, len(layers))
+        m.submodules[f"{name}_optimizer"] = optimizer
+        m.d.comb += [
+            optimizer.coefficients.eq(coefficients),
+            optimizer.begins.eq(Cat(layer.update for layer in layers)),
+        ]
+        for k, layer in enumerate(layers):
+            connect(m, layer.optimizer, getattr(optimizer, f"layer_{k}"))
 
     def _coefficients(self, m, name, rate):
         """The optimizers' coefficients for networks of a ``rate``, such as ``name``."""

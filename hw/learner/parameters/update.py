@@ -7,10 +7,11 @@ from amaranth.lib.wiring import In, Out
 from hw.learner.config import stored_sets
 from hw.learner.parameters.moments import MOMENTS
 from hw.nn.layouts import vector_layout
+from hw.nn.optimizer_config import optimizer_ports
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
 
-__all__ = ["Update", "part_layout"]
+__all__ = ["Update", "optimizer_members", "part_layout"]
 
 
 def part_layout(config, shape):
@@ -25,8 +26,25 @@ def part_layout(config, shape):
     )
 
 
+def optimizer_members(config):
+    """``{name: In or Out}``: how the parameters of a layer reach what their optimizers need.
+
+    coefficients : In, as the optimizers take them, if the layer has optimizers of its own
+    optimizer : Out, the ports of an optimizer without its coefficients, if the layer's network has
+        one for all layers (``LayerConfig.network_optimizer``)
+    """
+    optimizer = optimizer_of(config.arithmetic)
+    if not config.network_optimizer:
+        return {"coefficients": In(optimizer.COEFFICIENTS)}
+    sums = config.arithmetic.gradient_sum_shape(config.batch)
+    ports = optimizer_ports(config.optimizer_config, optimizer.COEFFICIENTS, sums)
+    del ports["coefficients"]
+    return {"optimizer": Out(wiring.Signature(ports).flip())}
+
+
 class Update(wiring.Component):
-    """``part`` optimizers side by side, and the way around them for store and load.
+    """``part`` optimizers side by side, or a way to the network's, and the way around them for
+    store and load.
 
     The clocks of a part, with at = ``timing`` of the optimizer::
 
@@ -44,8 +62,8 @@ class Update(wiring.Component):
 
     Members
     -------
-    coefficients : In
-        As the optimizer takes them.
+    coefficients : In, or optimizer : Out
+        See ``optimizer_members``.
     gradient : In [part], old : In(part_layout)
         The gradients, moments and weights of a part.
     updating : In(1), image_i : In(32 * image_word)
@@ -71,7 +89,7 @@ class Update(wiring.Component):
         sums = config.arithmetic.gradient_sum_shape(config.batch)
         super().__init__(
             {
-                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
+                **optimizer_members(config),
                 "gradient": In(vector_layout(sums, shape.part)),
                 "old": In(part),
                 "updating": In(1),
@@ -107,15 +125,16 @@ class Update(wiring.Component):
     def _lane(self, m, lane, sets):
         """The optimizer of number ``lane`` of a part; returns whether its weight was clipped."""
         config = self.config
-        m.submodules[f"optimizer_{lane}"] = optimizer = SharedModule(
-            optimizer_of(config.arithmetic),
-            config.optimizer_config,
-            config.arithmetic.gradient_sum_shape(config.batch),
-        )
-        m.d.comb += [
-            optimizer.coefficients.eq(self.coefficients),
-            optimizer.gradient.eq(self.gradient[lane]),
-        ]
+        if config.network_optimizer:
+            optimizer = self.optimizer
+        else:
+            m.submodules[f"optimizer_{lane}"] = optimizer = SharedModule(
+                optimizer_of(config.arithmetic),
+                config.optimizer_config,
+                config.arithmetic.gradient_sum_shape(config.batch),
+            )
+            m.d.comb += optimizer.coefficients.eq(self.coefficients)
+        m.d.comb += optimizer.gradient.eq(self.gradient[lane])
         loaded = self.image_i.word_select(lane % self.shape.image_word, 32)
         for name in sets:
             port = "weight" if name == "online" else name
