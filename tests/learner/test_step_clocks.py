@@ -157,6 +157,18 @@ def test_words_of_another_network_hold_up_what_is_read(sizes, steps):
     assert steps == tuple(step_clocks(learner, batch).step for batch in (4 * learner.lanes, 64))
 
 
+@pytest.mark.parametrize(
+    "learner, clocks", [(SMALL[0], (798, 916, 11058)), (SMALL[1], (1614, 1614, 13134))]
+)
+def test_layers_of_a_network_update_in_turn_and_sums_may_end_last(learner, clocks):
+    """Clocks that the long test holds to the simulated kernels."""
+    few, many = step_clocks(learner, 4), step_clocks(learner, 64)
+    assert clocks == (few.step, few.whole, many.step)
+    updates = [spans for unit, spans in step_units(learner, 4).items() if "update" in unit]
+    begins, ends = zip(*sorted(span for [span] in updates), strict=True)
+    assert all(end < begin for end, begin in zip(ends, begins[1:], strict=False))
+
+
 def test_as_many_words_are_read_as_the_layers_need_in_spite_of_that():
     """With a word a clock, the 24 words of a sample take 25 clocks, one of them for the actor's."""
     options = dict(words=((2, 16, 1), (4, 7, 2)), arithmetic=Arithmetic(), batch=512, lanes=2)

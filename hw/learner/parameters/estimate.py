@@ -47,7 +47,7 @@ def network_optimizer(config, layers):
         return times(0)
     ports = optimizer_members(config)["optimizer"].signature.members.values()
     chosen = sum(Shape.cast(port.shape).width for port in ports if port.flow == Out)
-    choice = area("learner.parameters.network_optimizer", chosen=chosen * selector(layers))
+    choice = area("learner.parameters.network_optimizer", chosen=chosen * (layers - 1))
     return together([nn.optimizer(config.optimizer_config), choice])
 
 
