@@ -30,10 +30,12 @@ from hw.learner import estimate as learner_estimate
 from hw.learner.block import estimate as block
 from hw.learner.block.backward import Backward
 from hw.learner.block.forward import Forward
+from hw.learner.block.layer_config import LayerConfig
 from hw.learner.network.loss import Loss
-from hw.learner.parameters.estimate import layer_parameters
+from hw.learner.parameters.estimate import layer_parameters, network_optimizer
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.layer_parameters import LayerParameters
+from hw.learner.parameters.network_optimizer import NetworkOptimizer
 from hw.learner.placed_layers import placed
 from hw.learner.play.episodes import Episodes, EpisodesConfig
 from hw.learner.play.explore import Explore, ExploreConfig
@@ -257,6 +259,18 @@ def _layers(name, kernel):
         )
 
 
+def _network_optimizers():
+    for optimizer, layers in (("rmsprop", 3), ("adam", 2)):
+        config = LayerConfig(optimizer=optimizer, update_units=0, arithmetic=_FIXED)
+        yield (
+            f"network_optimizer_{optimizer}_{layers}",
+            lambda config=config, layers=layers: (
+                NetworkOptimizer(config, layers),
+                network_optimizer(config, layers),
+            ),
+        )
+
+
 #: Folder of hw -> {name: function that gives a unit and its Estimate}.
 UNITS = {
     "stream": {
@@ -407,6 +421,7 @@ UNITS = {
             for unit, make in _layers(name, kernel)
         },
         **dict(_play()),
+        **dict(_network_optimizers()),
     },
     "environment": {f"machine_{count}": partial(_machine, count) for count in (8, 12, 16, 32, 64)},
 }  # fmt: skip

@@ -53,10 +53,11 @@ class _Callable(ModuleType):
 sys.modules[__name__].__class__ = _Callable
 
 
-def get(name):
-    """The ``Board`` called ``name``, in upper or lower case; ValueError if there is none."""
+def get(name, design=None):
+    """The ``Board`` called ``name``, in upper or lower case, with the banks and clocks that it has
+    for the design of the name ``design``; ValueError if there is no such board."""
     try:
-        return BOARDS[name.lower()]
+        return BOARDS[name.lower()].set_up_for(design)
     except KeyError:
         raise UsageError(f"board must be one of {', '.join(BOARDS)}, not {name!r}") from None
 

@@ -7,7 +7,7 @@ from hw.config import ConfigBase
 from hw.errors import UsageError
 from hw.estimate import exceeded
 
-__all__ = ["Bank", "Board", "Clock", "FLOWS", "Resources"]
+__all__ = ["Bank", "Board", "Clock", "FLOWS", "Resources", "Setup"]
 
 #: Flow -> the vendor's program that makes a bitstream from Verilog; None if Python packages do it.
 FLOWS = {"vitis": "v++", "vivado": "vivado", "nextpnr": None}
@@ -66,6 +66,20 @@ PLANNING_SHARE = Resources(lut=0.7, ff=0.5, bram36=0.8, uram=0.8, dsp=0.8)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Setup(ConfigBase):
+    """What a board whose memory and clock are part of the bitstream has for some designs.
+
+    ``designs`` are their names; ``banks``, the ``regions`` that they leave and ``clocks`` are as in
+    ``Board``.
+    """
+
+    designs: tuple[str, ...]
+    banks: tuple[Bank, ...]
+    regions: tuple[Resources, ...]
+    clocks: tuple[Clock, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board(ConfigBase):
     """A board.
 
@@ -100,6 +114,8 @@ class Board(ConfigBase):
         On-chip memory that the kernel and a processor beside the logic both reach.
     flow : str
         One of ``FLOWS``.
+    setups : tuple[Setup, ...]
+        Banks, regions and clocks for some designs; other designs have the board's own.
     unverified : tuple[str, ...]
         Facts above that no source at hand confirms.
     """
@@ -120,6 +136,7 @@ class Board(ConfigBase):
     joins: bool = False
     cuts: bool = False
     shared: Bank | None = None
+    setups: tuple[Setup, ...] = ()
     unverified: tuple[str, ...] = ()
 
     def __post_init__(self):
@@ -134,6 +151,14 @@ class Board(ConfigBase):
         for name in ("banks", "regions", "clocks"):
             if not getattr(self, name):
                 raise UsageError(f"{name} must be one or more, not {getattr(self, name)!r}")
+
+    def set_up_for(self, design):
+        """This board with the banks, regions and clocks that it has for the design of this name."""
+        for setup in self.setups:
+            if design in setup.designs:
+                own = {name: getattr(setup, name) for name in ("banks", "regions", "clocks")}
+                return replace(self, **own)
+        return self
 
     @property
     def largest_bank(self):

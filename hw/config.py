@@ -7,12 +7,13 @@ the same object.
 import hashlib
 import json
 from collections import defaultdict
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, field, fields, is_dataclass, replace
 from functools import lru_cache
 
 from hw.errors import UsageError
 
-__all__ = ["ConfigBase", "check_flag", "check_range", "freeze_lists", "value_of", "with_values"]
+__all__ = ["ConfigBase", "check_flag", "check_range", "freeze_lists", "later", "later_fields"]
+__all__ += ["value_of", "with_values"]
 
 
 def check_range(name, value, low, high, why=""):
@@ -43,6 +44,24 @@ def freeze_lists(config, *names):
 
 def _frozen(value):
     return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
+
+
+def later(default):
+    """A field that a class of configs has got after kernels were made of it. It is left out of JSON
+    where it is ``default``, so that those configs keep their JSON and their hashes."""
+    return field(default=default, metadata={"later": True})
+
+
+def later_fields(config, prefix=""):
+    """``{dotted name: default}`` of the ``later`` fields of ``config`` and of configs inside."""
+    found = {}
+    for each in fields(config):
+        value = getattr(config, each.name)
+        if each.metadata.get("later"):
+            found[f"{prefix}{each.name}"] = each.default
+        elif is_dataclass(value):
+            found |= later_fields(value, f"{prefix}{each.name}.")
+    return found
 
 
 def value_of(config, name):
@@ -87,7 +106,16 @@ class ConfigBase:
     """
 
     def to_dict(self):
-        return asdict(self)
+        """The values by field, configs as dicts, without ``later`` fields at their default."""
+        values = asdict(self)
+        for name, default in later_fields(self).items():
+            *path, last = name.split(".")
+            inside = values
+            for part in path:
+                inside = inside[part]
+            if inside[last] == default:
+                del inside[last]
+        return values
 
     def to_json(self):
         """Canonical JSON: sorted keys, no spaces, so equal configs are equal texts."""

@@ -93,7 +93,7 @@ class Buffer(OnCard):
         part = self._part(dtype.itemsize * count, offset)
         if part.size:
             self.bo.sync(self._from_device, part.size, offset)
-        return part.view(dtype).copy()
+        return part.copy().view(dtype)  # a copy of records leaves the gaps between fields open
 
     def to_device(self, size: int | None = None, offset: int = 0) -> None:
         self._sync(self._to_device, size, offset)

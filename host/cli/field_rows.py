@@ -30,9 +30,7 @@ def shown(name, *, learner=None, env=None, board="u200"):
         if name not in designs.DESIGNS:
             known = ", ".join(dict.fromkeys([*ALGORITHMS, *designs.DESIGNS]))
             raise UsageError(f"ALGO must be one of {known}, not {name!r}")
-        return {
-            f"Kernel {name}: --set FIELD=VALUE": _rows(find_design(name).default(board.numbers))
-        }
+        return {f"Kernel {name}: --set FIELD=VALUE": _rows(_default(find_design(name), board))}
     config = preset(name, learner or default_learner(name, env), None, env)
     rows = [row for row in _rows(config) if row["field"] != "algo"]
     own = [row for row in rows if row["field"].startswith("agent.")]
@@ -45,7 +43,7 @@ def shown(name, *, learner=None, env=None, board="u200"):
     if config.kernel is None:
         return parts
     design = find_design(config.kernel)
-    default = design.default(board.numbers)
+    default = _default(design, board)
     decided = {resolve(default, each) for each in config.kernel_values()}
     kernel = [
         row | {"field": f"kernel.{_shortest(default, row['field'])}"}
@@ -54,6 +52,10 @@ def shown(name, *, learner=None, env=None, board="u200"):
     ]
     title = f"Kernel {design.name} for {board.name}, cards model and sim: --set FIELD=VALUE"
     return parts | {title: kernel}
+
+
+def _default(design, board):
+    return design.default(board.set_up_for(design.name).numbers)
 
 
 def _rows(config):

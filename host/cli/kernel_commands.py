@@ -152,7 +152,8 @@ def bitstream_(
         (directory / "kernel.json").read_text(encoding="utf-8")
     )
     try:
-        made = build(directory, description, boards.get(board), target=target, platform=platform)
+        found = boards.get(board, design)
+        made = build(directory, description, found, target=target, platform=platform)
     except ToolsMissing as missing:
         missing.__notes__ = [
             f"`make bitstream DESIGN={design} BOARD={name}` needs no vendor's tool"
@@ -174,7 +175,9 @@ def _open_boards(design):
     for board in boards.BOARDS.values():
         if FLOWS[board.flow] is None:
             with suppress(boards.DoesNotFit):
-                _, estimate = config_with_estimate(find_design(design), board, {})
+                _, estimate = config_with_estimate(
+                    find_design(design), board.set_up_for(design), {}
+                )
                 if not boards.unknown(board, estimate):
                     yield board.name
 

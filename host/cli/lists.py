@@ -49,6 +49,10 @@ def _boards():
             first, last = board.releases
             releases = f"{first} to {last}" if last else f"{first} or later"
             _note(f"{board.name}: {board.platform}, tools of release {releases}")
+        for setup in board.setups:
+            sizes = ", ".join(_size(bank.size) for bank in setup.banks)
+            names = ", ".join(setup.designs)
+            _note(f"{board.name}, for {names}: {sizes}; {setup.clocks[0].mhz} MHz")
         for fact in board.unverified:
             _note(f"{board.name}, not confirmed: {fact}")
 

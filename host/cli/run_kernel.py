@@ -45,7 +45,7 @@ def of_run(run, design, board, values, imports=()):
     if design != wanted:
         needs = f"the kernel that {run} needs" if wanted else f"since {run} needs no kernel"
         raise UsageError(f"DESIGN must be {wanted or 'none'}, {needs}, not {design!r}")
-    spec, found = spec_of(config), boards.get(board)
+    spec, found = spec_of(config), boards.get(board, wanted)
     values = config.kernel_values(spec) | kernel | values
     config_of_kernel = configure(find_design(design), found, values, library=True)
     stored = config.stored_bytes(spec, config_of_kernel, found)

@@ -93,7 +93,7 @@ def explore(
     if as_json:
         print(text, end="")
         return
-    show(found, document, boards.get(board))
+    show(found, document, boards.get(board, design))
     for name in files:
         print(os.path.relpath(folder / name))
     path = os.path.relpath(folder / EXPLORED)

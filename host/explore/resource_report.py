@@ -35,7 +35,7 @@ def make(name, board, out, *, levels=3, overwrite=False, library=False, **values
     raise ValueError unless ``overwrite``, as in ``generate``. Without matplotlib, report.png is not
     written, and a line on stderr says so.
     """
-    design, board = find_design(name), boards.get(board)
+    design, board = find_design(name), boards.get(board, name)
     config = configure(design, board, values, library=library)
     out = user_path(out)
     folder = out / board.name / name
@@ -83,7 +83,7 @@ def progress():
 
 def show(result, board, folder):
     """Prints the report as tables."""
-    board = boards.get(board)
+    board = boards.get(board, result["design"])
     heads = ("unit", "count", *_TITLES.values(), "depth")
     rows = [
         [_indented(row["unit"]), row["count"], *(_text(row[name]) for name in RESOURCES),

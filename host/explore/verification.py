@@ -42,7 +42,8 @@ def verified(found, document, out, count):
     sentences about resources of which the whole exceeds the planned share of the regions. It takes
     minutes. Raises CardTimeout, SynthesisError and MissingTool.
     """
-    name, board = document["design"], boards.get(document["board"])
+    name = document["design"]
+    board = boards.get(document["board"], name)
     rows = []
     for point in best(found, count):
         clocks = measure(

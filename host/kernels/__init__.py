@@ -160,7 +160,7 @@ def identity(design, board, description):
 def _made(name, board, out, values, overwrite, library, package=None):
     """Writes all files and returns their directory; ``package``: options of the inputs of the
     board's tools, None without these."""
-    design, board = find_design(name), boards.get(board)
+    design, board = find_design(name), boards.get(board, name)
     config, estimate = config_with_estimate(design, board, values, library=library)
     description = design.describe(config)
     directory, whose = _place(out, board, name), identity(name, board, description)
@@ -201,7 +201,7 @@ def _files(design, board, config, whose):
 def describe(name, board, out, **values):
     """As ``generate``, but writes only ``kernel.json`` and the manifest. The card ``model`` needs
     no other file. Files of another kernel that must not be lost raise ValueError."""
-    design, board = find_design(name), boards.get(board)
+    design, board = find_design(name), boards.get(board, name)
     description = design.describe(configure(design, board, values, library=True))
     whose, files = identity(name, board, description), {"kernel.json": description.to_json()}
     return _write(_place(out, board, name), whose, files, False)
@@ -232,7 +232,7 @@ def keep(name, board, out, *, verilog, shown_names=None, other_prefix="", **valu
     description : KernelDescription
         The description of this config; the one that is loaded from the folder must equal it.
     """
-    design, found = find_design(name), boards.get(board)
+    design, found = find_design(name), boards.get(board, name)
     config = configure(
         design, found, values, library=True, shown_names=shown_names, other_prefix=other_prefix
     )

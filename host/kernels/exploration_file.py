@@ -76,7 +76,7 @@ def hint(name, board, values):
 def _base(name, board, values):
     """``(design, board, config, fields)``: the board's default of design ``name`` with ``values``,
     and the full names of their fields."""
-    design, board = find_design(name), boards.get(board)
+    design, board = find_design(name), boards.get(board, name)
     config = override(design.default(board.numbers), values)
     return design, board, config, [resolve(config, each) for each in values]
 

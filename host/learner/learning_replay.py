@@ -336,7 +336,7 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         or None."""
         extra = self._put_store(program, size, store) if store else 0
         results = self._run(program, operands, size + extra)
-        reports = results[: count * REPORT.size].view(REPORT.dtype).copy()
+        reports = results[: count * REPORT.size].copy().view(REPORT.dtype)
         self._count_saturations(reports["saturations"][-1])
         parameters = from_image(self.learner, results[size:], store) if store else None
         return results[:size], reports, parameters

@@ -10,6 +10,7 @@ from host.kernels.exploration_file import chosen_fields, is_exploration
 from host.modules import check_trusted
 from host.runs.preset import default_learner, preset
 from host.settings import flat, override, resolve
+from hw.config import later_fields
 from hw.errors import UsageError
 from hw.suggest import written
 from system.cache import say
@@ -124,9 +125,11 @@ def _recorded(kernel, config, board):
     decides."""
     if kernel["name"] != config.kernel:
         return {}
-    default = find_design(kernel["name"]).default(boards.get(board).numbers)
+    default = find_design(kernel["name"]).default(boards.get(board, kernel["name"]).numbers)
     decided = {resolve(default, name) for name in config.kernel_values()}
-    present, recorded = flat(json.loads(default.to_json())), flat(kernel["config"])
+    usual = later_fields(default)  # which JSON leaves out
+    present = usual | flat(json.loads(default.to_json()))
+    recorded = usual | flat(kernel["config"])
     return {
         name: recorded[name]
         for name, value in present.items()

@@ -147,7 +147,7 @@ def on_card(config, card, board="u200", kernel=None, **options):
     spec = spec_of(config)
     path, description = _kernel(config, spec, card, board, kernel or {})
     if description is not None:
-        options["banks"] = _banks(config, spec, description, boards.get(board))
+        options["banks"] = _banks(config, spec, description, boards.get(board, config.kernel))
     with open_card(card, **options) as opened:
         description = description or read_description(path)
         loaded = opened.load(path)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 from hw.arith.arithmetic import Arithmetic
-from hw.config import ConfigBase, check_flag, check_range, freeze_lists
+from hw.config import ConfigBase, check_flag, check_range, freeze_lists, later
 from hw.errors import UsageError
 from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.block.config import BlockShape
@@ -12,6 +12,7 @@ from hw.learner.block.fit import NetworkWidths, check_words, fit, interleave_of
 from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
 from hw.learner.records import HYPERPARAMETERS, STEP, record_words
 from hw.nn.activation import ACTIVATIONS
+from hw.nn.td_loss import TdLoss
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
 from hw.suggest import written
@@ -21,6 +22,9 @@ __all__ += ["stored_sets"]
 
 #: Hidden layers, at most.
 MAX_HIDDEN = 4
+
+#: How the loss is computed: a sample a clock, or a step at a time.
+LOSSES = ("pipeline", "program")
 
 #: What a parameter has: itself, its target's, and the optimizer's first and second moment.
 PARAMETER_SETS = ("online", "target", "first", "second")
@@ -62,12 +66,15 @@ class LearnerConfig(ConfigBase):
         ("critic", "actor"): (4, 8, 2), or ((4, 8, 1), (4, 8, 4)). None: the fastest with at most
         ``multipliers``, by ``fit``; else ``multipliers`` does not count.
     update_units : the most numbers of a layer that are updated in a clock, each by an optimizer of
-        its own. Layers that need fewer to be as fast as the slowest of their network have fewer.
+        its own. Layers that need fewer to be as fast as the slowest of their network have fewer. 0:
+        a network has one optimizer, and its layers update one after the other.
     double : dqn alone: the online network chooses the next action (double DQN).
     optimizer : "sgd" (with momentum), "rmsprop" or "adam".
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
     clip_norm : whether each iteration has a ``max_norm`` (its record is then STEP): a gradient of a
         network whose norm is larger is scaled down to it.
+    loss : "pipeline", a sample a clock; or "program", the same bits by one multiplier and one adder
+        (``hw.nn.td_program``): a quarter of the area, and a sample in 171 clocks.
     """
 
     algorithm: str = "dqn"
@@ -83,7 +90,8 @@ class LearnerConfig(ConfigBase):
     double: bool = True
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
-    clip_norm: bool = False
+    clip_norm: bool = later(False)
+    loss: str = later("pipeline")
 
     #: Whether actions and discounts of experiences have limits: ``hw.learner.records.word_rules``.
     bounded = False
@@ -97,6 +105,7 @@ class LearnerConfig(ConfigBase):
         for name, choices in (
             ("algorithm", tuple(ALGORITHMS)),
             ("hidden_activation", tuple(ACTIVATIONS)),
+            ("loss", LOSSES),
         ):
             if getattr(self, name) not in choices:
                 raise UsageError(
@@ -110,6 +119,11 @@ class LearnerConfig(ConfigBase):
         check_flag("double", self.double)
         algorithm_of(self).check(self)
         self.plan  # noqa: B018, it checks the algorithm's plan
+        if self.loss == "program" and any(rule.pipeline is not TdLoss for rule in self.plan.losses):
+            raise UsageError(
+                f"loss must be pipeline for {self.algorithm}, whose loss is not that of "
+                "hw.nn.td_loss, not 'program'"
+            )
         if self.words is not None:
             check_words(self._widths, self._given_words)
 
@@ -189,14 +203,6 @@ class LearnerConfig(ConfigBase):
         names = (field.name for field in fields(LayerConfig))
         return LayerConfig(**{name: getattr(self, name) for name in names})
 
-    def to_dict(self):
-        """Without ``clip_norm`` unless it is set: a config has the JSON that it had before this
-        field, which files of runs keep."""
-        values = super().to_dict()
-        if not self.clip_norm:
-            del values["clip_norm"]
-        return values
-
     @property
     def parameter_sets(self):
         """What LOAD and STORE can name, in the order of their bits."""
@@ -248,9 +254,6 @@ class LearnerKernelConfig(ConfigBase):
                 f"batch must be at most the capacity ({self.replay.capacity}), "
                 f"not {self.learner.batch!r}"
             )
-
-    def to_dict(self):
-        return super().to_dict() | {"learner": self.learner.to_dict()}
 
     @property
     def replay_kernel(self):

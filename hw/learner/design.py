@@ -1,7 +1,10 @@
 """The designs of the learner's algorithms: replay and gradient steps with no host in the loop."""
 
+from dataclasses import replace
 from functools import partial
 
+from hw.arith.arithmetic import Arithmetic
+from hw.arith.fixed import SQ
 from hw.errors import UsageError
 from hw.estimate import fits
 from hw.learner.algorithms.registry import ALGORITHMS
@@ -85,14 +88,44 @@ CONTINUOUS = {
 }
 
 
+#: The learner of a part without room for binary32: one multiplier a layer and data path, one
+#: optimizer, a loss step by step, and weights whose products take one multiplier of an ECP5.
+_SMALL = dict(
+    hidden=(32, 32),
+    hidden_activation="tanh",
+    batch=32,
+    multipliers=1,
+    update_units=0,
+    double=False,
+    optimizer="rmsprop",
+    arithmetic=Arithmetic(kind="fixed", weight=SQ(4, 14)),
+    loss="program",
+)
+
+
+def _small(algorithm, numbers, replay):
+    """The smallest learner, with a tree of few comparisons, and as many experiences as fit the
+    memory."""
+    learner = LearnerConfig(algorithm=algorithm.name, **algorithm.sizes | _SMALL)
+    config = LearnerKernelConfig(
+        replay=replace(replay.replay, fanout=4), engine=replay.engine, learner=learner
+    )
+    capacity, size = storage(config)
+    most = max(1, numbers["bank_bytes"] // size)
+    capacity = min(capacity, 1 << most.bit_length() - 1)
+    return replace(config, replay=replace(config.replay, capacity=max(capacity, learner.batch)))
+
+
 def _default(algorithm, numbers):
-    """The fastest unroll that leaves room on the board in binary32; the slowest if none does."""
+    """The fastest unroll that leaves room on the board in binary32; if none does, the smallest
+    learner, or if that does not fit either, the slowest unroll."""
     replay = default_config(numbers)
     limits = {
         name: _SHARE * numbers[name]
         for name in ("lut", "ff", "bram36", "dsp")
         if numbers.get(name) is not None
     }
+    family = {"family": numbers.get("family", "xcup")}
     for lanes, multipliers, update_units in _UNROLLS:
         config = LearnerKernelConfig(
             replay=replay.replay,
@@ -105,9 +138,10 @@ def _default(algorithm, numbers):
                 **algorithm.sizes,
             ),
         )
-        if fits(estimate(config), limits | {"family": numbers.get("family", "xcup")}):
-            break
-    return config
+        if fits(estimate(config), limits | family):
+            return config
+    small = _small(algorithm, numbers, replay)
+    return small if fits(estimate(small), limits | family) else config
 
 
 def _check(algorithm, config):

@@ -21,7 +21,7 @@ from hw.learner.layouts import scalars_layout
 from hw.learner.network.gradient_norm import WINDOW
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
-from hw.learner.parameters.estimate import layer_parameters
+from hw.learner.parameters.estimate import layer_parameters, network_optimizer
 from hw.learner.parameters.parameter_image import sections, set_bytes
 from hw.learner.parameters.square_sum import SquareSum
 from hw.learner.placed_layers import merges, placed
@@ -122,6 +122,8 @@ def _layers(learner):
             chain=chain,
         )
         units["buffers"].append(ring)
+    for layers in learner.networks.values():
+        units["parameters"].append(network_optimizer(shared, len(layers)))
     return {name: together(each) for name, each in units.items()}
 
 
@@ -152,7 +154,7 @@ def _loss(learner, sweep):
     rule, number = plan.losses[sweep], _width(learner, "activation")
     slots, _ = Loss.slots_of(learner, sweep)
     ahead = Loss.ahead_of(Loss.stage(learner, sweep))
-    yield rule.pipeline.estimate(learner.arithmetic)
+    yield Loss.pipeline_of(learner, sweep).estimate(learner.arithmetic)
     for place, name in enumerate(Loss.networks_of(learner, sweep)):
         # Of a sample, its numbers and, with the first network's, scalars are kept, then move to
         # place 0.

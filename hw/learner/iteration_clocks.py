@@ -75,14 +75,14 @@ def learn_clocks(config, batch, inserts=0):
     # From the first lane's TD error to the REPORT, which is written a clock before the next step.
     report = learner.lanes - 1 + update + insert + sample + _LEARN
     clocks = step_clocks(learner, batch)
-    return max(clocks.step + 2, clocks.td + report)
+    return max(clocks.whole + 2, clocks.td + report)
 
 
 def train_clocks(config, batch):
     """Clocks of a whole iteration of TRAIN on ``batch`` experiences, as its REPORT counts them. It
     holds where the next batch is read from memory while the gradient step runs; if memory needs
     longer than the step, an iteration takes longer."""
-    return step_clocks(config.learner, batch).step + 2
+    return step_clocks(config.learner, batch).whole + 2
 
 
 def act_clocks(config, count):

@@ -38,6 +38,8 @@ _PASSED = 2
 #: the end of that walk until the layer is idle; and from the end of the update to the end of the
 #: step.
 _DONE, _IDLE, _SETTLED = 1, 1, 1
+#: Clocks from the sums of the loss to the end of the step.
+_SUMMED = 1
 #: Clocks from the end of a sweep to the begin of the next one.
 _BETWEEN = 1
 
@@ -134,10 +136,12 @@ class StepClocks(NamedTuple):
     td : to the TD error of the first lane of the last super-sample.
     step : until the update of all parameters has ended; REPORT has this number as the clocks of the
         gradient step.
+    whole : until the sums of the loss are there too.
     """
 
     td: int
     step: int
+    whole: int
 
 
 def step_clocks(config, batch):
@@ -145,11 +149,13 @@ def step_clocks(config, batch):
     # No walk depends on the updates, which come behind it: kernels that differ in them share it.
     alike, td, ends = replace(config, update_units=1, clip_norm=False), None, []
     for sweep in range(config.plan.sweeps):
-        last, left, later = _walked(alike, batch, sweep)
+        end, left, later = _walked(alike, batch, sweep)
         if sweep == 0:
-            td = last + later
+            td = end + Loss.td_latency_of(config) + later
         ends.append(_ended(config, sweep, left) + later)
-    return StepClocks(td, sum(ends) + _BETWEEN * (len(ends) - 1) + (len(ends) > 1))
+    step = sum(ends) + _BETWEEN * (len(ends) - 1) + (len(ends) > 1)
+    summed = step - ends[-1] + end + later + Loss.summed_latency_of(config) + _SUMMED
+    return StepClocks(td, step, max(step, summed))
 
 
 def _ended(config, sweep, left):
@@ -175,23 +181,37 @@ def _updates(config, sweep, left):
             measured = max(done[k] + measure_clocks(shared, own[k].shape) for k in own) + _IDLE
             ready = GradientNorm.ready_of(config.arithmetic, len(own))
             done = dict.fromkeys(own, measured + ready)
-        begins |= {k: (done[k], done[k] + update_clocks(shared, own[k].shape)) for k in own}
+        clocks = {k: update_clocks(shared, layer.shape) for k, layer in own.items()}
+        if shared.network_optimizer:
+            done = _in_turn(done, clocks)
+        begins |= {k: (done[k], done[k] + clocks[k]) for k in own}
     return begins
+
+
+def _in_turn(ready, clocks):
+    """``{layer: clock}`` in which each update begins, by the clock from which on it is ready: the
+    network's optimizer takes the layers in turn, of those that are ready the last one."""
+    begun, clock = {}, 0
+    while waits := ready.keys() - begun:
+        clock = max(clock, min(ready[number] for number in waits))
+        number = max(number for number in waits if ready[number] <= clock)
+        begun[number] = clock
+        clock += clocks[number] + _SETTLED
+    return begun
 
 
 @lru_cache(maxsize=4096)
 def _walked(config, batch, sweep):
-    """``(td, gradients, skipped)`` of a sweep: the clock of the last TD error, a tuple of the clock
-    of the last gradient of each layer, None of one without errors, and skipped clocks, to be added
-    to all."""
+    """``(end, gradients, skipped)`` of a sweep: the clock in which the loss begins the last sample,
+    a tuple of the clock of the last gradient of each layer, None of one without errors, and skipped
+    clocks, to be added to all."""
     walk = SampleWalk(config, slots_of(config), sweep)
     walk.go(-(-batch // config.lanes))
-    td = walk.end + Loss.td_latency_of(config)
     left = [
         walk.layers[number].left if number in walk.layers and walk.layers[number].errors else None
         for number in range(len(placed(config)))
     ]
-    return td, tuple(left), walk.skipped
+    return walk.end, tuple(left), walk.skipped
 
 
 def schedule(config, samples=6):

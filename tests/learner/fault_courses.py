@@ -5,7 +5,7 @@ import functools
 import numpy as np
 from faults import Course, assert_same, failed
 from learner.core_programs import LearnProgram, LearnPrograms, TrainingPrograms, without_clocks
-from learner.learning import SMALL, kernel_config
+from learner.learning import SMALL, kernel_config, without_cycles
 from learner.stand_in_kernels import NARROW, WIDE
 from learner.stand_in_kernels import opened as opened_stand_in
 from replay.kernels import opened as opened_kernel
@@ -37,9 +37,8 @@ def learner_status(outputs):
 
 def reports_of(outputs, count, offset=0):
     """``count`` REPORTs, their clocks at 0."""
-    reports = outputs["results"][offset : offset + count * REPORT.size].view(REPORT.dtype).copy()
-    reports["cycles"] = 0
-    return reports
+    reports = outputs["results"][offset : offset + count * REPORT.size]
+    return without_cycles(reports.view(REPORT.dtype))
 
 
 class Lesson:

@@ -5,7 +5,7 @@ import pytest
 from faults import assert_same, failed, shell_of
 from learner.core_programs import without_clocks
 from learner.fault_courses import NARROW, REAL, WIDE, Lesson
-from learner.learning import experiences, parameters, steps
+from learner.learning import experiences, parameters, steps, without_cycles
 from learner.test_kernel import CASES, LONG, config_of
 from replay.kernels import opened
 
@@ -33,10 +33,9 @@ def course(card, config, acting=True, **options):
                 scale = 1000 if call == len(COUNTS) - 1 else 1
                 actions.append(buffer.act(scale * seen.normal(size=(count, learner.observation))))
             learned = buffer.learn(steps(1 + call % 2, BATCH), batch_size=BATCH)
-            reports.append(learned.reports.copy())
-            reports[-1]["cycles"] = 0
+            reports.append(without_cycles(learned.reports).tobytes())
         seen_of_it = {
-            "reports": np.concatenate(reports).tobytes(),
+            "reports": reports,
             "random": buffer.status["state"].tolist(),
             "iterations": int(buffer.status["iterations"]),
             "priorities": buffer.priorities().tolist(),

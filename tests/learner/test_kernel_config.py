@@ -42,6 +42,27 @@ def test_json_and_hash(config, text, digest):
     assert (kept == config.learner.arithmetic) == ("float32" in text)
 
 
+def test_a_field_that_came_later_is_in_the_json_of_kernels_that_have_it():
+    config = LearnerKernelConfig(learner=LearnerConfig(loss="program"))
+    values = json.loads(config.to_json())
+    assert values["learner"].pop("loss") == "program"
+    assert values == json.loads(DQN) and config.hash64 != LearnerKernelConfig().hash64
+    assert LearnerKernelConfig.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    "field, value, rule",
+    [
+        ("loss", "steps", "one of pipeline, program"),
+        ("update_units", -1, r"an integer in 0\.\.512"),
+        ("update_units", False, r"an integer in 0\.\.512"),
+    ],
+)
+def test_a_value_that_cannot_be(field, value, rule):
+    with pytest.raises(ValueError, match=f"^{field} must be {rule}, not {value!r}$"):
+        LearnerConfig(**{field: value})
+
+
 @pytest.mark.parametrize("config", [LayerConfig, LearnerConfig])
 def test_products_are_of_one_block(config):
     rule = "^arithmetic.kind must be one of float32, fixed, not 'dual'$"

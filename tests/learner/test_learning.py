@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
-from learner.learning import kernel_config
+from learner.learning import kernel_config, without_cycles
 from learner.modelled import learner_values
 from learner.test_kernel import same
 from replay.kernels import opened
@@ -72,17 +72,16 @@ def trained(card, config, launches, options):
         buffer.learn = recorded
         returns = [session.iterate().episodes for _ in range(launches)]
         reports = np.concatenate(reports)
-        cycles, reports["cycles"] = reports["cycles"].copy(), 0
         result = {
             "returns": [value for episodes in returns for value, _ in episodes],
-            "reports": reports,
+            "reports": without_cycles(reports),
             "parameters": buffer.store(),
             "priorities": buffer.priorities(),
             "random": buffer.status["state"].copy(),
             "acting": session.policy.parameters["q"].copy(),
         }
         session.close()
-    return result, cycles
+    return result, reports["cycles"]
 
 
 def compare(config, launches, options, *, updates):

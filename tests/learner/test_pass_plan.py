@@ -302,7 +302,7 @@ def test_clocks_of_two_sweeps(quartet):
         algorithm="quartet", observation=3, action=2, hidden=(4,), batch=8, multipliers=2,
         update_units=2, lanes=2, arithmetic=Arithmetic(kind="fixed"),
     )  # fmt: skip
-    assert tuple(step_clocks(learner, 8)) == CLOCKS
+    assert step_clocks(learner, 8)[:2] == CLOCKS
     units = step_units(learner, 4)
     assert max(end for spans in units.values() for _, end in spans) < CLOCKS[1]
 

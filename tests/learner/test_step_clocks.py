@@ -45,6 +45,17 @@ HELD_UP = {
 }
 
 
+def small(words, **options):
+    """A learner for a small part: layers update in turn, and the loss is a program."""
+    options = dict(hidden=(8,), double=False, optimizer="rmsprop", arithmetic=_FIXED) | options
+    return LearnerConfig(words=words, batch=64, update_units=0, loss="program", **options)
+
+
+#: The loss is slower than the layers, and its sums end after the update; or the layers are slower,
+#: and the first one's update waits for the last one's.
+SMALL = [small((2, 4, 2)), small((1, 1, 1, 1), hidden=(24, 8), optimizer="adam")]
+
+
 def held_up(observation, hidden, action, kind, lanes):
     options = dict(algorithm="ddpg", arithmetic=Arithmetic(kind=kind), batch=64, lanes=lanes)
     if lanes == 2:
@@ -116,7 +127,9 @@ LIMITED = [replace(LEARNERS[number], clip_norm=True) for number in (0, 3, 5, 6, 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "learner", [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP), *LIMITED], ids=case_of
+    "learner",
+    [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP), *LIMITED, *SMALL],
+    ids=case_of,
 )
 def test_clocks_of_all_kernels(learner):
     for (part, metric), (measured, formula) in measure(learner).items():
@@ -159,6 +172,18 @@ def test_words_of_another_network_hold_up_what_is_read(sizes, steps):
     learner = held_up(*sizes)
     assert pace(learner) == SampleReader.interval_of(learner)
     assert steps == tuple(step_clocks(learner, batch).step for batch in (4 * learner.lanes, 64))
+
+
+@pytest.mark.parametrize(
+    "learner, clocks", [(SMALL[0], (798, 916, 11058)), (SMALL[1], (1614, 1614, 13134))]
+)
+def test_layers_of_a_network_update_in_turn_and_sums_may_end_last(learner, clocks):
+    """Clocks that the long test holds to the simulated kernels."""
+    few, many = step_clocks(learner, 4), step_clocks(learner, 64)
+    assert clocks == (few.step, few.whole, many.step)
+    updates = [spans for unit, spans in step_units(learner, 4).items() if "update" in unit]
+    begins, ends = zip(*sorted(span for [span] in updates), strict=True)
+    assert all(end < begin for end, begin in zip(ends, begins[1:], strict=False))
 
 
 def test_as_many_words_are_read_as_the_layers_need_in_spite_of_that():

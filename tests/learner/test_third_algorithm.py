@@ -67,6 +67,14 @@ def test_hardware_of_its_loss_is_the_twin(bandit, simulate, tmp_path, monkeypatc
     matches_twin(simulate, tmp_path, config)
 
 
+def test_no_program_stands_in_place_of_its_loss(bandit):
+    rule = (
+        "^loss must be pipeline for bandit, whose loss is not that of hw.nn.td_loss, not 'program'$"
+    )
+    with pytest.raises(ValueError, match=rule):
+        LearnerConfig(**KERNEL, loss="program")
+
+
 def test_it_becomes_a_kernel(bandit):
     """With one network, which has no target: all is connected."""
     config = kernel_config(**KERNEL, lanes=2, arithmetic=Arithmetic(kind="fixed"))

@@ -95,6 +95,25 @@ def test_an_ulx3s_judges_by_its_own_counts(changes, message):
         assert boards.needs(board, found)["dsp"] > 0.9 * board.usable.dsp
 
 
+def test_the_default_dqn_of_an_ulx3s():
+    """With the memory and all that is around it, it takes 85 % of the part at most."""
+    board, design = boards.get("ulx3s", "dqn"), DESIGNS["dqn"]
+    config = configure(design, board, {})
+    need, found = boards.needs(board, estimate(config)), config.learner
+    for name, total in board.total.to_dict().items():
+        around = total - getattr(board.regions[0], name)
+        assert need[name] + around <= 0.85 * total, name
+    assert (found.hidden, found.update_units, found.loss) == ((32, 32), 0, "program")
+    count, size = design.storage(config)
+    assert count * size == board.largest_bank.size == 96 << 10
+    # With an optimizer a layer it is near the end of the multipliers, and with a pipeline beyond.
+    with pytest.raises(boards.DoesNotFit, match="dsp must be at most 132 .*, not 143"):
+        configure(design, board, {"update_units": 1})
+    dear = {"update_units": 1, "hidden_activation": "relu", "loss": "pipeline"}
+    with pytest.raises(boards.DoesNotFit, match="dsp must be at most 132 .*, not 133"):
+        configure(design, board, dear)
+
+
 def test_what_is_suggested_fits():
     """Each text is a change that holds by itself, and twice its value does not."""
     config = learner(kernel_config("dqn", hidden=(64, 64)), multipliers=64, lanes=4)

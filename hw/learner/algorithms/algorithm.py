@@ -18,9 +18,10 @@ class LossRule(ABC):
     ----------
     pipeline : type
         The pipeline of the loss: a component with the ports, the latencies and the ``estimate`` of
-        ``TdLoss``. Its ``i`` has the fields "valid", "weight", "reward" and "discount", and a field
-        for each key of ``inputs``. In the first sweep its TD errors leave the learner; in fixed
-        point they must be finite for rewards and discounts below 2**100.
+        ``TdLoss``, that takes a sample a clock. Its ``i`` has the fields "valid", "weight",
+        "reward" and "discount", and a field for each key of ``inputs``. In the first sweep its TD
+        errors leave the learner; in fixed point they must be finite for rewards and discounts below
+        2**100.
     numbers : dict
         ``{network: names}`` of the activations that are kept of a sample's outputs until the sample
         enters the pipeline. No two names are equal.

@@ -25,8 +25,8 @@ class LayerConfig(ConfigBase):
     batch : largest batch, a multiple of lanes.
     optimizer : one of ``OPTIMIZERS`` of ``hw.nn.optimizer_config``.
     update_units : the most numbers of a layer that are updated at the same time, each by an
-        optimizer of its own.
-    clip_norm : whether the norm of a network's gradient can be limited.
+        optimizer of its own; 0 for one optimizer for all layers of a network.
+    clip_norm : whether the norm of a network's gradient can be limited; not with update_units 0.
     """
 
     arithmetic: Arithmetic = Arithmetic()
@@ -49,14 +49,21 @@ class LayerConfig(ConfigBase):
             raise UsageError(
                 f"batch must be a multiple of lanes ({self.lanes}; PI * DP), not {self.batch!r}"
             )
-        check_range("update_units", self.update_units, 1, 512)
+        check_range("update_units", self.update_units, 0, 512)
         check_flag("clip_norm", self.clip_norm)
+        if self.clip_norm and self.network_optimizer:
+            raise UsageError("update_units must be at least 1 with clip_norm, not 0")
         self.optimizer_config  # noqa: B018, it checks the optimizer
 
     @property
     def optimizer_config(self):
         """The config of every parameter's optimizer."""
         return OptimizerConfig(optimizer=self.optimizer, arithmetic=self.arithmetic)
+
+    @property
+    def network_optimizer(self):
+        """Whether the layers of a network have one optimizer, and update one after the other."""
+        return self.update_units == 0
 
     @property
     def bias_sum_shape(self):
@@ -66,4 +73,4 @@ class LayerConfig(ConfigBase):
     def part(self, multipliers):
         """Numbers of a block of ``multipliers`` numbers that are updated at the same time: a power
         of two, at most ``update_units`` and no more than the block has."""
-        return 1 << (min(self.update_units, multipliers).bit_length() - 1)
+        return 1 << (min(max(self.update_units, 1), multipliers).bit_length() - 1)

@@ -12,8 +12,8 @@ from hw.learner.block.backward import Backward
 from hw.learner.block.forward import Forward
 from hw.learner.block.ports import word_layout
 from hw.learner.parameters.layer_parameters import LayerParameters
+from hw.learner.parameters.update import optimizer_members
 from hw.nn.layouts import vector_layout
-from hw.nn.optimizers import optimizer_of
 
 __all__ = ["Layer"]
 
@@ -73,7 +73,7 @@ class Layer(wiring.Component):
     start : In(1), samples : In, done : Out(1)
         ``start``, a pulse: a batch of ``samples`` samples begins. ``done`` is high from the
         completion of all their gradients until the next ``start``.
-    coefficients : In, update : In(1), busy : Out(1)
+    coefficients : In, or optimizer : Out; update : In(1), busy : Out(1)
         The update, as in ``LayerParameters``.
     load, store : In(1), parameter_set : In(2), image_i, image_o : streams of image words
         Loading and storing, as in ``LayerParameters``, where the streams are ``i`` and ``o``.
@@ -147,7 +147,7 @@ class Layer(wiring.Component):
                 "start": In(1),
                 "samples": In(range(config.batch // config.lanes + 1)),
                 "done": Out(1),
-                "coefficients": In(optimizer_of(arithmetic).COEFFICIENTS),
+                **optimizer_members(config),
                 "update": In(1),
                 "busy": Out(1),
                 "load": In(1),
@@ -189,7 +189,6 @@ class Layer(wiring.Component):
             backward.delta_begun.eq(self.delta_begun),
             self.delta_room.eq(backward.delta_room),
             self.dx_begun.eq(backward.started),
-            parameters.coefficients.eq(self.coefficients),
             parameters.update.eq(self.update),
             parameters.load.eq(self.load),
             parameters.store.eq(self.store),
@@ -204,6 +203,10 @@ class Layer(wiring.Component):
                 parameters.measure.eq(self.measure),
                 self.squares.eq(parameters.squares),
             ]
+        if self.config.network_optimizer:
+            connect(m, parameters.optimizer, flipped(self.optimizer))
+        else:
+            m.d.comb += parameters.coefficients.eq(self.coefficients)
         if self.input_activation is not None:
             m.d.comb += self.dx.eq(backward.dx)
         parameters.attach(m, forward, backward)

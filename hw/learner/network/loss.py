@@ -2,7 +2,8 @@
 
 All lanes deliver side by side; a super-sample is one sample of each lane. One binary32 pipeline
 serves the lanes in turn, a sample a clock, so a super-sample takes ``lanes`` clocks, or one for
-each of its words of outputs, whichever is longer.
+each of its words of outputs, whichever is longer. A program takes ``TdProgram.INTERVAL`` clocks a
+sample.
 """
 
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from hw.learner.layouts import scalars_layout
 from hw.learner.network.loss_errors import LossErrors
 from hw.nn.layouts import vector_layout
 from hw.nn.td_loss import is_finite
+from hw.nn.td_program import TdProgram
 from hw.replay.records import ITEM
 from hw.stream.delay import delay
 from hw.stream.queue import Queue
@@ -27,7 +29,7 @@ __all__ = ["Loss", "send_td"]
 _WAITING = 16  # super-samples that have come, before there is no more room
 
 
-def send_td(m, unit, pipeline, index, depth, *, diverges=True):
+def send_td(m, unit, pipeline, index, depth, *, diverges=True, held=False):
     """Adds to ``m``, the module of ``unit``, the queue of TD errors between ``pipeline`` and
     ``unit.td``. Room for ``depth`` items is never exceeded: whoever fills the pipeline counts.
 
@@ -41,11 +43,13 @@ def send_td(m, unit, pipeline, index, depth, *, diverges=True):
         Or another pipeline with ``td`` and ``td_latency``.
     index : Value
         32 bits: index of the experience that enters ``pipeline``.
+    held : bool
+        ``index`` is steady until the experience's TD error has come.
     """
     td, td_index = pipeline.td, Signal(32)
     m.submodules.td_queue = queue = Queue(ITEM.shape, depth)
     m.d.comb += [
-        td_index.eq(delay(m, index, pipeline.td_latency, name="index")),
+        td_index.eq(index if held else delay(m, index, pipeline.td_latency, name="index")),
         queue.i.valid.eq(td.valid),
         queue.i.p.index.eq(td_index),
         queue.i.p.value.eq(td.value),
@@ -102,8 +106,9 @@ class LossPort(wiring.Signature):
 class Loss(wiring.Component):
     """Computes TD error, gradients and loss of each sample of a sweep from the outputs of the last
     layers, and their sums over the batch. The algorithm's LossRule says which numbers of the
-    outputs are taken, and which pipeline computes (``TdLoss``). A super-sample is one sample of
-    each lane; it begins when the outputs of all networks have come.
+    outputs are taken, and which pipeline computes: ``TdLoss``, in whose place stands ``TdProgram``
+    if the config's ``loss`` is "program". A super-sample is one sample of each lane; it begins when
+    the outputs of all networks have come.
 
     Parameters
     ----------
@@ -156,7 +161,10 @@ class Loss(wiring.Component):
         self.networks = self.networks_of(config, sweep)
         self.shapes = {name: config.networks[name][-1] for name in self.networks}
         lanes, arithmetic = config.lanes, config.arithmetic
-        self._pipeline = self._rule.pipeline(arithmetic)
+        self._pipeline = self.pipeline_of(config, sweep)(arithmetic)
+        self._clocks = self.clocks_of(config)
+        # One sample at a time, whose numbers stand at place 0 until its results have come.
+        self._held = self._clocks > 1
         stage = self.stage(config, sweep)
         self.interval, self.latency = stage.interval, stage.latency
         self._ahead = self.ahead_of(stage)
@@ -193,6 +201,16 @@ class Loss(wiring.Component):
         rule = config.plan.losses[sweep]
         return tuple(name for name in config.plan.ends if name in rule.numbers)
 
+    @staticmethod
+    def pipeline_of(config, sweep=0):
+        """The class of the pipeline of a sweep: the rule's, or the program with the same bits."""
+        return TdProgram if config.loss == "program" else config.plan.losses[sweep].pipeline
+
+    @staticmethod
+    def clocks_of(config):
+        """Clocks from one sample in the pipeline to the next."""
+        return TdProgram.INTERVAL if config.loss == "program" else 1
+
     @classmethod
     def slots_of(cls, config, sweep=0):
         """``(slots, clocks)``: samples whose outputs may wait, and those until one is chosen."""
@@ -207,19 +225,29 @@ class Loss(wiring.Component):
     def stage(cls, config, sweep=0):
         """The ``Stage`` of super-samples, from the last output word to the first words of
         errors."""
-        _, gradient = config.plan.losses[sweep].pipeline.latencies_of(config.arithmetic)
+        _, gradient = cls.pipeline_of(config, sweep).latencies_of(config.arithmetic)
+        clocks = cls.clocks_of(config)
         # Chosen; then the pipeline, the register of all lanes, and the queue.
-        latency = cls.slots_of(config, sweep)[1] + (config.lanes - 1) + gradient + 2
+        latency = cls.slots_of(config, sweep)[1] + (config.lanes - 1) * clocks + gradient + 2
         names = cls.networks_of(config, sweep)
         words = (config.networks[name][-1].output_words for name in names)
-        return Stage(latency, max(config.lanes, *words))
+        return Stage(latency, max(config.lanes * clocks, *words))
 
     @classmethod
     def td_latency_of(cls, config):
         """Clocks from the last output word of a super-sample to its first TD error."""
-        td, _ = config.plan.losses[0].pipeline.latencies_of(config.arithmetic)
+        td, _ = cls.pipeline_of(config).latencies_of(config.arithmetic)
         ahead = cls.ahead_of(cls.stage(config))
         return cls.slots_of(config)[1] + td + Queue.latency_of(ahead * config.lanes)
+
+    @classmethod
+    def summed_latency_of(cls, config):
+        """Clocks from the last output word of a batch until ``done``; 0 of a pipeline, whose sums
+        are there before the first layer's last gradient."""
+        if config.loss == "pipeline":
+            return 0
+        samples = config.lanes * TdProgram.INTERVAL
+        return cls.slots_of(config)[1] + samples + TdProgram.FOLD_LATENCY + 1
 
     @staticmethod
     def ahead_of(stage):
@@ -256,7 +284,8 @@ class Loss(wiring.Component):
         m.d.comb += self.saturations.eq(sum(clipped[1:], clipped[0]))
         if self.sweep == 0:
             depth, early = self._ahead * self.config.lanes, self.config.early_priorities
-            send_td(m, self, pipeline, sample.index, depth, diverges=not early)
+            options = dict(diverges=not early, held=self._held)
+            send_td(m, self, pipeline, sample.index, depth, **options)
         self._send_delta(m, sample.action, freed)
         self._fold(m)
         return m
@@ -331,10 +360,19 @@ class Loss(wiring.Component):
         }
         left = Signal(range(lanes))  # lanes behind the one at place 0
         free, load, shift, begins = Signal(), Signal(), Signal(), Signal()
+        places = [*self._free(m, load, freed)]
+        if self._held:
+            # The pipeline takes a sample when its interval is over since the last one.
+            wait = Signal(range(self._clocks))
+            with m.If(load | shift):
+                m.d.sync += wait.eq(self._clocks - 1)
+            with m.Elif(wait != 0):
+                m.d.sync += wait.eq(wait - 1)
+            places.append(wait == 0)
         m.d.comb += [
-            free.eq(Cat(self._free(m, load, freed)).all()),
+            free.eq(Cat(places).all()),
             load.eq((left == 0) & Cat(queue.o.valid for queue in arrived.values()).all() & free),
-            shift.eq(left != 0),
+            shift.eq((left != 0) & (wait == 0) if self._held else left != 0),
             *(queue.o.ready.eq(load) for queue in arrived.values()),
         ]
         m.d.sync += begins.eq(load | shift)
@@ -370,7 +408,9 @@ class Loss(wiring.Component):
             )
             m.submodules[f"errors_{network}"] = errors
             outputs, number = self.shapes[network].outputs, Signal(errors.gradient.output.shape())
-            late = delay(m, number, pipeline.gradient_latency, name=f"action_{network}")
+            late = number
+            if not self._held:
+                late = delay(m, number, pipeline.gradient_latency, name=f"action_{network}")
             m.d.comb += [
                 number.eq(Mux(action < outputs, action, outputs)),
                 errors.gradient.valid.eq(gradient.valid),

@@ -18,6 +18,7 @@ from hw.learner.network.outputs import Outputs
 from hw.learner.network.sweep_control import SweepControl
 from hw.learner.network.update_control import UpdateControl
 from hw.learner.parameters.image_transfer import ImageTransfer
+from hw.learner.parameters.network_optimizer import NetworkOptimizer
 from hw.learner.placed_layers import merges, placed
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
@@ -40,10 +41,11 @@ class Trainer(wiring.Component):
     A sample of each lane enters every ``config.interval`` clocks, or more slowly if the loss needs
     longer. Forward, loss and backward of a batch overlap. After ``control.update``, each layer
     updates its parameters as soon as its own gradients are complete, so the update of the upper
-    layers overlaps the gradients of the lower ones. With ``config.clip_norm`` each layer is
-    measured then, and a network's layers are updated together once its norm is known. If the plan
-    has several sweeps, the batch is read again for the next one when all updates of the one before
-    have ended. Loss and TD errors are the first sweep's, the sum of values is the last one's.
+    layers overlaps the gradients of the lower ones; with ``update_units`` 0 the layers of a network
+    update one after the other. With ``config.clip_norm`` each layer is measured then, and a
+    network's layers are updated together once its norm is known. If the plan has several sweeps,
+    the batch is read again for the next one when all updates of the one before have ended. Loss and
+    TD errors are the first sweep's, the sum of values is the last one's.
     ``hw.learner.step_clocks`` computes the clocks of a gradient step.
 
     Parameters
@@ -409,8 +411,22 @@ class Trainer(wiring.Component):
             if shared not in given:
                 scale = scales.get(name, self.control.hyperparameters.scale)
                 given[shared] = self._coefficients(m, name, network.rate, scale)
-            for layer in networks[name]:
-                m.d.comb += layer.coefficients.eq(given[shared])
+            self._optimizers(m, name, networks[name], given[shared])
+
+    def _optimizers(self, m, name, layers, coefficients):
+        """Wires the coefficients to the optimizers of a network."""
+        config = self.config.layer_config
+        if not config.network_optimizer:
+            m.d.comb += [layer.coefficients.eq(coefficients) for layer in layers]
+            return
+        optimizer = NetworkOptimizer(config, len(layers))
+        m.submodules[f"{name}_optimizer"] = optimizer
+        m.d.comb += [
+            optimizer.coefficients.eq(coefficients),
+            optimizer.begins.eq(Cat(layer.update for layer in layers)),
+        ]
+        for k, layer in enumerate(layers):
+            connect(m, layer.optimizer, getattr(optimizer, f"layer_{k}"))
 
     def _measure(self, m, updates, order):
         """Wires what limits the norms of gradients."""

@@ -11,9 +11,11 @@ __all__ = ["UpdateControl"]
 
 
 class UpdateControl(wiring.Component):
-    """Begins the update of each layer when its gradients are complete. With ``config.clip_norm`` a
-    layer is measured then, and the layers of a network are updated together when their scale is
-    there. Layers are in the order of the parameter image.
+    """Begins the update of each layer when its gradients are complete. With an optimizer for the
+    network, an update also waits until none of the network's runs; of layers that are ready the
+    last one goes first, for its gradients are complete first. With ``config.clip_norm`` a layer is
+    measured then, and the layers of a network are updated together when their scale is there.
+    Layers are in the order of the parameter image.
 
     Parameters
     ----------
@@ -79,6 +81,14 @@ class UpdateControl(wiring.Component):
             )  # fmt: skip
             with m.If(update):
                 m.d.sync += waiting.eq(own)
+        if self.config.layer_config.network_optimizer:
+            for name, own in places:
+                idle = Signal(name=f"{name}_idle")
+                ready = (waiting & self.done)[own.start : own.stop]
+                m.d.comb += idle.eq(~self.busy[own.start : own.stop].any())
+                for k, layer in enumerate(own):
+                    m.d.comb += self.update[layer].eq(ready[k] & idle & ~ready[k + 1 :].any())
+            return m
         if not self.config.clip_norm:
             m.d.comb += self.update.eq(waiting & self.done)
             return m

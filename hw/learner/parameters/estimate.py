@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from amaranth.hdl import Const, Shape
+from amaranth.lib.wiring import Out
 
 from hw.area import area
 from hw.arith import estimate as arith
@@ -13,19 +14,20 @@ from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.learner.parameters.join import JOINED
 from hw.learner.parameters.moments import MOMENTS
 from hw.learner.parameters.square_sum import SquareSum, square_shape
-from hw.learner.parameters.update import part_layout
+from hw.learner.parameters.update import optimizer_members, part_layout
 from hw.learner.parameters.walk import place_layout
 from hw.nn import estimate as nn
 from hw.nn.optimizers import optimizer_of
 from hw.stream.estimate import queue
 from hw.stream.ram import Ram, style_of
 
-__all__ = ["block_memory", "join", "layer_parameters", "moments"]
+__all__ = ["block_memory", "join", "layer_parameters", "moments", "network_optimizer"]
 
 
 @lru_cache(maxsize=4096)  # many kernels of a search have the same layers
 def layer_parameters(config, shape, input_gradient=True):
     """A ``LayerParameters`` with these arguments."""
+    own_optimizer = nn.optimizer(config.optimizer_config)
     return together(
         [
             block_memory(BlockMemoryShape.of_blocks(config, shape, dual=input_gradient)),
@@ -33,13 +35,23 @@ def layer_parameters(config, shape, input_gradient=True):
             moments(config, shape),
             _walk(shape),
             join(config, shape),
-            times(shape.part, nn.optimizer(config.optimizer_config)),
+            times(0 if config.network_optimizer else shape.part, own_optimizer),
             *(_squares(config, shape) if config.clip_norm else ()),
             _update(config, shape),
             queue(32 * shape.image_word, READ_CLOCKS + 2),
             _control(config, shape),
         ]
     )
+
+
+def network_optimizer(config, layers):
+    """A ``NetworkOptimizer`` of so many layers, if ``config`` has one."""
+    if not config.network_optimizer:
+        return times(0)
+    ports = optimizer_members(config)["optimizer"].signature.members.values()
+    chosen = sum(Shape.cast(port.shape).width for port in ports if port.flow == Out)
+    choice = area("learner.parameters.network_optimizer", chosen=chosen * (layers - 1))
+    return together([nn.optimizer(config.optimizer_config), choice])
 
 
 def block_memory(shape):

@@ -12,7 +12,7 @@ from hw.learner.parameters.block_memory_shape import BlockMemoryShape
 from hw.learner.parameters.join import JOINED, Join
 from hw.learner.parameters.moments import Moments
 from hw.learner.parameters.square_sum import SquareSum
-from hw.learner.parameters.update import Update
+from hw.learner.parameters.update import Update, optimizer_members
 from hw.learner.parameters.walk import Walk, padding
 from hw.nn.optimizers import optimizer_of
 from hw.stream.delay import delay
@@ -47,8 +47,9 @@ class LayerParameters(wiring.Component):
     -------
     forward : In(forward_signature), backward : In(backward_signature)
         ``memory`` of ``Forward`` and of ``Backward``.
-    coefficients : In
-        The optimizers' coefficients for the layer's network. Steady while ``busy``.
+    coefficients : In, or optimizer : Out
+        The optimizers' coefficients for the layer's network, or the ports of the network's
+        optimizer: see ``optimizer_members``. Steady while ``busy``.
     update : In(1)
         A pulse begins an update; all gradients must be complete.
     load, store : In(1), parameter_set : In(2)
@@ -79,7 +80,7 @@ class LayerParameters(wiring.Component):
                 **(measures if config.clip_norm else {}),
                 "forward": In(forward_signature(config, shape)),
                 "backward": In(backward_signature(config, shape)),
-                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
+                **optimizer_members(config),
                 "update": In(1),
                 "load": In(1),
                 "store": In(1),
@@ -127,11 +128,14 @@ class LayerParameters(wiring.Component):
             walk.advance.eq(updating | take | fetch),
             self.i.ready.eq(loading & walk.active),
             take.eq(self.i.valid & self.i.ready),
-            unit.coefficients.eq(self.coefficients),
             unit.updating.eq(updating),
             unit.image_i.eq(self.i.payload),
             self.saturations.eq(unit.saturations),
         ]
+        if config.network_optimizer:
+            wiring.connect(m, unit.optimizer, wiring.flipped(self.optimizer))
+        else:
+            m.d.comb += unit.coefficients.eq(self.coefficients)
         moved = {  # is this set loaded or stored?
             name: parameter_set == PARAMETER_SETS.index(name) for name in stored_sets(config)
         }

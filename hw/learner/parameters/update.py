@@ -8,10 +8,11 @@ from hw.learner.config import stored_sets
 from hw.learner.parameters.moments import MOMENTS
 from hw.learner.parameters.square_sum import square_shape
 from hw.nn.layouts import vector_layout
+from hw.nn.optimizer_config import optimizer_ports
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
 
-__all__ = ["Update", "part_layout"]
+__all__ = ["Update", "optimizer_members", "part_layout"]
 
 
 def part_layout(config, shape):
@@ -26,8 +27,25 @@ def part_layout(config, shape):
     )
 
 
+def optimizer_members(config):
+    """``{name: In or Out}``: how the parameters of a layer reach what their optimizers need.
+
+    coefficients : In, as the optimizers take them, if the layer has optimizers of its own
+    optimizer : Out, the ports of an optimizer without its coefficients, if the layer's network has
+        one for all layers (``LayerConfig.network_optimizer``)
+    """
+    optimizer = optimizer_of(config.arithmetic)
+    if not config.network_optimizer:
+        return {"coefficients": In(optimizer.COEFFICIENTS)}
+    sums = config.arithmetic.gradient_sum_shape(config.batch)
+    ports = optimizer_ports(config.optimizer_config, optimizer.COEFFICIENTS, sums)
+    del ports["coefficients"]
+    return {"optimizer": Out(wiring.Signature(ports).flip())}
+
+
 class Update(wiring.Component):
-    """``part`` optimizers side by side, and the way around them for store and load.
+    """``part`` optimizers side by side, or a way to the network's, and the way around them for
+    store and load.
 
     The clocks of a part, with at = ``timing`` of the optimizer::
 
@@ -45,8 +63,8 @@ class Update(wiring.Component):
 
     Members
     -------
-    coefficients : In
-        As the optimizer takes them.
+    coefficients : In, or optimizer : Out
+        See ``optimizer_members``.
     gradient : In [part], old : In(part_layout)
         The gradients, moments and weights of a part.
     updating : In(1), image_i : In(32 * image_word)
@@ -77,7 +95,7 @@ class Update(wiring.Component):
         super().__init__(
             {
                 **({"squares": squares} if config.clip_norm else {}),
-                "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
+                **optimizer_members(config),
                 "gradient": In(vector_layout(sums, shape.part)),
                 "old": In(part),
                 "updating": In(1),
@@ -113,17 +131,18 @@ class Update(wiring.Component):
     def _lane(self, m, lane, sets):
         """The optimizer of number ``lane`` of a part; returns whether its weight was clipped."""
         config = self.config
-        m.submodules[f"optimizer_{lane}"] = optimizer = SharedModule(
-            optimizer_of(config.arithmetic),
-            config.optimizer_config,
-            config.arithmetic.gradient_sum_shape(config.batch),
-            # Without squares the module has the name that it has elsewhere.
-            *((True,) if config.clip_norm else ()),
-        )
-        m.d.comb += [
-            optimizer.coefficients.eq(self.coefficients),
-            optimizer.gradient.eq(self.gradient[lane]),
-        ]
+        if config.network_optimizer:
+            optimizer = self.optimizer
+        else:
+            m.submodules[f"optimizer_{lane}"] = optimizer = SharedModule(
+                optimizer_of(config.arithmetic),
+                config.optimizer_config,
+                config.arithmetic.gradient_sum_shape(config.batch),
+                # Without squares the module has the name that it has elsewhere.
+                *((True,) if config.clip_norm else ()),
+            )
+            m.d.comb += optimizer.coefficients.eq(self.coefficients)
+        m.d.comb += optimizer.gradient.eq(self.gradient[lane])
         if config.clip_norm:
             shown = Mux(self.moments_padding[lane], 0, optimizer.square)
             m.d.comb += self.squares[lane].eq(shown)

@@ -68,7 +68,8 @@ async def run(dut, batch, seed, gaps, delay):
     cocotb.start_soon(send_outputs(dut, batch["outputs"], rng, gaps[0], delay, seen))
     delta = cocotb.start_soon(get_all(dut, DELTA, len(batch["delta"]), rng, gaps[1]))
     td = cocotb.start_soon(get_all(dut, "td", len(batch["td"]), rng, gaps[2]))
-    limit = 10 * (500 + 60 * (len(batch["td"]) + len(batch["delta"])))
+    each = max(60, CASE["interval"])
+    limit = 10 * (500 + each * (len(batch["td"]) + len(batch["delta"])))
     for name, task in (("delta", delta), ("td", td)):
         try:
             got = await with_timeout(task, limit, "ns")
@@ -76,13 +77,13 @@ async def run(dut, batch, seed, gaps, delay):
             raise AssertionError(f"{name}: fewer than {len(batch[name])} in {limit} ns") from None
         for k, ((word,), expected) in enumerate(zip(got, batch[name], strict=True)):
             assert word == expected, f"{name} {k}: {word:#x}, not {expected:#x}; {gaps}"
-    for _ in range(200):
+    for _ in range(CASE["sums"]):
         await ReadOnly()
         if int(dut.done.value):
             break
         await RisingEdge(dut.clk)
     else:
-        raise AssertionError("the sums are not done after 200 clocks")
+        raise AssertionError(f"the sums are not done after {CASE['sums']} clocks")
     for name, expected in batch["final"].items():
         got = int(getattr(dut, name).value)
         assert got == expected, f"{name}: {got:#x}, not {expected:#x}; {gaps}"

@@ -15,6 +15,7 @@ from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
 from hw.learner.layouts import scalars_layout
 from hw.learner.network.loss import Loss
+from hw.nn.td_program import TdProgram
 from hw.replay.records import ITEM
 from sim.model.arith.arithmetic import twin_of
 from sim.model.arith.float32 import add
@@ -227,6 +228,9 @@ ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
         later(dict(algorithm="ddpg", lanes=2)),
         dict(algorithm="ddpg", lanes=1, arithmetic=FIXED),
         MANY,
+        dict(action=2, lanes=1, arithmetic=SHORT, loss="program"),
+        later(dict(action=3, lanes=2, double=False, loss="program")),
+        later(dict(algorithm="ddpg", lanes=1, arithmetic=FIXED, loss="program")),
     ],
     ids=lambda o: "-".join(str(getattr(v, "kind", v)) for v in o.values()),
 )
@@ -266,6 +270,7 @@ def matches_twin(simulate, tmp_path, config):
         latency=unit.latency,
         td_latency=unit.td_latency,
         interval=unit.interval,
+        sums=200 if config.loss == "pipeline" else TdProgram.INTERVAL + TdProgram.FOLD_LATENCY,
         full=shape.output_words < unit.interval,
     )
 

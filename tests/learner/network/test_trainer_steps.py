@@ -116,6 +116,8 @@ def _acted(config, twin, seen):
 
 
 FIXED = Arithmetic(kind="fixed")
+#: Weights of 18 bits.
+SHORT = Arithmetic(kind="fixed", weight=SQ(4, 14))
 #: Weights, activations and gradients are clipped.
 NARROW = Arithmetic(kind="fixed", weight=SQ(1, 15), activation=SQ(1, 9), gradient=SQ(1, 12))
 
@@ -158,6 +160,21 @@ CASES = {
     # Numbers on paths that stand still would be clipped as well.
     "four, narrow": dict(arithmetic=NARROW, observation=4, hidden=(5,)),
     "four, a short batch": dict(arithmetic=FIXED, batch=1, optimizer="sgd", observation=1),
+    # An optimizer for the network, and the loss by a program: small parts.
+    "dqn, small": dict(
+        algorithm="dqn",
+        arithmetic=SHORT,
+        hidden=(5, 4),
+        hidden_activation="tanh",
+        multipliers=1,
+        update_units=0,
+        optimizer="rmsprop",
+        double=False,
+        loss="program",
+    ),
+    "dqn, small, float32": dict(algorithm="dqn", lanes=2, update_units=0, loss="program"),
+    "ddpg, small": dict(algorithm="ddpg", arithmetic=NARROW, update_units=0, loss="program"),
+    "four, one optimizer a network": dict(arithmetic=FIXED, update_units=0, optimizer="sgd"),
 }
 
 
