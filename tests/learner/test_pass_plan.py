@@ -353,7 +353,7 @@ def test_adders_of_errors_are_estimated(quartet):
 
 def test_the_first_sweep_is_the_longer_one(quartet):
     """It trains two critics and a value network, behind two networks in a row."""
-    td, step = step_clocks(both()[1], 32)
+    td, step, _ = step_clocks(both()[1], 32)
     assert td < step_clocks(both()[0], 32).step < step < 3 * td
 
 
