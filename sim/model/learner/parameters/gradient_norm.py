@@ -43,7 +43,7 @@ def limited(config, square, scale, max_norm):
 
 def squares(config, layers, gradients, scale):
     """The sum of the squares of a network's gradients, an np.float32; in binary32 of the gradients
-    times ``scale``, layer by layer, in the order in which parts are updated."""
+    times ``scale``, layer by layer, in the order of the update's parts."""
     if config.arithmetic.saturates:
         numbers = np.concatenate([np.ravel(part) for pair in gradients for part in pair])
         return of_integer(square_total(config, numbers))
@@ -65,8 +65,8 @@ def _tree(values):
 
 
 def square_total(config, gradient):
-    """The sum of the squares of raw gradients, an int in units of 2^-32, to which each square is
-    rounded down."""
+    """The sum of the squares of raw gradients, an int in units of 2^-32; each square is rounded
+    down."""
     arithmetic = config.arithmetic
     largest = arithmetic.gradient_sum_shape(config.batch).width - 1
     places = 2 * (largest - arithmetic.gradient_sum_fraction) + _FRACTION - _MANTISSA
