@@ -31,11 +31,11 @@ class FixarLearner(CardLearner):
     """
 
     BUFFER, SENT = FixarReplay, SentFixarReplay
-    TRAINS = CardLearner.TRAINS | {
-        "max_gradient_norm": (None,),
-        "precision": ("fixed32", *CAPTURED),
-        "lagged_critic": (False,),
-    }
+    TRAINS = (
+        {"max_gradient_norm": (None,)}
+        | CardLearner.TRAINS
+        | {"precision": ("fixed32", *CAPTURED), "lagged_critic": (False,)}
+    )
 
     def __init__(
         self,

@@ -34,8 +34,8 @@ def steps_of(
     count: int,
     record: Layout = HYPERPARAMETERS,
 ) -> NDArray[np.void]:
-    """Records [count] of the ``count`` updates that follow ``clock``: HYPERPARAMETERS, or those of
-    the layout ``record``, the kernel's.
+    """Records [count] of the ``count`` updates that follow ``clock``: HYPERPARAMETERS, or the
+    kernel's own ``record``.
 
     They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
     ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the

@@ -53,7 +53,7 @@ _CLIPS = RunField(
 
 
 def records(config):
-    """What lies in operands and results of a kernel that learns."""
+    """Records in operands and results of a kernel that learns."""
     return {
         "Hyperparameters and reports": [config.learner.step_record, REPORT],
         "Lists and batches": [ITEM, HEADER],

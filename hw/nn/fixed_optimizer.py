@@ -53,7 +53,7 @@ class FixedOptimizer(wiring.Component):
     sum_shape : Shape
         Shape of a gradient, at most 48 bits.
     squares : bool
-        Whether there is a ``square``.
+        Whether the optimizer has the port ``square``.
 
     Members
     -------

@@ -45,7 +45,7 @@ class Optimizer(wiring.Component):
     sum_shape : Shape
         Shape of a gradient: 32 bits.
     squares : bool
-        Whether there is a ``square``.
+        Whether the optimizer has the port ``square``.
 
     Members
     -------

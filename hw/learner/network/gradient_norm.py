@@ -43,7 +43,7 @@ class GradientNorm(wiring.Component):
     ----------
     config : LayerConfig
     shape : Shape
-        Of a layer's sum, the widest of them.
+        The widest sum of a layer.
     layers : int
 
     Members
@@ -59,8 +59,8 @@ class GradientNorm(wiring.Component):
     limited : Out(32)
         ``scale``, and from ``latency_of`` clocks after ``complete`` rises the limited one.
     ready : Out(1)
-        While ``complete``: ``limited`` has been there for the clocks in which optimizers' classes
-        convert coefficients.
+        While ``complete``: ``limited`` has been steady as long as the conversion of coefficients
+        takes (``CONVERSION`` of the optimizers' class).
     """
 
     def __init__(self, config, shape, layers):

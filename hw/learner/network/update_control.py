@@ -1,4 +1,4 @@
-"""When each layer of a learner is updated, and with which scale."""
+"""The begin of each layer's update, and the scale of its gradients."""
 
 from amaranth import *
 from amaranth.lib import data, wiring

@@ -115,7 +115,7 @@ def _joined(count):
 
 
 def _squares(config, shape):
-    """What a measuring walk needs: squares of a part, and their sum."""
+    """The measuring walk: squares of a part, and their sum."""
     arithmetic, width = config.arithmetic, square_shape(config).width
     yield times(shape.part, nn.square(config.optimizer_config, width))
     yield arith.adder_tree(arithmetic, width, shape.part)

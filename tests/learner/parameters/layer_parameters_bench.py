@@ -94,6 +94,7 @@ async def session(dut):
     rng = random.Random(CASE["seed"])
     for name in (
         *("load", "store", "update", "parameter_set", "coefficients"),
+        *(("measure",) if CASE["measures"] else ()),
         *("i__valid", "i__payload", "o__ready"),
         *("backward__gradient_write", "backward__bias_write"),
         *ADDRESSES,
@@ -117,6 +118,13 @@ async def session(dut):
         for _ in range(8):  # a step stands long before its update
             await RisingEdge(dut.clk)
         scans.saturations = 0
+        if update["squares"] is not None:
+            await scans.measure()
+            got = int(dut.squares.value)
+            assert got == update["squares"], f"{got:#x}, not {update['squares']:#x}, measured"
+            before = VECTORS["updates"][number - 1] if number else VECTORS
+            await scans.check_images(before["stored"], rng, 0, f"after measuring {number}")
+            await scans.measure()
         await scans.update(number % 4)
         assert scans.saturations == update["saturations"], f"{scans.saturations} saturations"
         await scans.check_images(update["stored"], rng, 0, f"after update {number}")

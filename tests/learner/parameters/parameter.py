@@ -8,6 +8,7 @@ from hw.learner.config import PARAMETER_SETS, stored_sets
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
 from sim.model.arith.arithmetic import twin_of
+from sim.model.learner.parameters.gradient_norm import square_total, squares
 from sim.model.nn.optimizer import coefficients, update
 
 __all__ = ["STEPS", "Parameter", "given_word", "joined"]
@@ -121,6 +122,15 @@ class Parameter:
             gradient=sums[0],
             bias_gradient=sums[1],
         )
+
+    def squares(self, step, gradient):
+        """What a measuring walk adds up, by the twin: an integer, or the bits of a binary32."""
+        config, (weights, biases) = self.config, gradient
+        pair = weights, twin_of(config.arithmetic).times_one(biases)
+        if config.arithmetic.saturates:
+            return square_total(config, np.concatenate([np.ravel(part) for part in pair]))
+        scale = np.float32(step["scale"])
+        return int(squares(config, [self.layer], [pair], scale).view(np.uint32))
 
     def update(self, step, gradient):
         """By the twin; saturations."""

@@ -13,7 +13,7 @@ from hw.learner.block.config import BlockShape
 from hw.learner.block.layer_clocks import READ_CLOCKS, gradient_latency, update_clocks
 from hw.learner.block.layer_config import LayerConfig
 from hw.learner.config import PARAMETER_SETS
-from hw.learner.parameters.layer_parameters import LayerParameters
+from hw.learner.parameters.layer_parameters import LayerParameters, measure_clocks
 
 #: name -> sizes of the layer, optimizer, arithmetic, input_gradient. Padding of both sides, in a
 #: word that is joined, in words without an input; parts that divide a row or not, that are a block
@@ -38,6 +38,8 @@ CASES = {
         dict(inputs=4, outputs=3, input_word=4, output_word=4, part=4), "adam", NARROW, False,
     ),
 }  # fmt: skip
+#: Those that are measured too.
+MEASURED = ("adam", "uneven", "large part")
 #: In binary32 and in fixed point, with dx and without, parts that divide a row and that do not.
 QUICK = ["adam", "sgd", "uneven", "large part"]
 #: And in how many clocks addresses change.
@@ -48,7 +50,8 @@ CLOCKS = [*((case, 15) for case in QUICK), *(later(case, 40) for case in CASES)]
 def test_session(simulate, tmp_path, case, clocks):
     sizes, optimizer, arithmetic, input_gradient = CASES[case]
     shape = BlockShape(**sizes)
-    config = LayerConfig(optimizer=optimizer, arithmetic=arithmetic, batch=8)
+    measures = case in MEASURED
+    config = LayerConfig(optimizer=optimizer, arithmetic=arithmetic, batch=8, clip_norm=measures)
     parameter, before = (Parameter(config, shape, seed) for seed in (1, 2))
     noise = np.random.default_rng(4)  # padding may be anything when loaded
     vectors = dict(
@@ -60,12 +63,14 @@ def test_session(simulate, tmp_path, case, clocks):
     saturations = 0
     for step in STEPS:
         gradient = parameter.gradient()
+        squares = parameter.squares(step, gradient) if measures else None
         reads = parameter.reads(gradient)
         count = parameter.update(step, gradient)
         saturations += count
         vectors["updates"].append(
             dict(
                 reads=reads,
+                squares=squares,
                 step=given_word(config, step),
                 saturations=count,
                 stored=parameter.stored(),
@@ -88,7 +93,9 @@ def test_session(simulate, tmp_path, case, clocks):
         input_gradient=input_gradient,
         seed=3,
         clocks=clocks,
+        measures=measures,
         estimate=dict(
+            measure=measure_clocks(config, shape),
             update=update_clocks(config, shape),
             load=shape.image_words + 1,
             store=shape.image_words + READ_CLOCKS + 2,

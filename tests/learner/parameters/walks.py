@@ -64,6 +64,10 @@ class Scans:
         await self._pulse("update", kind)
         await self._finish("update", exact=True)
 
+    async def measure(self):
+        await self._pulse("measure", 0)
+        await self._finish("measure", exact=True)
+
     async def check_images(self, images, rng, gap, when):
         """Store all sets; they must be ``images``, texts."""
         for kind, image in enumerate(images):

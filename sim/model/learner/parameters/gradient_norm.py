@@ -10,7 +10,7 @@ from sim.model.arith.to_float import to_float
 from sim.model.nn.batch_sum import batch_sum
 from sim.model.nn.fixed_optimizer import normal
 
-__all__ = ["limited", "limited_scale", "of_integer", "squares"]
+__all__ = ["limited", "limited_scale", "of_integer", "square_total", "squares"]
 
 #: Fraction bits of a square in fixed point, and bits of its mantissa.
 _FRACTION, _MANTISSA = 32, 26
@@ -43,9 +43,10 @@ def limited(config, square, scale, max_norm):
 
 def squares(config, layers, gradients, scale):
     """The sum of the squares of a network's gradients, an np.float32; in binary32 of the gradients
-    times ``scale``, layer by layer, in the order in which parts are updated."""
+    times ``scale``, layer by layer, in the order of the update's parts."""
     if config.arithmetic.saturates:
-        return _fixed(config, np.concatenate([np.ravel(x) for pair in gradients for x in pair]))
+        numbers = np.concatenate([np.ravel(part) for pair in gradients for part in pair])
+        return of_integer(square_total(config, numbers))
     totals = []
     for shape, pair in zip(layers, gradients, strict=True):
         scaled = [float32.multiply(scale, part) for part in pair]
@@ -63,8 +64,9 @@ def _tree(values):
     return values[0]
 
 
-def _fixed(config, gradient):
-    """An exact sum of squares, each rounded down to a multiple of 2^-32."""
+def square_total(config, gradient):
+    """The sum of the squares of raw gradients, an int in units of 2^-32; each square is rounded
+    down."""
     arithmetic = config.arithmetic
     largest = arithmetic.gradient_sum_shape(config.batch).width - 1
     places = 2 * (largest - arithmetic.gradient_sum_fraction) + _FRACTION - _MANTISSA
@@ -72,7 +74,7 @@ def _fixed(config, gradient):
     total = int(total)
     for shift, each in enumerate(sums):
         total += int(each) << max(places - 2 * shift, 0)
-    return of_integer(total)
+    return total
 
 
 def of_integer(total):
