@@ -51,8 +51,8 @@ def _kinds():
 
 
 def _run(kind, arguments):
-    """A function that takes at least so many steps, and returns how many it took; learning begins
-    after 100."""
+    """A function that takes at least the given number of steps, and returns the steps taken;
+    learning begins after 100."""
     model = kind(
         "MlpPolicy",
         _ENV,

@@ -60,8 +60,8 @@ class PrioritizedReplayBuffer(CardBuffer):
     was loaded. ``move(card)`` takes another one, ``close()`` releases it.
 
     Raises UsageError for a bad option, for a draw from an empty buffer, for TD errors that are not
-    finite, and for observations and rewards that are not, at the next draw. ``HerReplayBuffer`` makes
-    experiences when they are drawn; it cannot be on a card.
+    finite, and for observations and rewards that are not, at the next draw. ``HerReplayBuffer``
+    makes experiences when they are drawn; it cannot be on a card.
     """
 
     def __init__(
