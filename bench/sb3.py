@@ -19,7 +19,7 @@ _CASES = {
 
 def rows(area=False):
     """The list of rows step_us, processor time of an environment step with its share of updates,
-    and times, that over the peer's, with the bar. ``area`` adds nothing. Without
+    and times, its ratio to the peer's, with the bar. ``area`` adds nothing. Without
     stable-baselines3 no row is measured."""
     result = []
     for case, (arguments, steps) in _CASES.items():
