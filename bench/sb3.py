@@ -19,7 +19,7 @@ _CASES = {
 
 def rows(area=False):
     """The list of rows step_us, processor time of an environment step with its share of updates,
-    and times, that over the peer's, with the bar. ``area`` adds nothing. Without
+    and times, its ratio to the peer's, with the bar. ``area`` adds nothing. Without
     stable-baselines3 no row is measured."""
     result = []
     for case, (arguments, steps) in _CASES.items():
@@ -51,8 +51,8 @@ def _kinds():
 
 
 def _run(kind, arguments):
-    """A function that takes at least so many steps, and returns how many it took; learning begins
-    after 100."""
+    """A function that takes at least the given number of steps, and returns the steps taken;
+    learning begins after 100."""
     model = kind(
         "MlpPolicy",
         _ENV,

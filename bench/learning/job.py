@@ -236,8 +236,8 @@ class Job:
 def comparable(config):
     """The values of a run's config, as two runs are compared.
 
-    Without ``evaluation_steps`` the number is written: 100 000, at which an episode of an
-    evaluation is broken off where episodes end in training, as in every claim.
+    ``evaluation_steps`` of None becomes 100 000, the limit of an evaluation's episode where
+    episodes end in training, as in every claim.
     """
     values = config.in_run().to_dict()
     return values | {"evaluation_steps": values["evaluation_steps"] or 100_000}

@@ -108,3 +108,12 @@ def test_a_summary_of_another_release(tmp_path):
     (run / "summary.json").write_text('{"kernel": {"name": "dqn", "config": {"wings": 2}}}')
     with pytest.raises(UsageError, match="summary.json must be of this release of rlfabric"):
         export(run, "c")
+
+
+def test_a_kernel_of_floats_gives_floats(tmp_path):
+    policy = agent_parts.make("dqn", POLE, 1, hidden=(8,)).policy
+    run = saved(policy, tmp_path / "run")
+    config = configure(find_design("dqn"), boards.get("u200"), {})
+    kernel = {"name": "dqn", "config": config.to_dict()}
+    (run / "summary.json").write_text(json.dumps({"kernel": kernel}))
+    assert export(run, "c")[1] == "float32"

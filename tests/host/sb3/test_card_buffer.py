@@ -272,6 +272,19 @@ def test_resumed_draws_are_the_same(n_steps, way):
     again.close()
 
 
+def test_options_are_the_memory_s(monkeypatch):
+    given, opened = dict(board="u50", timeout_s=7.0, takeover=True, stratified=False), []
+    given |= dict(alpha=0.25, epsilon=0.125, seed=9)
+    memory = sb3._Memory
+    monkeypatch.setattr(
+        sb3,
+        "_Memory",
+        lambda *place, **options: opened.append(options) or memory(*place, **options),
+    )
+    made(**given)
+    assert opened == [given]
+
+
 def test_draws_follow_the_seed():
     """By default, of NumPy's generator, which an algorithm's seed has seeded."""
 

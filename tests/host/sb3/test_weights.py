@@ -98,3 +98,11 @@ def test_dqn_clips_its_gradient():
     model.learn(31)
     gradients = [x.grad.norm() for x in model.q_net.parameters()]
     assert torch.stack(gradients).norm().item() == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_a_fixed_entropy_coefficient():
+    options = copy.deepcopy(OPTIONS) | dict(ent_coef=0.25)
+    model = PrioritizedSAC("MlpPolicy", "Pendulum-v1", **options)
+    model._setup_learn(1)
+    losses = []
+    assert model._entropy_step(torch.zeros(3, 1), losses).item() == 0.25 and not losses
