@@ -23,7 +23,7 @@ __all__ = ["COMMANDS", "MODULES", "examples"]
 MODULES = ("run", "policy", "kernels", "replay", "advantages", "training", "plan", "pearl_composer")
 
 #: A word that ASCII does not have.
-OUT = "опыт"
+OUT = os.fsdecode("опыт".encode())  # as a command line has it in ASCII
 _SHORT = ["--set", "hidden=8", "--set", "evaluation_episodes=2", "--set", "batch_size=8"]
 #: Of a run in the folder OUT, which the first of these makes.
 COMMANDS = {

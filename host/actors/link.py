@@ -37,10 +37,9 @@ class Link:
         # Python's own limit is one for both directions, which two threads use at once.
         end.settimeout(None)
         limit = struct.pack("ll", *divmod(round(_STUCK_S * 1e6), 10**6))
-        for direction in (
-            (socket.SO_RCVTIMEO,) if patient else (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO)
-        ):
-            end.setsockopt(socket.SOL_SOCKET, direction, limit)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        if not patient:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def send(self, value):
         """Sends ``value``. LinkBroken if the other end is gone. Threads may call it."""

@@ -153,12 +153,14 @@ def test_weights_come_every_so_many_launches():
         session = session_of(kernel, config)
         while not session.clock.updates:
             session.iterate()
-        changed = []
+        changed, versions = [], [session.clock.updates // session.policy.weights_steps]
         for _ in range(8):
             before = session.policy.networks["q"].parameters.copy()
             measured = session.iterate().measured
             assert measured["td_error"] > 0 and measured["loss"] > 0
             changed.append(not np.array_equal(before, session.policy.networks["q"].parameters))
+            versions.append(session.clock.updates // session.policy.weights_steps)
+        assert np.diff(versions).tolist() == changed, "actors are told whose weights they have"
         assert changed == [False, True, False, False, True, False, False, True]
         assert session.clock.updates == 18
         session.close()
