@@ -1,13 +1,11 @@
 """Gymnasium's classic control without the layers around it, which take most of a step's time.
 
 The environments are gymnasium's own objects; seeds, episodes and numbers equal a
-``SyncVectorEnv``'s to the byte. Only CartPole is stepped by formulas of our own, as long as its
-``step`` has the source that they were written from.
+``SyncVectorEnv``'s to the byte. Only CartPole is stepped by formulas of our own
+(``host.environments.cart_pole``), as long as its ``step`` has the source that they were written
+from.
 """
 
-import hashlib
-import inspect
-from functools import cache
 from math import inf
 
 import numpy as np
@@ -24,18 +22,7 @@ from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from hw.errors import UsageError
 
-__all__ = ["CartPoleEnvs", "ClassicControlEnvs", "classic_control"]
-
-#: SHA-256 of the source of ``CartPoleEnv.step`` from which ``CartPoleEnvs`` was written
-#: (gymnasium 1.4.0).
-_CARTPOLE = "36d99482f4772b6cd6c4dedb06f431ebf479d1866f70aa6cf50ce05dc8b9fc30"
-
-
-#: Numbers of a CartPoleEnv that its step takes.
-_NUMBERS = (
-    "gravity", "masspole", "total_mass", "length", "polemass_length", "force_mag", "tau",
-    "x_threshold", "theta_threshold_radians",
-)  # fmt: skip
+__all__ = ["ClassicControlEnvs", "classic_control"]
 
 
 def classic_control(envs):
@@ -56,8 +43,13 @@ def classic_control(envs):
     kind = type(inner[0])
     if kind not in _CLASSES or any(type(env) is not kind or env.render_mode for env in inner):
         return None
-    chosen = CartPoleEnvs if kind is CartPoleEnv and _is_as_written(inner) else ClassicControlEnvs
-    return chosen(inner, limits)
+    if kind is CartPoleEnv:
+        # numba, which other runs may not need
+        from host.environments.cart_pole import CartPoleEnvs, is_as_written
+
+        if is_as_written(inner):
+            return CartPoleEnvs(inner, limits)
+    return ClassicControlEnvs(inner, limits)
 
 
 class ClassicControlEnvs(VectorEnv):
@@ -128,69 +120,6 @@ class ClassicControlEnvs(VectorEnv):
     def close_extras(self, **kwargs):
         for env in self.envs:
             env.close()
-
-
-class CartPoleEnvs(ClassicControlEnvs):
-    """CartPole. A step is gymnasium's, operation by operation, in one compiled pass; sine and
-    cosine are NumPy's.
-
-    Attributes
-    ----------
-    states : float64 array [num_envs, 4]
-        Position, velocity, angle and angular velocity of each cart.
-    """
-
-    own_arrays = True
-
-    def __init__(self, envs, limits):
-        super().__init__(envs, limits)
-        self.states = np.zeros((len(envs), 4))
-
-    def reset(self, *, seed=None, options=None):
-        self._numbers = np.array([getattr(self.envs[0], name) for name in _NUMBERS], np.float64)
-        return super().reset(seed=seed, options=options)
-
-    def _begun(self, i):
-        self.states[i] = self.envs[i].state
-
-    def _stepped(self, actions):
-        count, angles = self.num_envs, self.states[:, 2]
-        if len(actions) != count:
-            raise UsageError(f"actions must be {count}, one a cart, not {len(actions)}")
-        obs = np.empty((count, 4), np.float32)
-        terminated, truncated = np.empty(count, bool), np.empty(count, bool)
-        ended = _loop()(
-            self.states, np.cos(angles), np.sin(angles), np.asarray(actions, np.int64),
-            self._numbers, self._steps, self._limits, obs, terminated, truncated,
-        )  # fmt: skip
-        return obs, np.ones(count), terminated, truncated, ended
-
-
-@cache
-def _loop():
-    """The compiled step. numba, which it takes, is imported when the first cart is stepped."""
-    from host.environments.cart_loop import step
-
-    return step
-
-
-def _is_as_written(envs):
-    """Whether CartPoleEnvs computes as these objects of CartPoleEnv do: the step's source is known,
-    no option is set, and their numbers are alike."""
-    try:
-        source = inspect.getsource(CartPoleEnv.step)
-    except (OSError, TypeError):
-        return False
-    if hashlib.sha256(source.encode()).hexdigest() != _CARTPOLE:
-        return False
-    first = envs[0]
-    return all(
-        "step" not in vars(env)
-        and env.kinematics_integrator == "euler"
-        and not env._sutton_barto_reward
-        and all(getattr(env, name) == getattr(first, name) for name in _NUMBERS)
-        for env in envs
-    )
 
 
 _CLASSES = AcrobotEnv, CartPoleEnv, Continuous_MountainCarEnv, MountainCarEnv, PendulumEnv

@@ -130,7 +130,7 @@ class NStep:
 
     @property
     def _state(self):
-        """The memory as views, those of windows [environments, n, ...]."""
+        """The memory as views, windows [environments, n, ...]."""
         windows, count = self._windows.view(self.dtype)[:, 0], len(self._cursor)
         flat = dict(open=self._open, age=self._age, reward=self._reward)
         flat |= dict(obs=windows["obs"], action=windows["action"])

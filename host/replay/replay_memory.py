@@ -130,7 +130,7 @@ class ReplayMemory:
         self._errors, self._told_clipped = 0, False
 
     def _count_errors(self, count):
-        """Counts TD errors, those of first priorities too, and warns once if the clipped ones
+        """Counts TD errors, also of first priorities, and warns once if the clipped ones
         exceed 1 %: all have the largest priority, so sampling does not distinguish them."""
         self._errors += count
         if not self._told_clipped and 100 * self.clipped_priorities > self._errors:

@@ -19,15 +19,15 @@ _OBS, _NEXT_OBS, _ACTION, _REWARD, _DISCOUNT = range(5)
 def push(windows, taken, last, cursor, opened, age, reward, gained, valid, terminated, truncated,
          powers, scale, clip, places):  # fmt: skip
     """Opens a window for each environment that is ``valid``, adds the rewards ``gained`` to all its
-    open windows, and returns what ``close`` returns for those that are full or whose episode ended.
+    open windows, and closes windows that are full or whose episode ended: the result of ``close``.
 
     windows : uint8 [environments * n, bytes of a record], with observation and action of each
-    taken : uint8 [environments, bytes of a record], with those of this step, and its successor
+    taken : uint8 [environments, bytes of a record], with both of this step, and its successor
     last : uint8 [environments, bytes of an observation], the newest successors
     cursor : int64 [environments], the slot of the next window, which is the oldest
     opened, age, reward : bool, int64, float64 [environments * n]
     gained, valid, terminated, truncated : float64, bool [environments], of the step
-    powers : float64 [n + 1], those of gamma
+    powers : float64 [n + 1], of gamma
     scale, clip : float32 factor of returns; largest magnitude of a reward
     """
     count = len(cursor)
