@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizer_config import COEFFICIENTS
 from sim.compiled import compiled
 from sim.model.arith.float32_steps import ONE, ZERO, flush, leave, product
@@ -38,16 +37,15 @@ class Updated(NamedTuple):
 def coefficients(step, network):
     """A tuple of np.float32 in the order of ``COEFFICIENTS``, from the record ``step``
     (HYPERPARAMETERS), for network number ``network``: 0 is Q or the critic, 1 the actor."""
-    return tuple(np.frombuffer(step.tobytes(), "<f4")[_places(network)])
+    return tuple(np.frombuffer(step.tobytes(), "<f4")[_places(step.dtype, network)])
 
 
 @cache
-def _places(network):
-    """Where a network's coefficients are among the 4-byte numbers of a record: of a pair its own
-    number, else the only one."""
-    offsets, dtype = HYPERPARAMETERS.offsets, HYPERPARAMETERS.dtype
-    names = COEFFICIENTS.members
-    return np.array([offsets[name] // 4 + (network if dtype[name].shape else 0) for name in names])
+def _places(record, network):
+    """Where a network's coefficients are among the 4-byte numbers of a dtype ``record``: of a pair
+    its own number, else the only one."""
+    fields = [record.fields[name] for name in COEFFICIENTS.members]
+    return np.array([at // 4 + (network if kind.shape else 0) for kind, at in fields])
 
 
 def update(config, values, gradient, weight, target, first=None, second=None):
