@@ -11,7 +11,7 @@ from learner.numbers import numbers
 
 from hw.arith.arithmetic import Arithmetic
 from sim.model.arith.arithmetic import twin_of
-from sim.model.nn.product import product_float
+from sim.model.nn.product import Order, product_float
 
 FIXED, FLOAT = Arithmetic(kind="fixed"), Arithmetic()
 _BEGIN = 48
@@ -94,5 +94,5 @@ def test_the_twin_has_the_order_of_the_learner_s_products(count):
         (np.ascontiguousarray(a[:, k])[None], np.ascontiguousarray(b[:, k])[:, None])
         for k in range(5)
     ]
-    sums = [product_float(*column, count, 1)[0, 0] for column in columns]
+    sums = [product_float(*column, Order(1, count))[0, 0] for column in columns]
     assert (twin_of(FLOAT).dot(a, b) == sums).all()

@@ -31,6 +31,11 @@ def _add(a, b):
     return leave(flush_one(flush_one(a) + flush_one(b)))
 
 
+@elementwise
+def _reciprocal(x):
+    return leave(flush_one(ONE / flush_one(x)))
+
+
 def flush(x):
     """A copy of ``x`` as the hardware sees it: a subnormal becomes a zero of its sign, every NaN
     becomes 0x7fc00000."""
@@ -53,7 +58,7 @@ def add(a, b):
 def reciprocal(x):
     """``1 / x``, rounded to nearest even."""
     with np.errstate(all="ignore"):
-        return flush(ONE / flush(x))
+        return _reciprocal(np.asarray(x, dtype=np.float32))
 
 
 def rsqrt(x):

@@ -6,6 +6,7 @@ flushed at every step: a compiled loop over the parameters, with the operations 
 ``fixed_update``.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,14 +37,15 @@ class Updated(NamedTuple):
 def coefficients(step, network):
     """A tuple of np.float32 in the order of ``COEFFICIENTS``, from the record ``step``
     (HYPERPARAMETERS), for network number ``network``: 0 is Q or the critic, 1 the actor."""
-    return tuple(_of(step[name], network) for name in COEFFICIENTS.members)
+    return tuple(np.frombuffer(step.tobytes(), "<f4")[_places(step.dtype, network)])
 
 
-def _of(value, network):
-    """The number of a network: of a pair its own, else the only one."""
-    if not np.ndim(value):
-        return np.float32(value)
-    return np.float32(value[network if len(value) > 1 else 0])
+@cache
+def _places(record, network):
+    """Where a network's coefficients are among the 4-byte numbers of a dtype ``record``: of a pair
+    its own number, else the only one."""
+    fields = [record.fields[name] for name in COEFFICIENTS.members]
+    return np.array([at // 4 + (network if kind.shape else 0) for kind, at in fields])
 
 
 def update(config, values, gradient, weight, target, first=None, second=None):

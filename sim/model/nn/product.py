@@ -5,12 +5,16 @@
 
 for t < interleave. Each chain is added from the left. The tree over t has -0 in front, up to a
 power of two, and adds adjacent pairs. In forward passes the group is a word of inputs; for a weight
-gradient it is the lanes of a super-sample; for an input gradient it is 1, and the interleave is the
-rows of a PE.
+gradient it is the lanes of a super-sample; for an input gradient it is a word of outputs, and each
+word is a chain.
 
 float32 operations are those of ``float32_steps``. If the magnitudes exclude that a product or a sum
 is below the smallest normal number, nothing is flushed. Fixed-point sums are exact in any order:
 they are integers below 2**53, in float64.
+
+Both operands are copied first: the numbers of a chain become neighbours, and ``rows`` is cut into
+tiles of 64 columns. So the inner loops are over columns at constant distances, which a compiler can
+execute as vector instructions without a test for overlaps of each row.
 """
 
 import numpy as np
@@ -18,19 +22,56 @@ import numpy as np
 from sim.compiled import compiled
 from sim.model.arith.float32_steps import MINUS_ZERO, add, flush, is_safe, leave, multiply
 
-__all__ = ["add_bias", "product_fixed", "product_float"]
+__all__ = ["Order", "add_bias", "product_fixed", "product_float"]
+
+#: Columns of a tile, and those of a vector: loops are over whole vectors, of zeros at the end.
+_TILE, _VECTOR = 64, 16
+#: Products of the largest tree that is one expression.
+_LARGEST_GROUP = 16
+_unsigned = np.uint64  # an index that cannot be negative: no test for that in the loops
+_STEP = _unsigned(_TILE)
 
 
-def product_float(scale, rows, group, interleave):
-    """``scale @ rows`` with the order of additions of this module: float32 ``out`` [count, width]
-    of float32 ``scale`` [count, depth] and ``rows`` [depth, width].
+class Order:
+    """The order of additions of an output, for ``product_float``.
 
-    group : how many neighbouring products are added first, in a tree: 1, 2, 4, 8 or 16.
-    interleave : how many chains the groups of an output are added in.
-
-    ``depth`` must be a multiple of ``group * interleave``; both arrays must be in C order.
+    words, together : a word has ``together`` numbers, 1 to 16, which are added in a tree.
+    interleave : how many chains the words are added in; ``words`` is a multiple of it.
+    places : of each number among those of all words, in ascending order; None: there is one at each
+        place. A number that is missing is 0.
     """
-    return _product(scale, rows, group, interleave, None if is_safe(scale, rows) else True)
+
+    def __init__(self, words, together, interleave=1, places=None):
+        places = np.arange(words * together) if places is None else places
+        self.group = 1 << (together - 1).bit_length()
+        self.chains = 1 << (interleave - 1).bit_length()
+        length, first = words // interleave, self.chains - interleave
+        # [chain, word, number]; behind a word, and in front of the chains, the tree has -0.
+        self.missing = np.full((self.chains, length, self.group), MINUS_ZERO)
+        self.missing[first:, :, :together] = 0
+        word, number = np.divmod(places, together)
+        chain, word = first + word % interleave, word // interleave
+        self.places = (chain * length + word) * self.group + number
+        self.missing = self.missing.reshape(-1)
+        # The trees of words that are chains of their own are parts of the tree over the chains.
+        while length == 1 and self.chains > 1 and self.group < _LARGEST_GROUP:
+            self.group, self.chains = 2 * self.group, self.chains // 2
+
+
+def product_float(scale, rows, order, *, scale_turned=False, rows_turned=False):
+    """``scale @ rows`` in the ``Order`` ``order``: float32 ``out`` [count, width] of float32
+    ``scale`` [count, depth] and ``rows`` [depth, width]. A matrix that is ``turned`` is given as
+    its transpose."""
+    return _product(
+        np.ascontiguousarray(scale),
+        scale_turned,
+        np.ascontiguousarray(rows),
+        rows_turned,
+        order.places,
+        order.missing,
+        order.group,
+        order.chains,
+    )
 
 
 def product_fixed(scale, rows):
@@ -40,139 +81,180 @@ def product_fixed(scale, rows):
 
 
 @compiled
-def _dot2(scale, rows, k, m, flushing):
+def _product(scale, scale_turned, rows, rows_turned, places, missing, group, chains):
+    scale = _placed(scale, scale_turned, places, missing)
+    tiles = _tiles(rows, rows_turned, places, missing.size)
+    width = rows.shape[0] if rows_turned else rows.shape[1]
+    if is_safe(scale, tiles):
+        return _sums(scale, tiles, width, group, chains, None)
+    return _sums(scale, tiles, width, group, chains, True)
+
+
+@compiled
+def _placed(scale, turned, places, missing):
+    """[count, places]: the first operand in the order of ``places``, with what is missing."""
+    count = scale.shape[1] if turned else scale.shape[0]
+    placed = np.empty((count, missing.size), np.float32)
+    for n in range(count):
+        row = placed[n]
+        for k in range(missing.size):
+            row[k] = missing[k]
+        for k in range(places.size):
+            row[_unsigned(places[k])] = scale[k, n] if turned else scale[n, k]
+    return placed
+
+
+@compiled
+def _tiles(rows, turned, places, depth):
+    """[tiles, depth * 64]: the second operand in the order of ``places``, with zeros."""
+    width = rows.shape[0] if turned else rows.shape[1]
+    tiles = np.zeros((-(-width // _TILE), depth * _TILE), np.float32)
+    for number in range(len(tiles)):
+        tile, first = tiles[number], _unsigned(number * _TILE)
+        columns = _unsigned(min(_TILE, width - number * _TILE))
+        # Few rows at a time: of a turned matrix they are columns, whose neighbours share lines of
+        # the cache.
+        for begin in range(0, places.size, _VECTOR):
+            end = _unsigned(min(begin + _VECTOR, places.size))
+            if turned:
+                for m in range(columns):
+                    for k in range(_unsigned(begin), end):
+                        tile[_unsigned(places[k]) * _STEP + m] = rows[first + m, k]
+            else:
+                for k in range(_unsigned(begin), end):
+                    place = _unsigned(places[k]) * _STEP
+                    for m in range(columns):
+                        tile[place + m] = rows[k, first + m]
+    return tiles
+
+
+# A product of number ``a`` of the first operand and ``b`` of a tile, and trees of neighbours.
+
+
+@compiled
+def _dot1(scale, a, tile, b, flushing):
+    return multiply(scale[a], tile[b], flushing)
+
+
+@compiled
+def _dot2(scale, a, tile, b, flushing):
+    one = _unsigned(1)
     return add(
-        multiply(scale[k], rows[k, m], flushing),
-        multiply(scale[k + np.uint64(1)], rows[k + np.uint64(1), m], flushing),
+        _dot1(scale, a, tile, b, flushing),
+        _dot1(scale, a + one, tile, b + one * _STEP, flushing),
         flushing,
     )
 
 
 @compiled
-def _dot4(scale, rows, k, m, flushing):
+def _dot4(scale, a, tile, b, flushing):
+    two = _unsigned(2)
     return add(
-        _dot2(scale, rows, k, m, flushing),
-        _dot2(scale, rows, k + np.uint64(2), m, flushing),
+        _dot2(scale, a, tile, b, flushing),
+        _dot2(scale, a + two, tile, b + two * _STEP, flushing),
         flushing,
     )
 
 
 @compiled
-def _dot8(scale, rows, k, m, flushing):
+def _dot8(scale, a, tile, b, flushing):
+    four = _unsigned(4)
     return add(
-        _dot4(scale, rows, k, m, flushing),
-        _dot4(scale, rows, k + np.uint64(4), m, flushing),
+        _dot4(scale, a, tile, b, flushing),
+        _dot4(scale, a + four, tile, b + four * _STEP, flushing),
         flushing,
     )
 
 
 @compiled
-def _dot16(scale, rows, k, m, flushing):
-    k8 = k + np.uint64(8)
-    return add(_dot8(scale, rows, k, m, flushing), _dot8(scale, rows, k8, m, flushing), flushing)
+def _dot16(scale, a, tile, b, flushing):
+    eight = _unsigned(8)
+    return add(
+        _dot8(scale, a, tile, b, flushing),
+        _dot8(scale, a + eight, tile, b + eight * _STEP, flushing),
+        flushing,
+    )
+
+
+def _chain_of(dot, group):
+    """The compiled function that adds ``words`` dots of ``group`` numbers from the left to ``size``
+    sums of ``total``, which begin at ``c``: several dots at a time, since each time costs a load
+    and a store of the sums."""
+    group = _unsigned(group)
+    below = group * _STEP
+    several = 4 if group <= 4 else 2
+
+    @compiled
+    def chain(scale, a, tile, b, words, total, c, size, flushing):
+        if flushing is None:
+            while words >= several:
+                for m in range(size):
+                    x = add(total[c + m], dot(scale, a, tile, b + m, None), None)
+                    x = add(x, dot(scale, a + group, tile, b + below + m, None), None)
+                    if several == 4:
+                        a2, b2 = a + group + group, b + below + below + m
+                        x = add(x, dot(scale, a2, tile, b2, None), None)
+                        x = add(x, dot(scale, a2 + group, tile, b2 + below, None), None)
+                    total[c + m] = x
+                words -= several
+                a += _unsigned(several) * group
+                b += _unsigned(several) * below
+        while words:
+            for m in range(size):
+                x = dot(scale, a, tile, b + m, flushing)
+                total[c + m] = add(total[c + m], x, flushing)
+            words -= 1
+            a += group
+            b += below
+
+    return chain
+
+
+_chain1, _chain2, _chain4 = _chain_of(_dot1, 1), _chain_of(_dot2, 2), _chain_of(_dot4, 4)
+_chain8, _chain16 = _chain_of(_dot8, 8), _chain_of(_dot16, 16)
 
 
 @compiled
-def _chain(scale, rows, group, first, step, total, flushing):
-    """``total`` = sum of the dots of words ``first``, ``first + step``, ... from the left."""
-    words = scale.size // group
-    w, step = np.uint64(first), np.uint64(step)
-    if group == 1 and w + np.uint64(3) * step < words:
-        _singles(scale, rows, w, step, total, None, flushing)
-        w += np.uint64(4) * step
-        # Four words at a time, since each time costs a load and a store of the sums.
-        while w + np.uint64(3) * step < words:
-            _singles(scale, rows, w, step, total, True, flushing)
-            w += np.uint64(4) * step
-    else:
-        _pass(scale, rows, w, group, total, None, flushing)
-        w += step
-    while w < words:
-        _pass(scale, rows, w, group, total, True, flushing)
-        w += step
-
-
-@compiled
-def _pass(scale, rows, w, group, total, going, flushing):
-    """``total`` = the dot of word ``w``, plus ``total`` if the chain is already ``going``."""
-    k = w * np.uint64(group)
-    if group == 1:
-        for m in range(total.size):
-            dot = multiply(scale[k], rows[k, m], flushing)
-            total[m] = _after(dot, total, m, going, flushing)
-    elif group == 2:
-        for m in range(total.size):
-            total[m] = _after(_dot2(scale, rows, k, m, flushing), total, m, going, flushing)
-    elif group == 4:
-        for m in range(total.size):
-            total[m] = _after(_dot4(scale, rows, k, m, flushing), total, m, going, flushing)
-    elif group == 8:
-        for m in range(total.size):
-            total[m] = _after(_dot8(scale, rows, k, m, flushing), total, m, going, flushing)
-    else:
-        for m in range(total.size):
-            total[m] = _after(_dot16(scale, rows, k, m, flushing), total, m, going, flushing)
-
-
-@compiled
-def _singles(scale, rows, w, step, total, going, flushing):
-    """``_pass`` for four words, if a group is one number."""
-    w1, w2, w3 = w + step, w + np.uint64(2) * step, w + np.uint64(3) * step
-    for m in range(total.size):
-        x = _after(multiply(scale[w], rows[w, m], flushing), total, m, going, flushing)
-        x = add(multiply(scale[w1], rows[w1, m], flushing), x, flushing)
-        x = add(multiply(scale[w2], rows[w2, m], flushing), x, flushing)
-        total[m] = add(multiply(scale[w3], rows[w3, m], flushing), x, flushing)
-
-
-@compiled
-def _after(dot, total, m, going, flushing):
-    if going is None:
-        return dot
-    return add(dot, total[m], flushing)
-
-
-@compiled
-def _window(values, total, flushing):
-    """``total`` = tree over the rows of ``values``, four at a time; it overwrites ``values``."""
-    distance, width = 1, total.size
-    while 4 * distance < len(values):
-        for t in range(0, len(values), 4 * distance):
-            _four(values, t, distance, values[t], flushing)
-        distance *= 4
-    if 4 * distance == len(values):
-        _four(values, 0, distance, total, flushing)
-    else:
-        for m in range(width):
-            total[m] = add(values[0, m], values[distance, m], flushing)
-
-
-@compiled
-def _four(values, t, distance, total, flushing):
-    a, b = values[t], values[t + distance]
-    c, d = values[t + 2 * distance], values[t + 3 * distance]
-    for m in range(total.size):
-        total[m] = add(add(a[m], b[m], flushing), add(c[m], d[m], flushing), flushing)
-
-
-@compiled
-def _product(scale, rows, group, interleave, flushing):
-    width = rows.shape[1]
-    out = np.empty((scale.shape[0], width), np.float32)
-    slots = 1
-    while slots < interleave:
-        slots *= 2
-    padding = slots - interleave
-    partial = np.empty((slots, width), np.float32)
-    for n in range(scale.shape[0]):
-        if slots == 1:
-            _chain(scale[n], rows, group, 0, 1, out[n], flushing)
-            continue
-        partial[:padding] = MINUS_ZERO
-        for t in range(interleave):
-            _chain(scale[n], rows, group, t, interleave, partial[padding + t], flushing)
-        _window(partial, out[n], flushing)
+def _sums(scale, tiles, width, group, chains, flushing):
+    count, depth = scale.shape
+    out, numbers = np.empty((count, width), np.float32), scale.reshape(-1)
+    total, length = np.empty(chains * _TILE, np.float32), depth // chains
+    words = length // group
+    for number in range(len(tiles)):
+        tile, columns = tiles[number], min(_TILE, width - number * _TILE)
+        size = _unsigned(_VECTOR) * _unsigned(-(-columns // _VECTOR))
+        for n in range(count):
+            for t in range(chains):
+                a, c = _unsigned(n * depth + t * length), _unsigned(t) * _STEP
+                b = _unsigned(t * length) * _STEP
+                for m in range(size):
+                    total[c + m] = MINUS_ZERO
+                if group == 1:
+                    _chain1(numbers, a, tile, b, words, total, c, size, flushing)
+                elif group == 2:
+                    _chain2(numbers, a, tile, b, words, total, c, size, flushing)
+                elif group == 4:
+                    _chain4(numbers, a, tile, b, words, total, c, size, flushing)
+                elif group == 8:
+                    _chain8(numbers, a, tile, b, words, total, c, size, flushing)
+                else:
+                    _chain16(numbers, a, tile, b, words, total, c, size, flushing)
+            _tree(total, chains, size, flushing)
+            row, first = out[n], _unsigned(number) * _STEP
+            for m in range(_unsigned(columns)):
+                row[first + m] = total[m]
     return out
+
+
+@compiled
+def _tree(total, chains, size, flushing):
+    """The first sums = tree over neighbouring chains, whose number is a power of two."""
+    while chains > 1:
+        chains //= 2
+        for t in range(chains):
+            c, a = _unsigned(t) * _STEP, _unsigned(2 * t) * _STEP
+            for m in range(size):
+                total[c + m] = add(total[a + m], total[a + _STEP + m], flushing)
 
 
 @compiled

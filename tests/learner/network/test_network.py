@@ -174,6 +174,20 @@ def test_weight_gradients(inputs, outputs, lanes, scale):
         assert same(own, other)
 
 
+@pytest.mark.parametrize("batch", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("scale", ["usual", "on the edge"])
+def test_widths_around_a_tile(batch, scale):
+    """One sample, a tile less one, full and with one more, and several; as many numbers."""
+    shape = dict(inputs=batch, outputs=67, input_word=3, output_word=4)
+    network, (layer,), (pair,), x, delta = case(FLOAT, 1, [shape], SCALES[scale], 5, batch=batch)
+    (_, y), _ = network.forward([pair], x)
+    assert same(y, forward(FLOAT, layer, *pair, x)[0])
+    back = network.backward([pair], [x, y], delta, input_gradient=True)
+    assert same(back.dx, input_gradient(FLOAT, layer, pair[0], delta))
+    for own, other in zip(back.gradients[0], gradients(FLOAT, 1, delta, x), strict=True):
+        assert same(own, other)
+
+
 @pytest.mark.parametrize("activation", EXACT)
 @pytest.mark.parametrize("arithmetic", [FLOAT, FIXED], ids=["float32", "fixed"])
 def test_layers(arithmetic, activation):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sim.compiled import compiled
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.algorithms.gradients import Gradients
 from sim.model.learner.loss import loss_of, result_of
@@ -42,17 +43,33 @@ def dqn_loss(config, outputs, scalars, inverse, clip):
     clip : np.float32, limit of a TD error's magnitude in the gradient; infinity for no limit.
     """
     arithmetic = twin_of(config.arithmetic)
-    online, target = outputs[0], outputs[1]
-    row = np.arange(len(online))
+    online, target, keys = map(
+        np.ascontiguousarray, (outputs[0], outputs[1], arithmetic.order_key(outputs[-1]))
+    )
     action = np.asarray(scalars["action"], dtype=np.int64)
-    chosen = np.argmax(arithmetic.order_key(outputs[-1]), axis=1)
-    # An action that is no output has no Q value and no error.
-    is_output = action < online.shape[1]
-    action = np.where(is_output, action, 0)
-    q = arithmetic.to_float(np.where(is_output, online[row, action], 0), "activation")
-    following = arithmetic.to_float(target[row, chosen], "activation")
+    q, following = arithmetic.to_float(_values(online, target, keys, action), "activation")
     td, gradient, loss = loss_of(config)(q, following, scalars, inverse, clip)
     gradient, saturated = arithmetic.quantize(gradient, "gradient")
-    delta = np.zeros(online.shape, gradient.dtype)
-    delta[row, action] = np.where(is_output, gradient, 0)
-    return result_of((delta,), td, loss, q, saturated)
+    return result_of((_at(action, gradient, online.shape[1]),), td, loss, q, saturated)
+
+
+@compiled
+def _values(online, target, keys, action):
+    """``online`` of the ``action``, and ``target`` of the first action with the largest of
+    ``keys``, of each sample."""
+    values = np.zeros((2, len(action)), online.dtype)
+    for s in range(len(action)):
+        if action[s] < online.shape[1]:
+            values[0, s] = online[s, action[s]]
+        values[1, s] = target[s, np.argmax(keys[s])]
+    return values
+
+
+@compiled
+def _at(action, gradient, actions):
+    """[B, actions]: zeros, and ``gradient`` [B] at the ``action`` of each sample."""
+    delta = np.zeros((len(action), actions), gradient.dtype)
+    for s in range(len(action)):
+        if action[s] < actions:
+            delta[s, action[s]] = gradient[s]
+    return delta

@@ -7,17 +7,16 @@ with every sum in the order of the hardware (``sim.model.nn.product``). Arrays a
 batch], float32, or int64 raw values where the arithmetic is fixed point.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from sim.model.arith.arithmetic import twin_of
 from sim.model.nn.activation import ACTIVATIONS
-from sim.model.nn.product import add_bias, product_fixed, product_float
+from sim.model.nn.product import Order, add_bias, product_fixed, product_float
 
 __all__ = ["Backward", "Network", "merge"]
-
-_ONE = np.float32(1)
 
 
 class Backward(NamedTuple):
@@ -84,70 +83,38 @@ class Network:
         return Backward(gradients, delta, saturations)
 
 
-class _Words:
-    """Where numbers lie among those of their words, for ``product_float``: words of ``together``
-    numbers, which take ``group`` places each, a power of two.
-
-    places : of each number among those of all words, in ascending order.
-    """
-
-    def __init__(self, words, together, places):
-        self.group = 1 << (together - 1).bit_length()
-        self._places = places // together * self.group + places % together
-        # A number that is missing is 0, one behind its word is the tree's own zero.
-        word = np.repeat(np.float32([0, -0.0]), [together, self.group - together])
-        self._missing = np.tile(word, words)
-        self._whole = len(places) == len(self._missing)
-
-    def scale(self, numbers):
-        """``numbers`` [count, numbers] as the first operand."""
-        if self._whole:
-            return np.ascontiguousarray(numbers)
-        result = np.tile(self._missing, (len(numbers), 1))
-        result[:, self._places] = numbers
-        return result
-
-    def rows(self, numbers):
-        """``numbers`` [numbers, width] as the second operand."""
-        if self._whole:
-            return np.ascontiguousarray(numbers)
-        result = np.zeros((len(self._missing), numbers.shape[1]), np.float32)
-        result[self._places] = numbers
-        return result
-
-
 class _Float:
     """A binary32 layer."""
 
     def __init__(self, arithmetic, layer, lanes):
-        self.layer, self.lanes = layer, lanes
-        self._inputs = _Words(layer.input_words, layer.input_word, layer.places)
+        self.lanes = lanes
+        self._inputs = Order(layer.input_words, layer.input_word, layer.interleave, layer.places)
+        # Each word of outputs is a chain.
         outputs = np.arange(layer.outputs)
-        self._outputs = _Words(layer.output_words, layer.output_word, outputs)
+        self._outputs = Order(layer.output_words, layer.output_word, layer.output_words, outputs)
 
     def forward(self, weights, biases, x):
-        words, apart = self._inputs, self.layer.interleave
-        y = product_float(words.scale(weights), words.rows(x), words.group, apart)
+        y = product_float(weights, x, self._inputs)
         add_bias(y, biases)
         return y, 0
 
     def input_gradient(self, weights, delta):
-        words, apart = self._outputs, self.layer.output_words
-        dx = product_float(words.scale(weights.T), words.rows(delta), words.group, apart)
-        return dx, 0
+        return product_float(weights, delta, self._outputs, scale_turned=True), 0
 
     def gradients(self, delta, x):
+        order, ones = _super_samples(x.shape[1], self.lanes)
         # A bias is the weight of an input that is always one. The longer side is the inner loop.
-        inputs, batch = x.shape
-        if inputs >= len(delta):
-            rows = np.empty((batch, inputs + 1), np.float32)
-            rows[:, :inputs], rows[:, inputs] = x.T, _ONE
-            total = product_float(np.ascontiguousarray(delta), rows, self.lanes, 1)
-        else:
-            scale = np.empty((inputs + 1, batch), np.float32)
-            scale[:inputs], scale[inputs] = x, _ONE
-            total = product_float(scale, np.ascontiguousarray(delta.T), self.lanes, 1).T
-        return total[:, :inputs], total[:, inputs]
+        if len(x) < len(delta):
+            total = product_float(np.concatenate([x, ones]), delta, order, rows_turned=True).T
+            return total[:, :-1], total[:, -1]
+        weights = product_float(delta, x, order, rows_turned=True)
+        return weights, product_float(ones, delta, order, rows_turned=True)[0]
+
+
+@cache
+def _super_samples(batch, lanes):
+    """The ``Order`` of a sum over a batch, and ``batch`` ones, [1, batch]."""
+    return Order(batch // lanes, lanes), np.ones((1, batch), np.float32)
 
 
 class _Fixed:

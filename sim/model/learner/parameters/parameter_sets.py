@@ -44,6 +44,7 @@ class ParameterSets:
         }
         kind = self._arithmetic.dtype
         self._sums = {name: np.zeros(size, kind) for name, size in sizes.items()}
+        self._kept = {name: _views(sums, plans[name]) for name, sums in self._sums.items()}
         self.parameters = {}
         for name, layers in plans.items():
             views = {
@@ -107,8 +108,7 @@ class ParameterSets:
     def keep(self, name, gradients):
         """Replaces the gradients of the network ``name`` by ``gradients``: ``(weights, biases)`` of
         each layer, raw sums in fixed point."""
-        sums = _views(self._sums[name], self.config.networks[name])
-        for own, new in zip(sums, gradients, strict=True):
+        for own, new in zip(self._kept[name], gradients, strict=True):
             for part, numbers in zip(own, new, strict=True):
                 part[...] = numbers
 
