@@ -228,6 +228,31 @@ def test_who_is_ahead(run, tmp_path, ours, theirs, ahead):
     assert all("1 of 10 seeds, at commits " in row["source"] for row in rows[:12])
 
 
+@pytest.mark.parametrize("steps, times, named", [
+    ({"own": [2000], "sb3-zoo": [8000], "rltools": [4000]}, 0.5, "RLtools"),
+    ({"own": [9000, 6000, 3000], "sb3-zoo": [3000]}, 2.0, "rl-zoo"),
+    ({"own": [3000], "sb3-zoo": [2000], "rltools": [None]}, 1.5, "rl-zoo"),
+    ({"own": [None], "rltools": [4000]}, None, "RLtools"),
+    ({"own": [3000], "rltools": [None]}, None, "RLtools"),
+    ({"own": [3000], "sb3-equal": [2000]}, "no row", ""),
+    ({"rltools": [3000]}, "no row", ""),
+])  # fmt: skip
+def test_steps_beside_peers_with_numbers_of_their_own(tmp_path, steps, times, named):
+    """The best of them counts, and equal numbers are not their own."""
+    task = BY_NAME["sac-Pendulum-v1"]
+    (tmp_path / task.name).mkdir()
+    for side, seeds in steps.items():
+        for seed, taken in enumerate(seeds):
+            solved = dict(solved=taken is not None, steps=taken or 9999, updates=1, seconds=1.0)
+            head = dict(side=side, seed=seed, commit="abc", asked=request(task, side))
+            text = json.dumps(RESULT | head | solved)
+            (tmp_path / task.name / f"{side}-{seed}.json").write_text(text)
+    rows = solve.rows(folder=tmp_path, tasks=[task])
+    assert of(rows).get(("sac on Pendulum-v1", "steps_over_peers"), "no row") == times
+    told = [row["reference"] for row in rows if row["metric"] == "steps_over_peers"]
+    assert all(named in each for each in told) and len(told) == (times != "no row")
+
+
 # -- real programs
 
 TINY = dict(steps=1200, hidden=(8,), capacity=256, learning_starts=64, batch_size=16, env_count=4)
