@@ -1,5 +1,6 @@
 """bench.solve: requests of sides, seeds in processes of their own, records, and rows of these."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -254,6 +255,24 @@ def test_steps_beside_peers_with_numbers_of_their_own(tmp_path, steps, times, na
 
 
 # -- real programs
+
+
+@pytest.mark.long  # stable-baselines3
+@pytest.mark.parametrize("task", [task for task in TASKS if "MinAtar" not in task.name],
+                         ids=lambda task: task.name)  # fmt: skip
+def test_the_short_run_of_the_library_learns(task, monkeypatch):
+    """So that torch's first gradient step, which is slow, is in no seconds of training."""
+    pytest.importorskip("stable_baselines3")
+    module = importlib.import_module("bench.solve.sb3_side")
+    models, new_model = [], module.new_model
+    monkeypatch.setattr(
+        module, "new_model", lambda *each: models.append(new_model(*each)) or models[-1]
+    )
+    for side in ("sb3-equal", "sb3-zoo"):
+        module.Library(request(task, side), 0).warm()
+        assert module.updates_of(models[-1]) > 0, side
+        assert models[-1].num_timesteps <= 4096, side
+
 
 TINY = dict(steps=1200, hidden=(8,), capacity=256, learning_starts=64, batch_size=16, env_count=4)
 
