@@ -11,8 +11,8 @@ from math import inf
 import pytest
 
 from bench import solve
+from bench.solve import seed_process, sides
 from bench.solve import seed_records as records
-from bench.solve import sides
 from bench.solve.seed_records import measure, read
 from bench.solve.sides import TASKS, chosen, request
 from hw.errors import UsageError
@@ -137,6 +137,17 @@ def test_a_seed_has_a_process_of_one_thread_and_a_record(run, tmp_path):
     assert record["seed"] == 0 and record["solved"] and record["versions"] and record["commit"]
     assert record["asked"] == request(BY_NAME["dqn-CartPole-v1"], "own")
     assert said == ["dqn-CartPole-v1/own-0: solved at 1000 steps, 5.00 s"]
+
+
+def test_a_record_has_the_version_of_its_program(run, tmp_path):
+    """Of what is not installed, too: None."""
+    run(["dqn-CartPole-v1/own", "dqn-CartPole-v1/sb3-equal"], seeds=1)
+    found = {
+        side: json.loads((tmp_path / f"dqn-CartPole-v1/{side}-0.json").read_text())["versions"]
+        for side in ("own", "sb3-equal")
+    }
+    assert found["sb3-equal"].keys() - found["own"].keys() == {"stable-baselines3"}
+    assert seed_process.PROGRAMS.keys() == records._PACKAGES.keys()
 
 
 def test_what_has_a_record_is_not_run_again(run, tmp_path):
