@@ -13,9 +13,8 @@ from bench.learning.peers import PeerPlan
 
 __all__ = ["RLtools"]
 
-version(
-    "mkl"
-)  # an ImportError without it: then RLtools multiplies by loops of its own, 10 times slower
+# An ImportError without it: RLtools would multiply by loops of its own, which take 10 times as long.
+version("mkl")
 
 
 class RLtools:
