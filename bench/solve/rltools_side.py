@@ -13,7 +13,7 @@ from bench.learning.peers import PeerPlan
 
 __all__ = ["RLtools"]
 
-# An ImportError without it: RLtools would multiply by loops of its own, which take 10 times as long.
+# An ImportError without it: RLtools would multiply by its own loops, which take 10 times as long.
 version("mkl")
 
 
