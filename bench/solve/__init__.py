@@ -15,7 +15,7 @@ __all__ = ["BAR", "SEEDS", "STEPS_BAR", "rows"]
 
 #: Seeds of a side, and the tasks of stable-baselines3 in which rlfabric must be ahead of it.
 SEEDS, BAR = 10, 5
-#: Environment steps of the defaults over those of the best peer with its own numbers, at most.
+#: Most environment steps of the defaults, as a multiple of the best peer's with its own numbers.
 STEPS_BAR = 1.5
 _THEIR_OWN = ("sb3-zoo", "rltools")
 

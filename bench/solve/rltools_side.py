@@ -18,11 +18,11 @@ version("mkl")
 
 
 class RLtools:
-    """The run of a PeerPlan, given as a dict of JSON values. ``arguments`` are those of the
-    algorithm's function in ``rltools``, but for the steps and the environments.
+    """The run of a PeerPlan, given as a dict of JSON values, whose ``arguments`` go to the
+    algorithm's function in ``rltools``, with the steps and the number of environments.
 
-    A library is kept for each algorithm in the system's folder of temporary files; its compiler's
-    seconds are another process's.
+    RLtools keeps a compiled library for each algorithm in the system's folder of temporary files.
+    Its compiler is another process, so its seconds do not count.
     """
 
     def __init__(self, asked, seed):
