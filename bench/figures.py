@@ -38,7 +38,7 @@ _INDEX = """\
 trainings. Marks are the papers' points: printed in text or tables, or computed by the paper's own
 equations; the legend says which. A point that can only be read off a picture is not here. Lines are
 ours. A grey panel has nothing of ours, for the reason that it names. The last picture is no
-paper's: its marks are another library's, measured as ours were.
+paper's: its marks are other libraries', measured as ours were.
 """
 
 

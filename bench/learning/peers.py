@@ -9,16 +9,16 @@ __all__ = ["PEERS", "PeerPlan"]
 
 @dataclass(frozen=True, kw_only=True)
 class PeerPlan:
-    """A training by stable-baselines3.
+    """A training by stable-baselines3, or by RLtools (``bench.solve``).
 
     Parameters
     ----------
     algorithm : str
-        Name of the algorithm's class.
+        Name of the algorithm's class, or of RLtools' function.
     steps, env_count : int
         Environment steps of all environments together; environments.
     arguments : dict
-        Arguments of the class, JSON values. A ``learning_rate`` that is a list ``[first, last,
+        Its arguments, JSON values. A ``learning_rate`` that is a list ``[first, last,
         share]`` falls from the first to the last in this share of all steps.
     noise : list, optional
         Noise of actions: ``normal`` or ``ornstein-uhlenbeck``, and the deviation.

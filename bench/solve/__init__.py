@@ -11,10 +11,13 @@ from bench import row
 from bench.solve.seed_records import RECORDS, read
 from bench.solve.sides import SIDES, TASKS, request
 
-__all__ = ["BAR", "SEEDS", "rows"]
+__all__ = ["BAR", "SEEDS", "STEPS_BAR", "rows"]
 
 #: Seeds of a side, and the tasks of stable-baselines3 in which rlfabric must be ahead of it.
 SEEDS, BAR = 10, 5
+#: Most environment steps of the defaults, as a multiple of the best peer's with its own numbers.
+STEPS_BAR = 1.5
+_THEIR_OWN = ("sb3-zoo", "rltools")
 
 _COUNTED = {"steps": "environment steps", "updates": "gradient steps", "seconds": "s"}
 
@@ -26,8 +29,9 @@ def rows(area=False, folder=RECORDS, tasks=TASKS):
     the row's value is None if that is infinite; ``steps_allowed``; ``start_seconds``, median.
 
     ``times`` is the seconds of stable-baselines3 with equal draws over ours, None if a side
-    has no median; ``ahead`` counts the tasks where ours is less. Nothing is run, and ``area`` adds
-    nothing.
+    has no median; ``ahead`` counts the tasks where ours is less. ``steps_over_peers`` is our steps,
+    as shipped, over the fewest of the peers with numbers of their own; None without both. Nothing
+    is run, and ``area`` adds nothing.
     """
     result, ahead, beside = [], 0, 0
     for task in tasks:
@@ -47,6 +51,8 @@ def rows(area=False, folder=RECORDS, tasks=TASKS):
                     reference="stable-baselines3, equal draws, over rlfabric, at least",
                     reference_value=1, source=seeds)
             )  # fmt: skip
+        if "own" in found and not found.keys().isdisjoint(_THEIR_OWN):
+            result.append(_steps_over_peers(f"{task.algo} on {task.env}", found))
     if beside:
         result.append(
             row("solve", "tasks of stable-baselines3", "ahead", ahead, "tasks",
@@ -76,6 +82,17 @@ def _rows_of(case, records):
             yield of(metric, round(value, 2) if value < inf else None, unit)
     yield of("steps_allowed", max(_allowed(record) for record in records), "environment steps")
     yield of("start_seconds", round(median(each["start_seconds"] for each in records), 2), "s")
+
+
+def _steps_over_peers(case, found):
+    peers = {side: _median(found[side], "steps") for side in _THEIR_OWN if side in found}
+    best = min(peers, key=peers.get)
+    own, theirs = _median(found["own"], "steps"), peers[best]
+    times = round(own / theirs, 2) if max(own, theirs) < inf else None
+    return row("solve", case, "steps_over_peers", times, "times",
+               reference=f"bar, at most; {SIDES[best]}, has the fewest steps",
+               reference_value=STEPS_BAR,
+               source=f"medians of {len(found['own'])} and {len(found[best])} seeds")  # fmt: skip
 
 
 def _values(records, name):

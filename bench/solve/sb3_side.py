@@ -34,7 +34,7 @@ class Library:
     def warm(self):
         """Begins the run with the fewest steps before learning, and drops it after an update."""
         arguments = dict(self._plan.arguments)
-        if "buffer_size" in arguments:
+        if self._plan.algorithm != "PPO":
             arguments["learning_starts"] = 0
         steps = arguments.get("n_steps", 0) * self._plan.env_count or 64
         if isinstance(arguments.get("train_freq"), int):

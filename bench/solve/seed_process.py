@@ -15,10 +15,11 @@ from hw.extras import install
 
 __all__ = ["perform"]
 
-#: program -> module and class; a module is imported where its program runs
+#: program -> module, class and extras; a module is imported where its program runs
 PROGRAMS = {
-    "rlfabric": ("own_side", "Own"),
-    "sb3": ("sb3_side", "Library"),
+    "rlfabric": ("own_side", "Own", "torch"),
+    "sb3": ("sb3_side", "Library", "torch,peers"),
+    "rltools": ("rltools_side", "RLtools", "rltools"),
 }
 
 
@@ -31,13 +32,13 @@ def perform(asked, seed, limit_s):
     from host.agents.evaluation import Copies, evaluate
     from host.agents.registry import find
 
-    module, name = PROGRAMS[asked["program"]]
+    module, name, extras = PROGRAMS[asked["program"]]
     try:
         program = getattr(import_module(f"bench.solve.{module}"), name)(asked, seed)
     except ImportError as error:
         raise MissingTool(
-            f"{asked['program']} must be installed to solve beside it ({install('torch,peers')}), "
-            f"not missing: {error}"
+            f"{asked['program']} must be installed to solve beside it ({install(extras)}), not "
+            f"missing: {error}"
         ) from error
     rule = asked["rule"]
     with closing(Copies(rule["env"], rule["episodes"], find(asked["algo"]))) as copies:

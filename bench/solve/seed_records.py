@@ -28,6 +28,8 @@ RECORDS = FOLDER / "solve"
 
 #: A process may wait so many times its limit of processor time, in which others run, and to start.
 _PATIENCE, _START_S = 8, 900
+#: program -> packages whose versions its records have, too
+_PACKAGES = {"rlfabric": (), "sb3": ("stable-baselines3",), "rltools": ("rltools", "mkl")}
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
@@ -80,7 +82,8 @@ def measure(only, *, seeds, folder=RECORDS, limit_s=600.0, say=print, process=No
                 continue
             result = json.loads(out.splitlines()[-1])
             head = {"task": task.name, "side": side, "seed": seed, "limit_s": limit_s}
-            head |= {"commit": commit, "date": now(), "versions": versions(), "asked": asked}
+            found = versions(*_PACKAGES[asked["program"]])
+            head |= {"commit": commit, "date": now(), "versions": found, "asked": asked}
             path = Path(folder) / f"{name}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, lines(head | result))

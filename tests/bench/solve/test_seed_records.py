@@ -1,5 +1,6 @@
 """bench.solve: requests of sides, seeds in processes of their own, records, and rows of these."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -10,8 +11,8 @@ from math import inf
 import pytest
 
 from bench import solve
+from bench.solve import seed_process, sides
 from bench.solve import seed_records as records
-from bench.solve import sides
 from bench.solve.seed_records import measure, read
 from bench.solve.sides import TASKS, chosen, request
 from hw.errors import UsageError
@@ -138,6 +139,17 @@ def test_a_seed_has_a_process_of_one_thread_and_a_record(run, tmp_path):
     assert said == ["dqn-CartPole-v1/own-0: solved at 1000 steps, 5.00 s"]
 
 
+def test_a_record_has_the_version_of_its_program(run, tmp_path):
+    """Of what is not installed, too: None."""
+    run(["dqn-CartPole-v1/own", "dqn-CartPole-v1/sb3-equal"], seeds=1)
+    found = {
+        side: json.loads((tmp_path / f"dqn-CartPole-v1/{side}-0.json").read_text())["versions"]
+        for side in ("own", "sb3-equal")
+    }
+    assert found["sb3-equal"].keys() - found["own"].keys() == {"stable-baselines3"}
+    assert seed_process.PROGRAMS.keys() == records._PACKAGES.keys()
+
+
 def test_what_has_a_record_is_not_run_again(run, tmp_path):
     """All sides of a seed come before the next seed; a seed without a result is tried again."""
     first, said, failed = run(results={("own", 1): "1"})
@@ -228,7 +240,50 @@ def test_who_is_ahead(run, tmp_path, ours, theirs, ahead):
     assert all("1 of 10 seeds, at commits " in row["source"] for row in rows[:12])
 
 
+@pytest.mark.parametrize("steps, times, named", [
+    ({"own": [2000], "sb3-zoo": [8000], "rltools": [4000]}, 0.5, "RLtools"),
+    ({"own": [9000, 6000, 3000], "sb3-zoo": [3000]}, 2.0, "rl-zoo"),
+    ({"own": [3000], "sb3-zoo": [2000], "rltools": [None]}, 1.5, "rl-zoo"),
+    ({"own": [None], "rltools": [4000]}, None, "RLtools"),
+    ({"own": [3000], "rltools": [None]}, None, "RLtools"),
+    ({"own": [3000], "sb3-equal": [2000]}, "no row", ""),
+    ({"rltools": [3000]}, "no row", ""),
+])  # fmt: skip
+def test_steps_beside_peers_with_numbers_of_their_own(tmp_path, steps, times, named):
+    """The best of them counts, and equal numbers are not their own."""
+    task = BY_NAME["sac-Pendulum-v1"]
+    (tmp_path / task.name).mkdir()
+    for side, seeds in steps.items():
+        for seed, taken in enumerate(seeds):
+            solved = dict(solved=taken is not None, steps=taken or 9999, updates=1, seconds=1.0)
+            head = dict(side=side, seed=seed, commit="abc", asked=request(task, side))
+            text = json.dumps(RESULT | head | solved)
+            (tmp_path / task.name / f"{side}-{seed}.json").write_text(text)
+    rows = solve.rows(folder=tmp_path, tasks=[task])
+    assert of(rows).get(("sac on Pendulum-v1", "steps_over_peers"), "no row") == times
+    told = [row["reference"] for row in rows if row["metric"] == "steps_over_peers"]
+    assert all(named in each for each in told) and len(told) == (times != "no row")
+
+
 # -- real programs
+
+
+@pytest.mark.long  # stable-baselines3
+@pytest.mark.parametrize("task", [task for task in TASKS if "MinAtar" not in task.name],
+                         ids=lambda task: task.name)  # fmt: skip
+def test_the_short_run_of_the_library_learns(task, monkeypatch):
+    """So that torch's first gradient step, which is slow, is in no seconds of training."""
+    pytest.importorskip("stable_baselines3")
+    module = importlib.import_module("bench.solve.sb3_side")
+    models, new_model = [], module.new_model
+    monkeypatch.setattr(
+        module, "new_model", lambda *each: models.append(new_model(*each)) or models[-1]
+    )
+    for side in ("sb3-equal", "sb3-zoo"):
+        module.Library(request(task, side), 0).warm()
+        assert module.updates_of(models[-1]) > 0, side
+        assert models[-1].num_timesteps <= 4096, side
+
 
 TINY = dict(steps=1200, hidden=(8,), capacity=256, learning_starts=64, batch_size=16, env_count=4)
 
