@@ -113,7 +113,7 @@ def measure(learner, batches, iterations):
         buffer = buffer_of(card, learner, rng)
         buffer.add(**random_experiences(learner, rng, CAPACITY))
         for batch in batches:
-            steps = adam_steps(iterations, batch)
+            steps = adam_steps(iterations, batch, learner.step_record)
             drawn = buffer.learn(steps, batch_size=batch).reports["cycles"][1:].mean(axis=0)
             sent = buffer.sample(batch)
             sent = {name: np.repeat(sent[name], iterations, 0) for name in buffer.dtype.names}

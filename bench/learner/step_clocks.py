@@ -75,7 +75,7 @@ def measure(learner):
         config = buffer.config
         buffer.add(**random_experiences(learner, rng, _CAPACITY))
         for batch in (4 * learner.lanes, _BATCH):
-            steps, name = adam_steps(ITERATIONS, batch), f"B={batch}"
+            steps, name = adam_steps(ITERATIONS, batch, learner.step_record), f"B={batch}"
             sent = buffer.sample(batch)
             sent = {field: np.repeat(sent[field], ITERATIONS, 0) for field in buffer.dtype.names}
             trained = buffer.train(steps, sent, batch_size=batch)

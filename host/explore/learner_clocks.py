@@ -6,6 +6,7 @@ from host.explore.launch_clocks import LIMIT_S
 from host.fixar.fixar_replay import FixarReplay
 from host.learner.hyperparameters import hyperparameter_records
 from host.learner.learning_replay import LearningReplay
+from hw.learner.records import HYPERPARAMETERS
 
 __all__ = [
     "ITERATIONS",
@@ -52,11 +53,12 @@ def random_experiences(learner, rng, count):
     )
 
 
-def adam_steps(count, batch):
-    """An array of ``count`` HYPERPARAMETERS records, one for each gradient step of ``batch``
-    samples: Adam with a learning rate of 1e-3."""
+def adam_steps(count, batch, record=HYPERPARAMETERS):
+    """An array of ``count`` records, one for each gradient step of ``batch`` samples: Adam with a
+    learning rate of 1e-3, in all sweeps. ``record`` is ``step_record`` of the learner's config."""
     return hyperparameter_records(
         count,
+        record,
         scale=1 / batch,
         rate=1e-3,
         floor=1e-8,
@@ -100,7 +102,9 @@ def second_iteration(buffer, batch):
 def learn_clocks(kernel, config, batch):
     """Clocks of an iteration of LEARN with ``batch`` samples, in the steady state."""
     buffer = _filled(kernel, config, batch, LearningReplay)
-    reports = buffer.learn(adam_steps(ITERATIONS, batch), batch_size=batch).reports
+    reports = buffer.learn(
+        adam_steps(ITERATIONS, batch, config.learner.step_record), batch_size=batch
+    ).reports
     return report_clocks(reports, _ITERATION)[0]
 
 

@@ -20,16 +20,27 @@ from host.replay.memory_learner import MemoryLearner
 from host.replay.nstep import Collected, stored
 from hw.errors import UsageError
 from hw.learner.config import check_hidden
+from hw.learner.records import HYPERPARAMETERS, STEP
+from hw.shell.layout import Layout
 
 __all__ = ["CardLearner", "steps_of"]
 
 
-def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArray[np.void]:
-    """HYPERPARAMETERS [count] of the ``count`` updates that follow ``clock``.
+def steps_of(
+    agent: TemporalDifferenceConfig,
+    clock: Clock,
+    count: int,
+    record: Layout = HYPERPARAMETERS,
+    seed: int = 0,
+) -> NDArray[np.void]:
+    """Records [count] of the ``count`` updates that follow ``clock``: HYPERPARAMETERS, or those of
+    the layout ``record``, the kernel's.
 
     They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
     ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the
-    agent's config.
+    agent's config. With ``policy_delay`` the actor and all targets are updated in every
+    ``policy_delay``-th update, and the actor's bias correction counts its own. The noise of update
+    number t has the seed ``seed + t``, so it depends on nothing else.
 
     With Adam, ``w -= rate m / (sqrt(s) + floor)``, m and s being the moments, is the rule of
     torch.optim.Adam at update t if ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor =
@@ -41,6 +52,8 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
     is half, and its second a quarter, of torch's.
     """
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
+    delay = getattr(agent, "policy_delay", 1)
+    own = np.concatenate([update, np.maximum(update // delay, 1)], axis=1)  # of critic, of actor
     rates = agent.learning_rates_at(clock.launched)
     rate, floor = np.tile(rates, (count, 1)), np.zeros((count, 2))
     decays = {}
@@ -51,16 +64,25 @@ def steps_of(agent: TemporalDifferenceConfig, clock: Clock, count: int) -> NDArr
         floor += agent.optimizer_epsilon
     else:
         decays = {"first_decay": agent.beta1, "second_decay": agent.beta2}
-        root = np.sqrt(1 - agent.beta2**update)
-        rate = rate * root / (1 - agent.beta1**update)
+        root = np.sqrt(1 - agent.beta2**own)
+        rate = rate * root / (1 - agent.beta1**own)
         floor += agent.optimizer_epsilon * root
     if agent.optimizer == "sgd":
         rate[:, 0] *= agent.loss_scale
     else:
         floor[:, 0] /= agent.loss_scale
-    due = update % agent.target_interval == 0
+    due = update % (agent.target_interval or delay) == 0
+    if record is STEP:
+        numbers = update[:, 0].astype(np.uint64)
+        decays |= {
+            "sweeps": np.where(update[:, 0] % delay == 0, 3, 1),
+            "seed": np.uint64(seed) + numbers,
+            "noise": agent.target_noise,
+            "noise_clip": agent.target_noise_clip,
+        }
     return hyperparameter_records(
         count,
+        record,
         scale=1 / agent.batch_size,
         beta=agent.beta_at(clock.launched),
         clip=agent.huber_delta if LOSSES[agent.loss].limited else np.inf,
@@ -92,6 +114,8 @@ class CardLearner(MemoryLearner):
         Launches from one fetch of the weights to the next.
     act : str
         What computes the actions: cpu or card.
+    seed : int
+        Of the noise that the card draws, 0..2^64 - 1.
     """
 
     BUFFER = LearningReplay
@@ -120,12 +144,13 @@ class CardLearner(MemoryLearner):
         *,
         weights_interval: int = 1,
         act: str = "cpu",
+        seed: int = 0,
         **options: object,
     ) -> None:
         super().__init__(policy, clock, buffer, **options)
         self._check_batch()
         self.weights_interval = weights_interval
-        self._begun, self._acts = Clock(), act == "card"
+        self._begun, self._acts, self._seed = Clock(), act == "card", seed
         buffer.initialize(layers_of(policy))
 
     @classmethod
@@ -155,7 +180,7 @@ class CardLearner(MemoryLearner):
             )
 
     def plan(self, fill: int, learning: bool) -> tuple[object, ...] | None:
-        """``(HYPERPARAMETERS of the launch, sets of parameters to fetch with it)``; None if the
+        """``(records of the launch's steps, sets of parameters to fetch with it)``; None if the
         launch only stores, because too few experiences were stored before it. ``fill`` and
         ``learning`` are as for ``MemoryLearner.plan``."""
         if not learning or fill < self.agent.batch_size:
@@ -163,7 +188,8 @@ class CardLearner(MemoryLearner):
         count, begun = self.updates_per_launch, self._begun
         due = not self._acts and (begun.updates // count + 1) % self.weights_interval == 0
         begun.launched = self.clock.launched
-        steps = steps_of(self.agent, begun, count)
+        record = self.buffer.learner.step_record
+        steps = steps_of(self.agent, begun, count, record, self._seed)
         begun.updates += count
         return steps, ("online",) if due else ()
 

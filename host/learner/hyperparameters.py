@@ -1,4 +1,7 @@
-"""The record that each iteration of a learner reads: ``hw.learner.records.HYPERPARAMETERS``."""
+"""The record that each iteration of a learner reads: ``hw.learner.records.HYPERPARAMETERS``, or the
+longer ``STEP``."""
+
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,6 +11,7 @@ from hw.errors import Failure, UsageError
 from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import FIELDS
+from hw.shell.layout import Layout
 
 __all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparameter_records"]
 
@@ -29,38 +33,60 @@ class Diverged(Failure):
 _TINY = np.finfo(np.float32).tiny
 #: Bits of infinity, the largest of numbers that are not negative, and of the largest finite one.
 _INFINITE, _FINITE = 0x7F80_0000, 0x7F7F_FFFF
-_WORDS = HYPERPARAMETERS.size // 4
-_BETA, _CLIP, _RESERVED = (HYPERPARAMETERS.offsets[n] // 4 for n in ("beta", "clip", "reserved"))
-_MOST = np.full(_WORDS, _FINITE, np.uint32)
-_MOST[_CLIP], _MOST[_RESERVED] = _INFINITE, 0xFFFF_FFFF
-_NAMES = tuple(name for name in HYPERPARAMETERS.dtype.names if name != "reserved")
+#: Fields that may be infinity, and those that are integers of 64 or 32 bits.
+_LIMITS, _INTEGERS = ("clip", "noise_clip"), ("seed", "sweeps")
 
 
-def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
-    """An array of HYPERPARAMETERS records, [count], one for each iteration of a launch.
+@cache
+def _largest(record):
+    """The largest word of a usual record: uint32 [words]; beta is checked by itself."""
+    most = np.full(record.size // 4, 0xFFFF_FFFF, np.uint32)
+    for name, offset in record.offsets.items():
+        if name not in ("reserved", *_INTEGERS):
+            words = record.dtype[name].itemsize // 4
+            most[offset // 4 : offset // 4 + words] = _INFINITE if name in _LIMITS else _FINITE
+    return most
+
+
+def _names(record):
+    return tuple(name for name in record.dtype.names if name != "reserved")
+
+
+def hyperparameter_records(
+    count: int, record: Layout = HYPERPARAMETERS, **values: ArrayLike
+) -> NDArray[np.void]:
+    """An array of records, [count], one for each iteration of a launch.
 
     Parameters
     ----------
     count : int
         Iterations.
+    record : Layout
+        ``step_record`` of the learner's config: HYPERPARAMETERS or STEP.
     **values
-        Fields of a record (``hw.learner.records.HYPERPARAMETERS``): each a number for all
-        iterations, or an array [count]. ``rate``, ``floor``, ``blend`` and ``keep`` are pairs
+        Fields of a record (``hw.learner.records``): each a number for all iterations, or an array
+        [count]. ``rate``, ``floor``, ``blend`` and ``keep`` are pairs
         (critic, actor): a number for both, or [2], or [count, 2].
 
     ``scale`` and ``rate`` must be given. ``beta`` is a float in 0..1 here. By default ``beta``,
     ``first_decay``, ``second_decay``, ``floor`` and ``blend`` are 0, ``clip`` is infinity,
     ``first_gain`` is 1 - ``first_decay``, ``second_gain`` is 1 - ``second_decay``, and ``keep`` is
-    1 - ``blend``. ValueError for another name or shape, and for a number that is negative or,
+    1 - ``blend``; of a STEP, all ``sweeps`` run, and seed, ``noise`` and ``noise_clip`` are 0.
+    ValueError for another name or shape, and for a number that is negative or,
     except for ``clip``, not finite.
     """
     for name in values:
-        if name not in _NAMES:
-            raise UsageError(f"{name} must be one of {', '.join(_NAMES)}, not unknown")
+        if name not in _names(record):
+            raise UsageError(f"{name} must be one of {', '.join(_names(record))}, not unknown")
     for name in ("scale", "rate"):
         if name not in values:
             raise UsageError(f"{name} must be given, not missing")
-    values = {name: np.asarray(value, np.float64) for name, value in values.items()}
+    if "sweeps" in _names(record):
+        values.setdefault("sweeps", 0xFFFF_FFFF)
+    values = {
+        name: np.asarray(value, np.uint64 if name in _INTEGERS else np.float64)
+        for name, value in values.items()
+    }
     values.setdefault("clip", np.float64(np.inf))
     for name, of in (
         ("first_gain", "first_decay"),
@@ -68,7 +94,7 @@ def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
         ("keep", "blend"),
     ):
         values.setdefault(name, 1 - values.get(of, np.float64(0)))
-    steps = np.zeros(count, HYPERPARAMETERS.dtype)
+    steps = np.zeros(count, record.dtype)
     for name, value in values.items():
         field = steps[name]
         if value.ndim and value.shape not in (field.shape, field.shape[1:]):
@@ -79,39 +105,41 @@ def hyperparameter_records(count: int, **values: ArrayLike) -> NDArray[np.void]:
                 raise UsageError(f"beta must be in 0..1, not {value}")
             value = SCALE_FORMAT.quantize(value)[0]
         field[...] = value
-    return checked_hyperparameters(steps)
+    return checked_hyperparameters(steps, record)
 
 
-def checked_hyperparameters(steps):
-    """``steps`` as a contiguous array of HYPERPARAMETERS. ValueError for another dtype or shape,
-    for a number that is negative or, except for ``clip``, not finite, and for a beta above 1."""
+def checked_hyperparameters(steps, record=HYPERPARAMETERS):
+    """``steps`` as a contiguous array of ``record``. ValueError for another dtype or shape, for a
+    number that is negative or, except for ``clip`` and ``noise_clip``, not finite, and for a beta
+    above 1."""
     steps = np.ascontiguousarray(steps)
-    if steps.dtype != HYPERPARAMETERS.dtype or steps.ndim != 1:
+    if steps.dtype != record.dtype or steps.ndim != 1:
+        name = record.name.upper()
         raise UsageError(
-            f"steps must be a list of HYPERPARAMETERS, not {steps.dtype} of shape {steps.shape}"
+            f"steps must be a list of {name}, not {steps.dtype} of shape {steps.shape}"
         )
     largest = FIELDS["beta"].high
-    if _are_usual(steps, largest):
+    if _are_usual(steps, record, largest):
         return steps
     if (steps["beta"] > largest).any():
         raise UsageError(f"beta must be in 0..{largest}, not {steps['beta'].max()}")
-    for name in _NAMES:
-        if name == "beta":
+    for name in _names(record):
+        if name == "beta" or name in _INTEGERS:
             continue
         values = steps[name]
-        right = (values >= 0) & (np.isfinite(values) | (name == "clip"))
+        right = (values >= 0) & (np.isfinite(values) | (name in _LIMITS))
         if not right.all():
             value = values[~right][0]
             raise UsageError(f"{name} must be a number of at least 0, not {value}")
     return steps
 
 
-def _are_usual(steps, largest):
+def _are_usual(steps, record, largest):
     """Whether surely all records are right: one pass over their words, mostly floats."""
-    words = steps.view(np.uint32).reshape(-1, _WORDS)
+    words, beta = steps.view(np.uint32).reshape(-1, record.size // 4), record.offsets["beta"] // 4
     # A float in 0..largest finite number is a word in 0..the bits of that; a clip may be infinity.
-    usual = words <= _MOST
-    usual[:, _BETA] = words[:, _BETA] <= largest
+    usual = words <= _largest(record)
+    usual[:, beta] = words[:, beta] <= largest
     return bool(usual.all())
 
 

@@ -99,8 +99,8 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
 
         Parameters
         ----------
-        steps : HYPERPARAMETERS [iterations]
-            See ``hyperparameter_records``.
+        steps : records [iterations]
+            Of ``learner.step_record``; see ``hyperparameter_records``.
         batch_size : int
             A multiple of the learner's lanes, at most its batch.
         experiences : dict of arrays [n, ...], records [n] of ``dtype``, or None
@@ -249,7 +249,7 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
     ) -> tuple[NDArray[np.void], int]:
         """``(steps, iterations)`` of the argument ``steps`` of ``learn``. ValueError if the kernel
         refuses these steps or batches of this size, or if parameters are missing."""
-        steps = checked_hyperparameters(steps)
+        steps = checked_hyperparameters(steps, self.learner.step_record)
         count = len(steps)
         if not 1 <= count <= MAX_COUNT:
             raise UsageError(f"steps must be 1 to {MAX_COUNT}, not {count}")

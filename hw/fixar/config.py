@@ -10,6 +10,7 @@ from hw.arith.fixed_point import DualPrecision
 from hw.config import ConfigBase, check_range, freeze_lists
 from hw.errors import UsageError
 from hw.learner.config import PARAMETER_SETS, LearnerKernelConfig, check_hidden
+from hw.learner.records import HYPERPARAMETERS
 from hw.nn.optimizer_config import OptimizerConfig
 
 __all__ = ["CELL_WIDTH", "CODE_WIDTH", "FixarConfig", "FixarKernelConfig", "LEAST_CODE_BITS"]
@@ -149,6 +150,7 @@ class FixarConfig(ConfigBase):
     acts = "actor"
     bounded = True
     early_priorities = False
+    step_record = HYPERPARAMETERS
 
     def __post_init__(self):
         freeze_lists(self, "hidden")

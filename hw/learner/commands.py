@@ -7,7 +7,6 @@ from amaranth.lib import enum
 
 from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.records import (
-    HYPERPARAMETERS,
     REPORT,
     LearnError,
     action_granules,
@@ -76,7 +75,9 @@ _WHOLE_LANES = Rule(
 )
 _ALL_LOADED = Rule(LearnError.UNLOADED, lambda c, s: s.missing != 0, "every set is loaded")
 _HYPERPARAMETERS = operands(
-    lambda c, s: c.count * HYPERPARAMETERS.size, "a record for each iteration", moved=False
+    lambda c, s: c.count * s.config.learner.step_record.size,
+    "a record for each iteration",
+    moved=False,
 )
 _REPORTS = results(lambda c, s: c.count * REPORT.size, "a REPORT for each iteration", moved=False)
 

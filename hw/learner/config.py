@@ -192,6 +192,11 @@ class LearnerConfig(ConfigBase):
         return PARAMETER_SETS
 
     @property
+    def step_record(self):
+        """The Layout of the record that each iteration reads."""
+        return algorithm_of(self).record
+
+    @property
     def interval(self):
         """Clocks from one sample to the next of the same lane: those of the slowest layer, a clock
         for each of its blocks."""

@@ -23,6 +23,11 @@ __all__ = ["LearnerControl", "LearnerSignature", "count_saturations"]
 class LearnerControl(wiring.Signature):
     """What the control of iterations tells a learner (Out), and waits for or reports (In).
 
+    Parameters
+    ----------
+    record : Layout
+        Of ``hyperparameters``: ``step_record`` of the learner's config.
+
     ``begin``, ``train`` and ``update`` are pulses of one clock. ``loaded``, ``bad``, ``trained``,
     ``diverged`` and ``busy`` are levels.
 
@@ -35,7 +40,7 @@ class LearnerControl(wiring.Signature):
         an action that does not exist or a wrong importance weight; ``bad_index`` is the index in
         the replay memory of the first such experience. All are steady from ``loaded`` until the
         next ``begin``.
-    hyperparameters : Out(HYPERPARAMETERS)
+    hyperparameters : Out(record)
         Steady from ``train`` until ``busy`` falls after ``update``.
     train : Out(1)
         Starts forward, loss and backward of the loaded batch; the parameters do not change yet.
@@ -59,7 +64,7 @@ class LearnerControl(wiring.Signature):
         counter stays at its largest number. An ACT counts nothing.
     """
 
-    def __init__(self):
+    def __init__(self, record=HYPERPARAMETERS):
         pulses = dict.fromkeys(("begin", "train", "update"), Out(1))
         flags = dict.fromkeys(("loaded", "bad", "trained", "diverged", "busy"), In(1))
         numbers = ("bad_index", "diverged_index", "loss", "td_sum", "value", "weight")
@@ -68,7 +73,7 @@ class LearnerControl(wiring.Signature):
                 **pulses,
                 **flags,
                 **dict.fromkeys(numbers, In(32)),
-                "hyperparameters": Out(HYPERPARAMETERS.shape),
+                "hyperparameters": Out(record.shape),
                 "saturations": In(data.ArrayLayout(unsigned(32), 3)),
             }
         )
@@ -85,6 +90,8 @@ class LearnerSignature(wiring.Signature):
         Bits of a beat.
     parameter_sets : int
         How many sets LOAD and STORE can name.
+    record : Layout
+        As of ``LearnerControl``.
 
     Members
     -------
@@ -112,11 +119,11 @@ class LearnerSignature(wiring.Signature):
         observation directly after the other; zeros fill the last beat.
     """
 
-    def __init__(self, *, batch, data_width, parameter_sets):
+    def __init__(self, *, batch, data_width, parameter_sets, record=HYPERPARAMETERS):
         beats = stream.Signature(unsigned(data_width))
         super().__init__(
             {
-                "control": In(LearnerControl()),
+                "control": In(LearnerControl(record)),
                 "batch": In(range(batch + 1)),
                 "records": In(beats),
                 "td": Out(stream.Signature(ITEM.shape)),

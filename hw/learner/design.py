@@ -22,7 +22,7 @@ from hw.learner.records import (
     record_words,
     word_rules,
 )
-from hw.learner.step_clocks import schedule
+from hw.learner.schedule import schedule
 from hw.replay.design import FANOUTS, default_config, draw_latency
 from hw.replay.design import identity as replay_identity
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
@@ -46,6 +46,12 @@ RECORDS = {
     "Hyperparameters and reports": [HYPERPARAMETERS, REPORT],
     "Lists and batches": [ITEM, HEADER],
 }
+
+
+def _records(algorithm):
+    """``RECORDS`` with the algorithm's own record of an iteration."""
+    return RECORDS | {"Hyperparameters and reports": [algorithm.record, REPORT]}
+
 
 #: Lanes, multipliers of the largest layer, and numbers that are updated in a clock, the fastest
 #: first: CF'22's own for its DQN, then those that some board has room for.
@@ -198,7 +204,7 @@ def design_of(algorithm):
         default=partial(_default, algorithm),
         core=LearnerCore,
         errors=ERRORS,
-        records=RECORDS,
+        records=_records(algorithm),
         largest="storage",
         storage=storage,
         estimate=estimate,

@@ -9,8 +9,17 @@ from typing import NamedTuple
 from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, REPLAY_STATUS
 from hw.shell.layout import Field, Layout
 
-__all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "record_granules"]
-__all__ += ["BELOW_LIMIT", "FINITE", "LIMIT", "ONE", "WORDS", "WordRule", "action_granules"]
+__all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "STEP"]
+__all__ += [
+    "record_granules",
+    "BELOW_LIMIT",
+    "FINITE",
+    "LIMIT",
+    "ONE",
+    "WORDS",
+    "WordRule",
+    "action_granules",
+]
 __all__ += ["observation_granules"]
 __all__ += ["record_words", "word_rules"]
 
@@ -44,13 +53,33 @@ HYPERPARAMETERS = Layout(
     size=64,
 )
 
+STEP = Layout(
+    "Step",
+    "HYPERPARAMETERS, and what an iteration of delayed updates and smoothed targets needs besides.",
+    (
+        *HYPERPARAMETERS.fields,
+        Field("seed", "u64", "of this iteration's target noise"),
+        Field(
+            "sweeps", "u32", "a bit for each sweep of the batch that runs; the first always runs"
+        ),
+        Field("noise", "f32", "standard deviation of the noise on target actions"),
+        Field("noise_clip", "f32", "largest magnitude of that noise"),
+    ),
+    size=128,
+)
+
 REPORT = Layout(
     "Report",
     "What came of one iteration.",
     (
         Field("loss", "f32", "sum over the batch of weight * Huber loss"),
         Field("td", "f32", "sum over the batch of |TD error|"),
-        Field("value", "f32", "sum over the batch of Q(s, a), of Q(s, actor(s)) for ddpg"),
+        Field(
+            "value",
+            "f32",
+            "sum over the batch of Q(s, a), of Q(s, actor(s)) for ddpg and td3, whose value is 0 "
+            "where the actor is not trained",
+        ),
         Field("weight", "f32", "largest importance weight, by which all are divided"),
         Field("saturations", "u32", "since reset: weights, activations, gradients", 3),
         Field("position", "u32", "experiences stored, modulo the capacity, after the iteration"),

@@ -20,13 +20,14 @@ from hw.learner.block.layer_clocks import (
 )
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
-from hw.learner.placed_layers import merge_latency, placed
+from hw.learner.network.smooth import Smooth
+from hw.learner.placed_layers import merge_latency, placed, smooth_latency
 from hw.learner.records import WORDS, action_granules
 from hw.learner.samples.sample_reader import ReaderClocks, SampleReader
-from hw.timing import Repeats, Stage, Walk, pending, picture, since, slots
+from hw.timing import Repeats, Stage, Walk, pending, since, slots
 
-__all__ = ["SampleWalk", "StepClocks", "acting_clocks", "banks_of", "pace"]
-__all__ += ["scalars_ahead", "schedule", "slots_of", "step_clocks", "step_units"]
+__all__ = ["BETWEEN", "DONE", "SampleWalk", "StepClocks", "acting_clocks", "banks_of", "pace"]
+__all__ += ["scalars_ahead", "slots_of", "step_clocks", "sweep_end", "update_spans"]
 
 #: Samples beyond those whose clocks are counted.
 _SPARE = 2
@@ -34,9 +35,9 @@ _SPARE = 2
 _PASSED = 2
 #: Clocks from a layer's last gradient to its update, which is ``done``, and from the end of the
 #: update to the end of the step.
-_DONE, _SETTLED = 1, 1
+DONE, _SETTLED = 1, 1
 #: Clocks from the end of a sweep to the begin of the next one.
-_BETWEEN = 1
+BETWEEN = 1
 
 
 def _chains(config):
@@ -60,6 +61,7 @@ def _latencies(config):
         forward = forward_stage(config.layer_config, shape).latency + ActivationBuffer.LATENCY
         back = 0 if latency is None else latency + shape.blocks - shape.output_words
         back += merge_latency(config, layer)
+        forward += smooth_latency(config, layer)
         found.append((forward + shape.output_words - 1, back + _PASSED))
     return found
 
@@ -68,6 +70,11 @@ def pace(config):
     """Interval of super-samples in a gradient step: the slowest unit's."""
     units = [layer.backward_stage(config).interval for layer in placed(config)]
     units += [Loss.stage(config, sweep).interval for sweep in range(config.plan.sweeps)]
+    units += [
+        Smooth.interval_of(config.lanes, layers[-1].outputs)
+        for name, layers in config.networks.items()
+        if any(config.plan.smoothed(name))
+    ]
     return max(*units, SampleReader.interval_of(config))
 
 
@@ -137,20 +144,21 @@ class StepClocks(NamedTuple):
     step: int
 
 
-def step_clocks(config, batch):
-    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples."""
+def step_clocks(config, batch, sweeps=None):
+    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples. ``sweeps``: those that
+    the step has, None for all."""
     # No walk depends on the updates, which come behind it: kernels that differ in them share it.
     alike, td, ends = replace(config, update_units=1), None, []
-    updates = _updates(config)
-    for sweep in range(config.plan.sweeps):
+    updates = update_spans(config)
+    for sweep in range(config.plan.sweeps) if sweeps is None else sweeps:
         last, left, later = _walked(alike, batch, sweep)
         if sweep == 0:
             td = last + later
-        ends.append(_ended(config, sweep, left, updates) + later)
-    return StepClocks(td, sum(ends) + _BETWEEN * (len(ends) - 1) + (len(ends) > 1))
+        ends.append(sweep_end(config, sweep, left, updates) + later)
+    return StepClocks(td, sum(ends) + BETWEEN * (len(ends) - 1) + (config.plan.sweeps > 1))
 
 
-def _ended(config, sweep, left, updates):
+def sweep_end(config, sweep, left, updates):
     """The clock when the learner detects the end of a sweep.
 
     left : clock of each layer's last gradient, None without errors
@@ -162,10 +170,10 @@ def _ended(config, sweep, left, updates):
         for clock, update, own in zip(left, updates, trained, strict=True)
         if clock is not None
     ]
-    return max(ends) + _DONE + _SETTLED
+    return max(ends) + DONE + _SETTLED
 
 
-def _updates(config):
+def update_spans(config):
     """Clocks of each layer's update."""
     shared = config.layer_config
     return [update_clocks(shared, layer.shape) for layer in placed(config)]
@@ -184,42 +192,6 @@ def _walked(config, batch, sweep):
         for number in range(len(placed(config)))
     ]
     return td, tuple(left), walk.skipped
-
-
-def schedule(config, samples=6):
-    """A picture of a gradient step of ``samples`` super-samples of a LearnerConfig, as Markdown."""
-    step = step_clocks(config, samples * config.lanes).step
-    each = "an experience" if config.lanes == 1 else f"{config.lanes} experiences"
-    return picture(
-        f"A gradient step of {samples} super-samples of {each} takes {step} clocks. A row is a "
-        "unit, a digit the super-sample that it works on; # is the update of a layer.",
-        step_units(config, samples),
-    )
-
-
-def step_units(config, samples):
-    """``{unit: [(begin, end), ...]}`` of a gradient step of ``samples`` super-samples: when the
-    unit begins each, and may begin the next. Of several sweeps, the units of a later one have its
-    number in their names."""
-    units, later = {}, 0
-    for sweep in range(config.plan.sweeps):
-        walk, updates, found = SampleWalk(config, slots_of(config), sweep), _updates(config), {}
-        for sample in range(samples):
-            walk.step(sample)
-            for name, span in walk.units().items():
-                found.setdefault(name, []).append(span)
-        left = [None] * len(updates)
-        for number, layer in walk.layers.items():
-            if layer.errors:
-                left[number] = layer.left
-            if config.plan.trained_in(layer.placed.network) == sweep:
-                begin = layer.left + _DONE
-                found[f"{layer.name} update"] = [(begin, begin + updates[number])]
-        for name, spans in found.items():
-            where = f"{name}, sweep {sweep}" if sweep else name
-            units[where] = [(begin + later, end + later) for begin, end in spans]
-        later += _ended(config, sweep, left, updates) + _BETWEEN
-    return units
 
 
 def acting_clocks(config, count):
@@ -279,7 +251,29 @@ class SampleWalk(Walk):
             for number, layer in self.layers.items()
             if self._returns(config, layer, sweep)
         }
+        #: Noise of super-samples, for the last layer of each network that is smoothed.
+        self.noise = {
+            number: self._noise(config, layer)
+            for number, layer in self.layers.items()
+            if not (acting or interval) and self._smoothed(config, layer.placed, sweep)
+        }
+        self.later = {
+            number: smooth_latency(config, layer.placed) for number, layer in self.layers.items()
+        }
         self.end = 0  # the clock in which the loss, or ``Outputs``, begins the latest sample
+
+    @staticmethod
+    def _smoothed(config, placed, sweep):
+        last = placed.position == len(config.networks[placed.network]) - 1
+        return last and config.plan.smoothed(placed.network)[sweep]
+
+    @staticmethod
+    def _noise(config, layer):
+        """The ``Stage`` of the noise of super-samples."""
+        numbers = config.lanes, layer.shape.outputs
+        noise = Stage(interval=Smooth.interval_of(*numbers))
+        noise.next = Smooth.ready_of(config.arithmetic, *numbers)
+        return noise
 
     def _takers(self, layer):
         """Layers on a sample's way that take the outputs of ``layer``."""
@@ -313,6 +307,7 @@ class SampleWalk(Walk):
 
     def state(self):
         clocks = [self.reader.last, self.reader.left, self.last.next]
+        clocks += [noise.next for noise in self.noise.values()]
         for room in self.rooms.values():
             clocks += room
         for layer in self.layers.values():
@@ -366,7 +361,11 @@ class SampleWalk(Walk):
             words = [*words, *[words[-1]] * (layer.shape.input_words - len(words))]
             words = [clock + ActivationBuffer.LATENCY for clock in words]
             free = [self.layers[taker].slots[0] for taker in self._takers(layer)]
-            given[number] = layer.forth(words, max(free, default=rooms.get(number, 0)))
+            room = max(free, default=rooms.get(number, 0))
+            if number in self.noise:
+                room = max(room, self.noise[number].begin(0))
+            outputs = layer.forth(words, room)
+            given[number] = [clock + self.later[number] for clock in outputs]
         return {number: given[number][-1] for number in rooms}
 
 

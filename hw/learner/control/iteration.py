@@ -95,7 +95,7 @@ class Iteration(wiring.Component):
                 "empty": In(1),
                 "batch": Out(stream.Signature(unsigned(width))),
                 "list": In(stream.Signature(unsigned(width))),
-                "learner": Out(LearnerControl()),
+                "learner": Out(LearnerControl(config.learner.step_record)),
                 "iterations": Out(64),
                 "reading": Out(1),
                 "read": Out(read_port(width)),
@@ -106,7 +106,9 @@ class Iteration(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         width = self.config.engine.data_width
-        m.submodules.reader = self._reader = reader = IterationReader(width)
+        m.submodules.reader = self._reader = reader = IterationReader(
+            width, self.config.learner.step_record
+        )
         m.submodules.writer = self._writer = writer = IterationWriter(width)
         m.submodules.report = self._report = IterationReport()
         m.submodules.jobs = self._jobs = jobs = ReplayJobs()

@@ -1,6 +1,6 @@
 """Reads what an iteration needs from operands while the iteration before it is under way.
 
-HYPERPARAMETERS are available a few clocks more than the memory's latency after ``fetch``. The beats
+Hyperparameters are available a few clocks more than the memory's latency after ``fetch``. The beats
 of a batch (TRAIN) pass as they come.
 """
 
@@ -15,14 +15,16 @@ __all__ = ["IterationReader"]
 
 
 class IterationReader(wiring.Component):
-    """Reads HYPERPARAMETERS (a record for each iteration) and the batches of a TRAIN from memory,
-    one at a time, in order. Record k lies ``64 * k`` bytes after the first record, batch k
+    """Reads hyperparameters (a record for each iteration) and the batches of a TRAIN from memory,
+    one at a time, in order. Record k lies ``record.size * k`` bytes after the first record, batch k
     ``advance * k`` bytes after the first batch.
 
     Parameters
     ----------
     data_width : int
         Bits of a beat.
+    record : Layout
+        HYPERPARAMETERS, or a longer record that begins with their fields.
 
     Members
     -------
@@ -40,7 +42,7 @@ class IterationReader(wiring.Component):
         ``available``: the record that was fetched has come, and was not taken yet. ``failed``, if
         ``available``: memory failed a beat of this record. ``take``, a pulse: the record becomes
         ``hyperparameters``.
-    following, hyperparameters : Out(HYPERPARAMETERS)
+    following, hyperparameters : Out(record)
         The record that is ``available``; the record that was taken last.
     batch : Out(stream of beats)
         The beats of a batch, as memory sends them.
@@ -50,8 +52,8 @@ class IterationReader(wiring.Component):
         The port to memory.
     """
 
-    def __init__(self, data_width):
-        self.data_width = data_width
+    def __init__(self, data_width, record=HYPERPARAMETERS):
+        self.data_width, self.record = data_width, record
         super().__init__(
             {
                 "start": In(1),
@@ -65,8 +67,8 @@ class IterationReader(wiring.Component):
                 "available": Out(1),
                 "failed": Out(1),
                 "take": In(1),
-                "following": Out(HYPERPARAMETERS.shape),
-                "hyperparameters": Out(HYPERPARAMETERS.shape),
+                "following": Out(record.shape),
+                "hyperparameters": Out(record.shape),
                 "batch": Out(stream.Signature(unsigned(data_width))),
                 "batch_failed": Out(1),
                 "read": Out(read_port(data_width)),
@@ -75,9 +77,9 @@ class IterationReader(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        beats = 8 * HYPERPARAMETERS.size // self.data_width
+        beats = 8 * self.record.size // self.data_width
         address, batch_address = Signal(64, reset_less=True), Signal(64, reset_less=True)
-        following = Signal(8 * HYPERPARAMETERS.size, reset_less=True)
+        following = Signal(8 * self.record.size, reset_less=True)
         of_batch, asked = Signal(), Signal()
         left = Signal(32)
         request, words = self.read.request, self.read.data
@@ -103,7 +105,7 @@ class IterationReader(wiring.Component):
             with m.If(of_batch):
                 m.d.sync += batch_address.eq(batch_address + self.advance)
             with m.Else():
-                m.d.sync += address.eq(address + HYPERPARAMETERS.size)
+                m.d.sync += address.eq(address + self.record.size)
         with m.If(moves):
             m.d.sync += left.eq(left - 1)
             with m.If(left == 1):

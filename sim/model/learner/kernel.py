@@ -9,7 +9,6 @@ import numpy as np
 from hw.learner.commands import LEARNING
 from hw.learner.config import PARAMETER_SETS, LearnerKernelConfig
 from hw.learner.records import (
-    HYPERPARAMETERS,
     LEARNER_STATUS,
     LIMIT,
     REPORT,
@@ -98,7 +97,8 @@ class LearnerCore(CommandTwin):
     def _iterations(self, c, iterate):
         """``iterate(c, iteration, step)`` returns ``(error, detail, result)``; ``result`` is None
         if the iteration learned nothing."""
-        steps = self.at(c, "source")[: c.count * HYPERPARAMETERS.size].view(HYPERPARAMETERS.dtype)
+        record = self.config.learner.step_record
+        steps = self.at(c, "source")[: c.count * record.size].view(record.dtype)
         reports = self.at(c, "destination")[: c.count * REPORT.size].reshape(c.count, REPORT.size)
         for iteration in range(c.count):
             error, detail, result = iterate(c, iteration, steps[iteration])

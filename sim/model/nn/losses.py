@@ -8,9 +8,10 @@ card's, and a loss takes a fifth of the time.
 import numpy as np
 
 from hw.nn.td_loss import TdLoss
+from hw.nn.twin_td import TwinTd
 from sim.model.arith.float32 import add, multiply
 
-__all__ = ["LOSSES", "td_loss"]
+__all__ = ["LOSSES", "td_loss", "twin_td"]
 
 _HALF = np.float32(0.5)
 _MAGNITUDE = np.int32(0x7FFF_FFFF)
@@ -31,6 +32,19 @@ def td_loss(q, following, scalars, inverse, clip):
     if not _is_plain(np.stack([*operands, *rows])):
         rows = _formulas(*operands, inverse, clip, multiply, add)
     return rows[:3]
+
+
+def twin_td(q, following, scalars, inverse, clip):
+    """``(td, gradients, loss)`` of B samples, as ``TwinTd`` in ``hw.nn.twin_td`` computes them: the
+    TD error of the larger magnitude, [B], a gradient [B] of each critic, and the sum of both
+    losses, [B]. ``q`` has the Q values of both critics, [2][B]; the other arguments are those of
+    ``td_loss``."""
+    errors, gradients, losses = zip(
+        *(td_loss(each, following, scalars, inverse, clip) for each in q), strict=True
+    )
+    sizes = [error.view(np.int32) & _MAGNITUDE for error in errors]
+    larger = np.where(sizes[1] > sizes[0], errors[1], errors[0])
+    return larger, gradients, add(*losses)
 
 
 def _is_plain(values):
@@ -56,4 +70,4 @@ def _formulas(q, following, reward, discount, weight, inverse, clip, multiply, a
 
 
 #: Pipeline in hardware -> its twin.
-LOSSES = {TdLoss: td_loss}
+LOSSES = {TdLoss: td_loss, TwinTd: twin_td}

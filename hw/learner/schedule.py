@@ -1,0 +1,50 @@
+"""The schedule of a gradient step as a picture: which unit works on which super-sample when."""
+
+from hw.learner.step_clocks import (
+    BETWEEN,
+    DONE,
+    SampleWalk,
+    slots_of,
+    step_clocks,
+    sweep_end,
+    update_spans,
+)
+from hw.timing import picture
+
+__all__ = ["schedule", "step_units"]
+
+
+def schedule(config, samples=6):
+    """A picture of a gradient step of ``samples`` super-samples of a LearnerConfig, as Markdown."""
+    step = step_clocks(config, samples * config.lanes).step
+    each = "an experience" if config.lanes == 1 else f"{config.lanes} experiences"
+    return picture(
+        f"A gradient step of {samples} super-samples of {each} takes {step} clocks. A row is a "
+        "unit, a digit the super-sample that it works on; # is the update of a layer.",
+        step_units(config, samples),
+    )
+
+
+def step_units(config, samples):
+    """``{unit: [(begin, end), ...]}`` of a gradient step of ``samples`` super-samples: when the
+    unit begins each, and may begin the next. Of several sweeps, the units of a later one have its
+    number in their names."""
+    units, later = {}, 0
+    for sweep in range(config.plan.sweeps):
+        walk, updates, found = SampleWalk(config, slots_of(config), sweep), update_spans(config), {}
+        for sample in range(samples):
+            walk.step(sample)
+            for name, span in walk.units().items():
+                found.setdefault(name, []).append(span)
+        left = [None] * len(updates)
+        for number, layer in walk.layers.items():
+            if layer.errors:
+                left[number] = layer.left
+            if config.plan.trained_in(layer.placed.network) == sweep:
+                begin = layer.left + DONE
+                found[f"{layer.name} update"] = [(begin, begin + updates[number])]
+        for name, spans in found.items():
+            where = f"{name}, sweep {sweep}" if sweep else name
+            units[where] = [(begin + later, end + later) for begin, end in spans]
+        later += sweep_end(config, sweep, left, updates) + BETWEEN
+    return units
