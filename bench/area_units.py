@@ -84,7 +84,7 @@ def _pipeline(cls, arithmetic):
 
 
 def _smooths():
-    """``Smooth`` behind last layers of some words."""
+    """``Smooth`` after last layers of several word sizes."""
     for lanes, outputs, word, arithmetic in (
         (1, 1, 1, _FIXED), (2, 6, 1, _FIXED), (2, 6, 4, _FIXED), (1, 1, 1, _FLOAT),
         (2, 3, 2, _FLOAT),

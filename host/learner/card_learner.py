@@ -33,8 +33,8 @@ def steps_of(
     record: Layout = HYPERPARAMETERS,
     seed: int = 0,
 ) -> NDArray[np.void]:
-    """Records [count] of the ``count`` updates that follow ``clock``: HYPERPARAMETERS, or those of
-    the layout ``record``, the kernel's.
+    """Records [count] of the ``count`` updates that follow ``clock``: HYPERPARAMETERS, or
+    another ``record``, the kernel's layout.
 
     They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
     ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the

@@ -55,7 +55,7 @@ HYPERPARAMETERS = Layout(
 
 STEP = Layout(
     "Step",
-    "HYPERPARAMETERS, and what an iteration of delayed updates and smoothed targets needs besides.",
+    "HYPERPARAMETERS, and the numbers of delayed updates and smoothed targets.",
     (
         *HYPERPARAMETERS.fields,
         Field("seed", "u64", "of this iteration's target noise"),

@@ -1,4 +1,16 @@
-"""The schedule of a gradient step as a picture: which unit works on which super-sample when."""
+"""The schedule of a gradient step: the super-samples of each unit over time, as a picture.
+
+Three super-samples on their way through a network of two layers::
+
+    4 clocks a column |0        |40       |80       |120      |160      |200
+    reader            0011222
+    q 0 forward         0011222
+    q 1 forward                  0011222
+    loss                                   0 1 2
+    q 1 backward                                  0011222222
+    q 0 backward                                      0011222222
+    q 1 update                                             ###############
+"""
 
 from hw.learner.step_clocks import (
     BETWEEN,

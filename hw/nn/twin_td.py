@@ -45,10 +45,10 @@ class TwinTd(wiring.Component):
     i : In({valid, q, bootstrap, q_2, bootstrap_2, weight, reward, discount})
         As of TdLoss, with the numbers of the second critic.
     gradient : Out({valid, value [2], saturated [2]})
-        Those of both critics.
+        The gradients of both critics.
     td, loss_sum, td_sum, value_sum : Out
         As of TdLoss, of ``td`` and ``loss``. ``value_sum`` is 0.
-    All other members are those of TdLoss.
+    All other members are as in TdLoss.
     """
 
     FOLD_LATENCY = BatchSum.FOLD_LATENCY
@@ -170,8 +170,8 @@ class ClimbLoss(wiring.Component):
 
     Members
     -------
-    Those of TdLoss; of ``i``, only ``valid`` and ``value`` count. There is no TD error, and the
-    other sums are 0.
+    As of TdLoss; of ``i``, only ``valid`` and ``value`` count. No TD error comes, and the other
+    sums are 0.
     """
 
     FOLD_LATENCY = BatchSum.FOLD_LATENCY

@@ -24,7 +24,12 @@ class _CriticLoss(LossRule):
         m.d.sync += [kept[name].eq(x) for name, (x,) in zip(names, outputs, strict=True)]
 
     def inputs(self, sample):
-        return {name: getattr(sample, name) for names in self.numbers.values() for name in names}
+        return dict(
+            q=sample.q,
+            bootstrap=sample.bootstrap,
+            q_2=sample.q_2,
+            bootstrap_2=sample.bootstrap_2,
+        )
 
     def errors(self, network, gradient, own, *, arithmetic):
         return [gradient[[*self.numbers].index(network)]]
@@ -51,7 +56,7 @@ class Td3Algorithm(Algorithm):
     """TD3. For a sample with state s, action a and next state s': a' = target actor(s') with noise
     (``Smooth``); each critic learns q = critic(s, a) towards the smaller of both target critics'
     values of (s', a'). The second sweep comes after the critics' step: the actor ascends
-    critic(s, actor(s)). A step whose record leaves it out trains the critics alone; ``blend`` of
+    critic(s, actor(s)). A step whose record leaves it out trains the critics only; ``blend`` of
     that record is 0 where targets stand still.
     """
 

@@ -1,7 +1,7 @@
 """Target policy smoothing (TD3): noise on the actions of a target network, on their way to critics.
 
 Actions pass a word a clock, ``latency_of`` clocks later. The noise of a super-sample comes in
-``interval_of`` clocks, ahead of its actions and independently of them.
+``interval_of`` clocks, ahead of its actions.
 """
 
 from amaranth import *
@@ -31,12 +31,12 @@ class Smooth(wiring.Component):
     data paths that are smoothed; others pass unchanged, in as many clocks (Fujimoto et al.,
     Addressing Function Approximation Error in Actor-Critic Methods, 2018, equation 14).
 
-    The numbers g are those of ``Noise`` from ``seed``, in the order of samples and, of a sample, of
-    its actions. The product and its clip are binary32, quantized once to the format of activations;
-    the sum is rounded in binary32 and exact in fixed point. A NaN stays one.
+    ``Noise`` draws the numbers g from ``seed``, sample by sample, and action by action. The product
+    and its clip are binary32, quantized once to the format of activations; the sum is rounded in
+    binary32 and exact in fixed point. A NaN stays one.
 
-    All noise of a batch lies in a memory, so the generator never waits, and a super-sample's noise
-    is there in a clock that depends on ``start`` alone.
+    All noise of a batch lies in a memory, so the generator never waits: the noise of a super-sample
+    is complete a fixed number of clocks after ``start``.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ class Smooth(wiring.Component):
     smoothed : In(paths)
         Bit p: path p is smoothed. Steady while actions are on their way.
     begun : In(1), room : Out(1)
-        ``begun``, a pulse: the layer begins a super-sample. ``room``: its noise is there, or no
-        path is smoothed.
+        ``begun``, a pulse: the layer begins a super-sample. ``room``: its noise is complete, or
+        no path is smoothed.
     i : In(word_layout), o : Out(word_layout)
         Words of actions, [paths][lanes][output_word].
     """

@@ -37,7 +37,7 @@ def td_loss(q, following, scalars, inverse, clip):
 def twin_td(q, following, scalars, inverse, clip):
     """``(td, gradients, loss)`` of B samples, as ``TwinTd`` in ``hw.nn.twin_td`` computes them: the
     TD error of the larger magnitude, [B], a gradient [B] of each critic, and the sum of both
-    losses, [B]. ``q`` has the Q values of both critics, [2][B]; the other arguments are those of
+    losses, [B]. ``q`` has the Q values of both critics, [2][B]; the other arguments are as for
     ``td_loss``."""
     errors, gradients, losses = zip(
         *(td_loss(each, following, scalars, inverse, clip) for each in q), strict=True

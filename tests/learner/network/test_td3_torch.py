@@ -6,42 +6,23 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from learner.learning import experiences, parameters, steps
+from learner.learning import experiences, steps
+from learner.test_td3 import ACTION, BATCH, OBSERVATION, made
 
 from host.algorithms.config import Clock
 from host.algorithms.td3 import TD3Config
 from host.learner.card_learner import steps_of
-from hw.arith.arithmetic import Arithmetic
-from hw.learner.config import LearnerConfig
 from hw.learner.records import STEP
 from sim.model.arith.noise import gaussian
-from sim.model.learner.network.trainer import Trainer
 
 torch = pytest.importorskip("torch")
 
-BATCH, OBSERVATION, ACTION = 64, 17, 6
 KINDS = ["float32", "fixed"]
 #: Of the norm, and the least cosine.
 NEAR = {"float32": (1e-6, 1 - 1e-12), "fixed": (3e-2, 0.9995)}
 #: Of the way that parameters have moved: online, target.
 WAY = {"float32": (5e-6, 1e-4), "fixed": (8e-2, 8e-2)}
 CRITICS = ("critic", "critic_2")
-
-
-def made(kind, seed=3, **options):
-    """A learner with random parameters, and its generator."""
-    config = LearnerConfig(
-        algorithm="td3", observation=OBSERVATION, action=ACTION, hidden=(64, 64), batch=BATCH,
-        arithmetic=Arithmetic(kind=kind), **options,
-    )  # fmt: skip
-    learner, rng = Trainer(config), np.random.default_rng(seed)
-    unit = config.arithmetic.weight.resolution if config.arithmetic.saturates else 1
-    for parameter_set in ("online", "target"):
-        for name, layers in parameters(config, rng).items():
-            for own, pair in zip(learner.parameters[name], layers, strict=True):
-                for array, values in zip(own[parameter_set], pair, strict=True):
-                    array[...] = np.round(values / unit) if unit < 1 else values
-    return learner, rng
 
 
 def drawn(config, rng):

@@ -16,8 +16,8 @@ _ONE = np.float32(1)
 
 
 def critic_gradients(learner, records, scalars, inverse, clip, step):
-    """``Gradients`` of both critics for a batch; no parameter changes. The arguments are those of
-    every function in ``sim.model.learner.algorithms.registry.GRADIENTS``."""
+    """``Gradients`` of both critics for a batch; no parameter changes. The arguments are as
+    for every function in ``sim.model.learner.algorithms.registry.GRADIENTS``."""
     config, twin = learner.config, twin_of(learner.config.arithmetic)
     obs, next_obs, action, activations = learner.inputs(records, "obs", "next_obs", "action")
     mean, clipped = _forward(learner, "actor", "target", next_obs)
@@ -79,7 +79,7 @@ def actor_gradients(learner, records, scalars, inverse, clip, step):
 def smoothed(config, mean, step):
     """``clip(mean + clip(noise * g, -noise_clip, noise_clip), -1, 1)`` of actions ``mean``
     [action, B], as activations: the product in binary32, quantized; the sum in the arithmetic of
-    ``config``. The numbers g are those of ``gaussian`` from the seed of ``step``, sample by
+    ``config``. The numbers g come from ``gaussian`` with the seed of ``step``, sample by
     sample."""
     twin, (count, batch) = twin_of(config.arithmetic), mean.shape
     g = gaussian(int(step["seed"]), mean.size) * 2.0**-16
