@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from learner.learning import experiences, parameters, steps
+from learner.learning import experiences, kernel_config, parameters, steps
+from learner.test_kernel import compare
 
 from host.learner.hyperparameters import checked_hyperparameters, hyperparameter_records
 from host.runs.preset import default_learner, preset
@@ -148,3 +149,17 @@ def test_each_seed_has_noise_of_its_own():
 
 def test_noise_of_no_deviation_is_none():
     assert (stepped(7, noise=0) == stepped(8, noise=0)).all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lanes, kind", [(2, "fixed"), (1, "float32")])
+def test_hardware_is_the_twin(lanes, kind):
+    """Whole iterations on the simulated card, every second one without the actor, with the clocks
+    of the formula."""
+    config = kernel_config(
+        algorithm="td3", observation=4, action=3, hidden=(6,), multipliers=4, update_units=2,
+        batch=16, lanes=lanes, arithmetic=Arithmetic(kind=kind),
+    )  # fmt: skip
+    cycles = compare(config, batch=16)
+    both, critics = (step_clocks(config.learner, 16, sweeps).step for sweeps in (None, (0,)))
+    assert cycles[:, 2].tolist() == [both, critics, both]
