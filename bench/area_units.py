@@ -15,7 +15,6 @@ from hw.arith.float32.add import Float32Add
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.arith.log2 import Log2, Log2Config
-from hw.arith.noise import Noise
 from hw.arith.power import Power, PowerConfig
 from hw.arith.quantize import Quantize, QuantizeConfig
 from hw.arith.tanh import Tanh, TanhFixed
@@ -30,11 +29,8 @@ from hw.gae.config import GaeConfig
 from hw.learner import estimate as learner_estimate
 from hw.learner.block import estimate as block
 from hw.learner.block.backward import Backward
-from hw.learner.block.config import BlockShape
 from hw.learner.block.forward import Forward
-from hw.learner.block.layer_config import LayerConfig
 from hw.learner.network.loss import Loss
-from hw.learner.network.smooth import Smooth
 from hw.learner.parameters.estimate import layer_parameters
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.layer_parameters import LayerParameters
@@ -52,7 +48,6 @@ from hw.nn.optimizer_config import OPTIMIZERS, OptimizerConfig
 from hw.nn.optimizers import optimizer_of
 from hw.nn.td_loss import TdLoss
 from hw.nn.td_program import TdProgram
-from hw.nn.twin_td import ClimbLoss, TwinTd
 from hw.replay import estimate as replay_estimate
 from hw.replay.priority import PriorityUnit
 from hw.replay.tree.forwarding_memory import ForwardingMemory
@@ -77,26 +72,6 @@ __all__ = ["UNITS"]
 
 
 _FIXED, _FLOAT = Arithmetic(kind="fixed"), Arithmetic()
-
-
-def _pipeline(cls, arithmetic):
-    return cls(arithmetic), cls.estimate(arithmetic)
-
-
-def _smooths():
-    """``Smooth`` after last layers of several word sizes."""
-    for lanes, outputs, word, arithmetic in (
-        (1, 1, 1, _FIXED), (2, 6, 1, _FIXED), (2, 6, 4, _FIXED), (1, 1, 1, _FLOAT),
-        (2, 3, 2, _FLOAT),
-    ):  # fmt: skip
-        shape = BlockShape(inputs=8, outputs=outputs, input_word=2, output_word=word)
-        config = LayerConfig(arithmetic=arithmetic, lanes=lanes, batch=64)
-        name = f"smooth_{lanes}_{outputs}_{word}_{arithmetic.kind}"
-        yield name, partial(_smooth, config, shape)
-
-
-def _smooth(config, shape):
-    return Smooth(config, shape, 1), Smooth.estimate(config, shape, 1)
 
 
 def _machine(environments):
@@ -356,7 +331,6 @@ UNITS = {
             )
             for width in (18, 27, 32)
         },
-        "noise": lambda: (Noise(), area("arith.noise")),
         "tanh_fixed": lambda: (TanhFixed(SQ(8, 10)), area("arith.tanh.fixed")),
         **{
             f"requantize_{width}_{kind}": partial(
@@ -411,11 +385,6 @@ UNITS = {
         "batch_sum": lambda: (BatchSum(), together([area("nn.batch_sum"), arith.add(_FLOAT)])),
         "td_loss_fixed": lambda: (TdLoss(_FIXED), TdLoss.estimate(_FIXED)),
         "td_loss_float": lambda: (TdLoss(_FLOAT), TdLoss.estimate(_FLOAT)),
-        **{
-            f"{name}_{arithmetic.kind}": partial(_pipeline, cls, arithmetic)
-            for name, cls in (("twin_td", TwinTd), ("climb_loss", ClimbLoss))
-            for arithmetic in (_FIXED, _FLOAT)
-        },
         "td_program_fixed": lambda: (TdProgram(_FIXED), TdProgram.estimate(_FIXED)),
         "td_program_float": lambda: (TdProgram(_FLOAT), TdProgram.estimate(_FLOAT)),
         **{
@@ -438,7 +407,6 @@ UNITS = {
             for unit, make in _layers(name, kernel)
         },
         **dict(_play()),
-        **dict(_smooths()),
     },
     "environment": {f"machine_{count}": partial(_machine, count) for count in (8, 12, 16, 32, 64)},
 }  # fmt: skip

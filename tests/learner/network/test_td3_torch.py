@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from learner.learning import experiences, steps
-from learner.test_td3 import ACTION, BATCH, OBSERVATION, made
+from learner.test_td3_kernel import ACTION, BATCH, OBSERVATION, made
 
 from host.algorithms.config import Clock
 from host.algorithms.td3 import TD3Config
