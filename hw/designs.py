@@ -54,6 +54,7 @@ _LOADS = {
     "gae": _gae,
     "dqn": partial(_learner, "dqn"),
     "ddpg": partial(_learner, "ddpg"),
+    "td3": partial(_learner, "td3"),
     "fixar": _fixar,
     "a3c": _a3c,
 }

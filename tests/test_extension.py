@@ -55,10 +55,10 @@ def asked(name=None):
 def test_a_design_is_found_by_its_name(site):
     add(site, "zoo", {"tiger": "design"}, GOOD.format(name="tiger"))
     ours = asked()[0][:-1]
-    assert ours == ["replay", "gae", "dqn", "ddpg", "fixar", "a3c"]
+    assert ours == ["replay", "gae", "dqn", "ddpg", "td3", "fixar", "a3c"]
     found, said = asked("tiger")
     assert (found.name, type(found), said) == ("tiger", Design, [])
-    assert DESIGNS.modules == {"tiger": "zoo.made"} and len(DESIGNS) == 7
+    assert DESIGNS.modules == {"tiger": "zoo.made"} and len(DESIGNS) == 8
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_cannot_be_used_is_left_out(site, source, init, why):
     add(site, "zoo", {"tiger": "design"}, source, **({} if init is None else {"init": init}))
     add(site, "yard", {"dog": "design"}, GOOD.format(name="dog"))
     found, said = asked()
-    assert found[-1] == "dog" and "tiger" not in found and len(found) == 7
+    assert found[-1] == "dog" and "tiger" not in found and len(found) == 8
     what = f"tiger = zoo.made:design ({GROUP}) of zoo 0.1 is left out"
     assert said == [f"{what}: {why}"]
     assert asked("tiger") == (None, []) and asked()[1] == []

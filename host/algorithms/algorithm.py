@@ -42,6 +42,8 @@ class Algorithm:
         Classes of action spaces that the algorithm takes: Discrete, Box, or both.
     columns : dict
         Column of progress.csv that ``update`` measures -> a text: the quantity whose mean it is.
+    learner : str
+        Where it is trained by default: "card" or "cpu"; without ``kernel`` always on the CPU.
     learns_from : str
         "replay": from a replay memory; "rollouts": from one rollout at a time, with the card's
         advantages, in several epochs of minibatches, after which the rollout is dropped; "rounds":
@@ -84,6 +86,7 @@ class Algorithm:
     updater: Callable
     actions: tuple
     columns: dict
+    learner: str = "card"
     learns_from: str = "replay"
     images: bool = False
     kernel: Callable | None = None

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from gymnasium.spaces import Box
 
-from host.algorithms.algorithm import Algorithm
+from host.algorithms.algorithm import Algorithm, by_table
 from host.algorithms.autodiff import Updater, torch
 from host.algorithms.ddpg import DDPG
 from host.algorithms.deterministic import (
@@ -103,6 +103,8 @@ TD3 = Algorithm(
     updater=TD3Updater,
     actions=(Box,),
     columns={"loss": "weighted loss of the TD errors, of both critics"},
+    kernel=by_table,
+    learner="cpu",
     defaults=dict(env="Pendulum-v1", **LONG_RUN),
     environments={
         "Pendulum-v1": dict(

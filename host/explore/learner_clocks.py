@@ -55,7 +55,7 @@ def random_experiences(learner, rng, count):
 
 def adam_steps(count, batch, record=HYPERPARAMETERS):
     """An array of ``count`` records, the ``step_record`` of a learner, one for each gradient step
-    of ``batch`` samples: Adam with a learning rate of 1e-3."""
+    of ``batch`` samples: Adam with a learning rate of 1e-3, in all sweeps."""
     return hyperparameter_records(
         count,
         record,

@@ -33,13 +33,16 @@ def steps_of(
     clock: Clock,
     count: int,
     record: Layout = HYPERPARAMETERS,
+    seed: int = 0,
 ) -> NDArray[np.void]:
     """Records [count] of the ``count`` updates that follow ``clock``: HYPERPARAMETERS, or the
     kernel's own ``record``.
 
     They have the optimizer's numbers, the schedules' values at ``clock.launched``, and
     ``target_tau`` as ``blend`` in every ``target_interval``-th update, else 0. ``agent`` is the
-    agent's config.
+    agent's config. With ``policy_delay`` the actor and all targets are updated in every
+    ``policy_delay``-th update, and the actor's bias correction counts its own. The noise of update
+    number t has the seed ``seed + t``, so it depends on nothing else.
 
     With Adam, ``w -= rate m / (sqrt(s) + floor)``, m and s being the moments, is the rule of
     torch.optim.Adam at update t if ``rate = lr sqrt(1 - beta2^t) / (1 - beta1^t)`` and ``floor =
@@ -51,6 +54,8 @@ def steps_of(
     is half, and its second a quarter, of torch's. The largest norm of its gradient is half too.
     """
     update = clock.updates + 1 + np.arange(count, dtype=np.float64)[:, None]
+    delay = getattr(agent, "policy_delay", 1)
+    own = np.concatenate([update, np.maximum(update // delay, 1)], axis=1)  # of critic, of actor
     steps = np.repeat(_constant(agent, record), count)
     rate = np.tile(agent.learning_rates_at(clock.launched), (count, 1))
     floor = np.zeros((count, 2))
@@ -59,15 +64,19 @@ def steps_of(
     elif agent.optimizer == "rmsprop":
         floor += agent.optimizer_epsilon
     else:
-        root = np.sqrt(1 - agent.beta2**update)
-        rate = rate * root / (1 - agent.beta1**update)
+        root = np.sqrt(1 - agent.beta2**own)
+        rate = rate * root / (1 - agent.beta1**own)
         floor += agent.optimizer_epsilon * root
     if agent.optimizer != "sgd":
         floor[:, 0] /= agent.loss_scale
     steps["rate"], steps["floor"] = rate, floor
     steps["beta"] = SCALE_FORMAT.quantize(agent.beta_at(clock.launched))[0]
-    blend = np.where(update % agent.target_interval == 0, agent.target_tau, 0.0)
+    due = update % (agent.target_interval or delay) == 0
+    blend = np.where(due, agent.target_tau, 0.0)
     steps["blend"], steps["keep"] = blend, 1 - blend
+    if record is STEP:
+        steps["sweeps"] = np.where(update[:, 0] % delay == 0, 3, 1)
+        steps["seed"] = np.uint64(seed) + update[:, 0].astype(np.uint64)
     return checked_hyperparameters(steps, record)
 
 
@@ -83,6 +92,8 @@ def _constant(agent, record):
         decays = {"first_decay": agent.beta1, "second_decay": agent.beta2}
     if record is STEP and agent.max_gradient_norm is not None:
         decays["max_norm"] = agent.max_gradient_norm / np.array([agent.loss_scale, 1])
+    if record is STEP and hasattr(agent, "target_noise"):
+        decays |= {"noise": agent.target_noise, "noise_clip": agent.target_noise_clip}
     clip = agent.huber_delta if LOSSES[agent.loss].limited else np.inf
     return hyperparameter_records(
         1, record, scale=1 / agent.batch_size, clip=clip, rate=0.0, **decays
@@ -110,6 +121,8 @@ class CardLearner(MemoryLearner):
         Launches from one fetch of the weights to the next.
     act : str
         What computes the actions: cpu or card.
+    seed : int
+        Of the noise that the card draws, 0..2^64 - 1.
     """
 
     BUFFER = LearningReplay
@@ -137,12 +150,13 @@ class CardLearner(MemoryLearner):
         *,
         weights_interval: int = 1,
         act: str = "cpu",
+        seed: int = 0,
         **options: object,
     ) -> None:
         super().__init__(policy, clock, buffer, **options)
         self._check_batch()
         self.weights_interval = weights_interval
-        self._begun, self._acts = Clock(), act == "card"
+        self._begun, self._acts, self._seed = Clock(), act == "card", seed
         policy.weights_steps = self.updates_per_launch * weights_interval
         buffer.initialize(layers_of(policy))
 
@@ -181,7 +195,8 @@ class CardLearner(MemoryLearner):
         count, begun = self.updates_per_launch, self._begun
         due = not self._acts and (begun.updates // count + 1) % self.weights_interval == 0
         begun.launched = self.clock.launched
-        steps = steps_of(self.agent, begun, count, self.buffer.learner.step_record)
+        record = self.buffer.learner.step_record
+        steps = steps_of(self.agent, begun, count, record, self._seed)
         begun.updates += count
         return steps, ("online",) if due else ()
 

@@ -33,8 +33,8 @@ class Diverged(Failure):
 _TINY = np.finfo(np.float32).tiny
 #: Bits of infinity, the largest of numbers that are not negative, and of the largest finite one.
 _INFINITE, _FINITE = 0x7F80_0000, 0x7F7F_FFFF
-#: Fields that may be infinity.
-_LIMITS = ("clip", "max_norm")
+#: Fields that may be infinity, and those that are integers of 64 or 32 bits.
+_LIMITS, _INTEGERS = ("clip", "max_norm", "noise_clip"), ("seed", "sweeps")
 
 
 @cache
@@ -42,7 +42,7 @@ def _largest(record):
     """The largest word of a usual record: uint32 [words]; beta is checked by itself."""
     most = np.full(record.size // 4, 0xFFFF_FFFF, np.uint32)
     for name, offset in record.offsets.items():
-        if name != "reserved":
+        if name not in ("reserved", *_INTEGERS):
             words = record.dtype[name].itemsize // 4
             most[offset // 4 : offset // 4 + words] = _INFINITE if name in _LIMITS else _FINITE
     return most
@@ -71,8 +71,9 @@ def hyperparameter_records(
     ``scale`` and ``rate`` must be given. ``beta`` is a float in 0..1 here. By default ``beta``,
     ``first_decay``, ``second_decay``, ``floor`` and ``blend`` are 0, ``clip`` is infinity,
     ``first_gain`` is 1 - ``first_decay``, ``second_gain`` is 1 - ``second_decay``, and ``keep`` is
-    1 - ``blend``; of a STEP, ``max_norm`` is infinity. ValueError for another name or shape, and
-    for a number that is negative or, except for ``clip`` and ``max_norm``, not finite.
+    1 - ``blend``; of a STEP, ``max_norm`` is infinity, all ``sweeps`` run, and seed, ``noise`` and
+    ``noise_clip`` are 0. ValueError for another name or shape, and for a number that is negative
+    or, except for ``clip``, ``max_norm`` and ``noise_clip``, not finite.
     """
     for name in values:
         if name not in _names(record):
@@ -80,10 +81,13 @@ def hyperparameter_records(
     for name in ("scale", "rate"):
         if name not in values:
             raise UsageError(f"{name} must be given, not missing")
-    values = {name: np.asarray(value, np.float64) for name, value in values.items()}
-    for name in _LIMITS:
-        if name in _names(record):
-            values.setdefault(name, np.float64(np.inf))
+    values = {
+        name: np.asarray(value, np.uint64 if name in _INTEGERS else np.float64)
+        for name, value in values.items()
+    }
+    defaults = {"clip": np.inf, "max_norm": np.inf, "sweeps": 0xFFFF_FFFF}
+    for name in defaults.keys() & _names(record):
+        values.setdefault(name, np.asarray(defaults[name]))
     for name, of in (
         ("first_gain", "first_decay"),
         ("second_gain", "second_decay"),
@@ -106,7 +110,8 @@ def hyperparameter_records(
 
 def checked_hyperparameters(steps, record=HYPERPARAMETERS):
     """``steps`` as a contiguous array of ``record``. ValueError for another dtype or shape, for a
-    number that is negative or, except for ``clip`` and ``max_norm``, not finite, and for a beta
+    number that is negative or, except for ``clip``, ``max_norm`` and ``noise_clip``, not finite,
+    and for a beta
     above 1."""
     steps = np.ascontiguousarray(steps)
     if steps.dtype != record.dtype or steps.ndim != 1:
@@ -120,7 +125,7 @@ def checked_hyperparameters(steps, record=HYPERPARAMETERS):
     if (steps["beta"] > largest).any():
         raise UsageError(f"beta must be in 0..{largest}, not {steps['beta'].max()}")
     for name in _names(record):
-        if name == "beta":
+        if name == "beta" or name in _INTEGERS:
             continue
         values = steps[name]
         right = (values >= 0) & (np.isfinite(values) | (name in _LIMITS))

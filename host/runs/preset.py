@@ -15,15 +15,15 @@ __all__ = ["default_learner", "preset"]
 def default_learner(algo, env=None):
     """The default learner, "card" or "cpu", of the algorithm called ``algo`` in ``env``.
 
-    It is "card" if the algorithm has a kernel that trains. It is "cpu" if the algorithm has none,
-    and if it would learn from images in a replay memory, which no kernel does. ``env`` None stands
+    It is the algorithm's ``learner`` if a kernel trains it. It is "cpu" if none does, and if it
+    would learn from images in a replay memory, which no kernel does. ``env`` None stands
     for an environment without images.
     """
     algorithm = find(algo)
     from_memory = algorithm.learns_from == "replay" and algorithm.images
     if env is not None and from_memory and has_images(env, algorithm):
         return "cpu"
-    return algorithm.learners[0]
+    return algorithm.learner if algorithm.kernel else "cpu"
 
 
 def preset(algo, learner, name=None, env=None, design="own", *, continuous=None):

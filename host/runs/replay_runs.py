@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+import numpy as np
+
 from host.actors.messages import message_launches
 from host.fixar.fixar_learner import FixarLearner
 from host.learner.card_learner import CardLearner
@@ -261,7 +263,8 @@ class Replay(Family):
         )
         if config.learner == "card":
             self._check_kernel(config, parts.spec, memory.learner)
-            options |= dict(weights_interval=config.weights_interval, act=config.act)
+            seed = int(parts.seeds.agent[2].generate_state(1, np.uint64)[0])
+            options |= dict(weights_interval=config.weights_interval, act=config.act, seed=seed)
         else:
             options["updater"] = parts.updater()
         return collector, learner_of(config.kernel)(parts.policy, parts.clock, memory, **options)

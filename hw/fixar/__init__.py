@@ -8,8 +8,8 @@ Read ``config.py`` (sizes, layers in tiles), ``plan.py`` (an iteration as a tabl
 
 A core is the folders ``array`` (PEs and their sums), ``numbers`` (sums to numbers and codes) and
 ``aap`` (its memories, and the whole core). The cores share ``walk``, which leads them through a
-pass, ``parameters`` (weights and optimizers) and ``batch`` (records to cells). ``noise.py`` and
-``actions.py`` give the answers of an ACT, ``learner_ranges.py`` the range of each layer.
+pass, ``parameters`` (weights and optimizers) and ``batch`` (records to cells). ``actions.py`` gives
+the answers of an ACT, ``learner_ranges.py`` the range of each layer.
 
 ``learner.py`` wires all this under the contract of ``hw.learner``; ``commands.py`` and ``core.py``
 add FORMAT and noise; ``design.py`` and ``estimate.py`` make it a kernel, and ``pass_clocks.py``

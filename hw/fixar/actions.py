@@ -12,10 +12,10 @@ from hw.arith.float32.add import Float32Add
 from hw.arith.float32.format import BIAS, FIELDS
 from hw.arith.float32.multiply import Float32Multiply
 from hw.arith.float32.unit import Float32Config
+from hw.arith.noise import NOISE_FORMAT, Noise
 from hw.arith.to_float import ToFloat, ToFloatConfig
 from hw.comparison import below
 from hw.fixar.config import CELL_WIDTH, CODE_WIDTH
-from hw.fixar.noise import NOISE_FORMAT, Noise
 from hw.learner.network.outputs import pack_numbers
 from hw.learner.records import WORDS, action_granules
 from hw.shared import SharedModule

@@ -2,12 +2,12 @@
 
 from functools import lru_cache
 
+from hw.arith.noise import NOISE_FORMAT
 from hw.estimate import fits
 from hw.fixar.commands import ERRORS
 from hw.fixar.config import FixarConfig, FixarKernelConfig
 from hw.fixar.core import FixarCore
 from hw.fixar.estimate import estimate, suggest
-from hw.fixar.noise import NOISE_FORMAT
 from hw.fixar.pass_clocks import clocks, iteration_cycles, schedule
 from hw.fixar.precision import Precision, activation_slot, error_slot, shift_limits
 from hw.learner.design import CONTINUOUS, RUN_FIELDS, identity, records, storage

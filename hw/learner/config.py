@@ -10,7 +10,7 @@ from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.block.config import BlockShape
 from hw.learner.block.fit import NetworkWidths, check_words, fit, interleave_of
 from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
-from hw.learner.records import HYPERPARAMETERS, STEP, record_words
+from hw.learner.records import STEP, record_words
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.td_loss import TdLoss
 from hw.replay.config import ReplayConfig, ReplayKernelConfig
@@ -119,6 +119,8 @@ class LearnerConfig(ConfigBase):
         check_flag("double", self.double)
         algorithm_of(self).check(self)
         self.plan  # noqa: B018, it checks the algorithm's plan
+        if self.clip_norm and algorithm_of(self).record is STEP:
+            raise UsageError(f"clip_norm must be False for {self.algorithm}, not True")
         if self.loss == "program" and any(rule.pipeline is not TdLoss for rule in self.plan.losses):
             raise UsageError(
                 f"loss must be pipeline for {self.algorithm}, whose loss is not that of "
@@ -217,7 +219,7 @@ class LearnerConfig(ConfigBase):
     @property
     def step_record(self):
         """The Layout of the record that each iteration reads."""
-        return STEP if self.clip_norm else HYPERPARAMETERS
+        return STEP if self.clip_norm else algorithm_of(self).record
 
     @property
     def early_priorities(self):

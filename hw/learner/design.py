@@ -24,7 +24,7 @@ from hw.learner.records import (
     record_words,
     word_rules,
 )
-from hw.learner.step_clocks import schedule
+from hw.learner.schedule import schedule
 from hw.replay.design import FANOUTS, default_config, draw_latency
 from hw.replay.design import identity as replay_identity
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM

@@ -21,6 +21,7 @@ from hw.learner.layouts import scalars_layout
 from hw.learner.network.gradient_norm import WINDOW
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
+from hw.learner.network.smooth import Smooth
 from hw.learner.parameters.estimate import layer_parameters, network_optimizer
 from hw.learner.parameters.parameter_image import sections, set_bytes
 from hw.learner.parameters.square_sum import SquareSum
@@ -73,6 +74,7 @@ def parts(config):
             [
                 *(each for sweep in range(learner.plan.sweeps) for each in _loss(learner, sweep)),
                 *_merges(learner),
+                *_smooths(learner),
             ]
         ),
         "samples": together(_samples(learner, width)),
@@ -184,6 +186,14 @@ def _merges(learner):
             one = times(takers - 1, arith.add(arithmetic, width))
             rounded = arith.requantize(arithmetic, width, "gradient", kind="gradient")
             yield times(numbers, one, rounded)
+
+
+def _smooths(learner):
+    """The ``Smooth`` of each network whose outputs other networks take with noise."""
+    for name, layers in learner.networks.items():
+        if any(learner.plan.smoothed(name)):
+            paths = learner.plan.count(name)
+            yield Smooth.estimate(learner.layer_config, layers[-1], paths)
 
 
 def batch_memories(learner, width):

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from hw.learner.block.config import BlockShape
 from hw.learner.block.layer_clocks import backward_stage
 from hw.learner.network.merge import Merge
+from hw.learner.network.smooth import Smooth
 
-__all__ = ["PlacedLayer", "merge_latency", "merges", "placed"]
+__all__ = ["PlacedLayer", "merge_latency", "merges", "placed", "smooth_latency"]
 
 
 class PlacedLayer(NamedTuple):
@@ -112,6 +113,14 @@ def merges(config, name):
     plan = config.plan
     back = [plan.returned(taker) for taker in plan.takers(name)]
     return any(sum(map(bool, sweep)) > 1 for sweep in zip(*back, strict=True))
+
+
+def smooth_latency(config, layer):
+    """Clocks from a word of a PlacedLayer's outputs to those that take it."""
+    last = layer.position == len(config.networks[layer.network]) - 1
+    if not last or not any(config.plan.smoothed(layer.network)):
+        return 0
+    return Smooth.latency_of(config.arithmetic)
 
 
 def merge_latency(config, layer):

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, REPLAY_STATUS
 from hw.shell.layout import Field, Layout
 
-__all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "record_granules"]
+__all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "STEP"]
 __all__ += ["BELOW_LIMIT", "FINITE", "LIMIT", "ONE", "WORDS", "WordRule", "action_granules"]
-__all__ += ["STEP", "observation_granules"]
+__all__ += ["observation_granules", "record_granules"]
 __all__ += ["record_words", "word_rules"]
 
 #: 32-bit words of a granule.
@@ -46,11 +46,18 @@ HYPERPARAMETERS = Layout(
 
 STEP = Layout(
     "Step",
-    "The hyperparameters of a kernel whose config has `clip_norm`. The gradient of a network, all "
-    "its g, is scaled down to `max_norm` if its norm, the root of the sum of g**2, is larger.",
+    "HYPERPARAMETERS, and the numbers of limited norms (kernels with `clip_norm`), delayed updates "
+    "and smoothed targets (`td3`); other kernels ignore them. The gradient of a network, all its "
+    "g, is scaled down to `max_norm` if its norm, the root of the sum of g**2, is larger.",
     (
         *HYPERPARAMETERS.fields,
         Field("max_norm", "f32", "largest norm; infinity: none; critic, actor", 2),
+        Field("seed", "u64", "of this iteration's target noise"),
+        Field(
+            "sweeps", "u32", "a bit for each sweep of the batch that runs; the first always runs"
+        ),
+        Field("noise", "f32", "standard deviation of the noise on target actions"),
+        Field("noise_clip", "f32", "largest magnitude of that noise"),
     ),
     size=128,
 )
@@ -61,7 +68,12 @@ REPORT = Layout(
     (
         Field("loss", "f32", "sum over the batch of weight * Huber loss"),
         Field("td", "f32", "sum over the batch of |TD error|"),
-        Field("value", "f32", "sum over the batch of Q(s, a), of Q(s, actor(s)) for ddpg"),
+        Field(
+            "value",
+            "f32",
+            "sum over the batch of Q(s, a), of Q(s, actor(s)) for ddpg and td3, whose value is 0 "
+            "where the actor is not trained",
+        ),
         Field("weight", "f32", "largest importance weight, by which all are divided"),
         Field("saturations", "u32", "since reset: weights, activations, gradients", 3),
         Field("position", "u32", "experiences stored, modulo the capacity, after the iteration"),

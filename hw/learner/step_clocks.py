@@ -21,14 +21,15 @@ from hw.learner.block.layer_clocks import (
 from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
+from hw.learner.network.smooth import Smooth
 from hw.learner.parameters.layer_parameters import measure_clocks
-from hw.learner.placed_layers import merge_latency, placed
+from hw.learner.placed_layers import merge_latency, placed, smooth_latency
 from hw.learner.records import WORDS, action_granules
 from hw.learner.samples.sample_reader import ReaderClocks, SampleReader
-from hw.timing import Repeats, Stage, Walk, pending, picture, since, slots
+from hw.timing import Repeats, Stage, Walk, pending, since, slots
 
-__all__ = ["SampleWalk", "StepClocks", "acting_clocks", "banks_of", "pace"]
-__all__ += ["scalars_ahead", "schedule", "slots_of", "step_clocks", "step_units"]
+__all__ = ["BETWEEN", "SampleWalk", "StepClocks", "acting_clocks", "banks_of", "pace"]
+__all__ += ["scalars_ahead", "slots_of", "step_clocks", "sweep_end", "update_spans"]
 
 #: Samples beyond those whose clocks are counted.
 _SPARE = 2
@@ -41,7 +42,7 @@ _DONE, _IDLE, _SETTLED = 1, 1, 1
 #: Clocks from the sums of the loss to the end of the step.
 _SUMMED = 1
 #: Clocks from the end of a sweep to the begin of the next one.
-_BETWEEN = 1
+BETWEEN = 1
 
 
 def _chains(config):
@@ -65,6 +66,7 @@ def _latencies(config):
         forward = forward_stage(config.layer_config, shape).latency + ActivationBuffer.LATENCY
         back = 0 if latency is None else latency + shape.blocks - shape.output_words
         back += merge_latency(config, layer)
+        forward += smooth_latency(config, layer)
         found.append((forward + shape.output_words - 1, back + _PASSED))
     return found
 
@@ -73,6 +75,11 @@ def pace(config):
     """Interval of super-samples in a gradient step: the slowest unit's."""
     units = [layer.backward_stage(config).interval for layer in placed(config)]
     units += [Loss.stage(config, sweep).interval for sweep in range(config.plan.sweeps)]
+    units += [
+        Smooth.interval_of(config.lanes, layers[-1].outputs)
+        for name, layers in config.networks.items()
+        if any(config.plan.smoothed(name))
+    ]
     return max(*units, SampleReader.interval_of(config))
 
 
@@ -144,33 +151,34 @@ class StepClocks(NamedTuple):
     whole: int
 
 
-def step_clocks(config, batch):
-    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples."""
+def step_clocks(config, batch, sweeps=None):
+    """``StepClocks`` of a LearnerConfig and a batch of ``batch`` samples. ``sweeps``: those that
+    the step has, None for all."""
     # No walk depends on the updates, which come behind it: kernels that differ in them share it.
     alike, td, ends = replace(config, update_units=1, clip_norm=False), None, []
-    for sweep in range(config.plan.sweeps):
+    for sweep in range(config.plan.sweeps) if sweeps is None else sweeps:
         end, left, later = _walked(alike, batch, sweep)
         if sweep == 0:
             td = end + Loss.td_latency_of(config) + later
-        ends.append(_ended(config, sweep, left) + later)
-    step = sum(ends) + _BETWEEN * (len(ends) - 1) + (len(ends) > 1)
+        ends.append(sweep_end(config, sweep, left) + later)
+    step = sum(ends) + BETWEEN * (len(ends) - 1) + (config.plan.sweeps > 1)
     summed = step - ends[-1] + end + later + Loss.summed_latency_of(config) + _SUMMED
     return StepClocks(td, step, max(step, summed))
 
 
-def _ended(config, sweep, left):
+def sweep_end(config, sweep, left):
     """The clock when the learner detects the end of a sweep.
 
     left : clock of each layer's last gradient, None without errors
     """
-    updated = [end for _, end in _updates(config, sweep, left).values()]
+    updated = [end for _, end in update_spans(config, sweep, left).values()]
     passed = [clock + _DONE for clock in left if clock is not None]
     return max(*passed, *updated) + _SETTLED
 
 
-def _updates(config, sweep, left):
+def update_spans(config, sweep, left):
     """``{number in placed: (begin, end)}`` of the update of each layer that a sweep trains;
-    ``left`` is as for ``_ended``."""
+    ``left`` is as for ``sweep_end``."""
     shared, begins = config.layer_config, {}
     for name in config.networks:
         if config.plan.trained_in(name) != sweep:
@@ -212,41 +220,6 @@ def _walked(config, batch, sweep):
         for number in range(len(placed(config)))
     ]
     return walk.end, tuple(left), walk.skipped
-
-
-def schedule(config, samples=6):
-    """A picture of a gradient step of ``samples`` super-samples of a LearnerConfig, as Markdown."""
-    step = step_clocks(config, samples * config.lanes).step
-    each = "an experience" if config.lanes == 1 else f"{config.lanes} experiences"
-    return picture(
-        f"A gradient step of {samples} super-samples of {each} takes {step} clocks. A row is a "
-        "unit, a digit the super-sample that it works on; # is the update of a layer.",
-        step_units(config, samples),
-    )
-
-
-def step_units(config, samples):
-    """``{unit: [(begin, end), ...]}`` of a gradient step of ``samples`` super-samples: when the
-    unit begins each, and may begin the next. Of several sweeps, the units of a later one have its
-    number in their names."""
-    units, later = {}, 0
-    for sweep in range(config.plan.sweeps):
-        walk, found = SampleWalk(config, slots_of(config), sweep), {}
-        for sample in range(samples):
-            walk.step(sample)
-            for name, span in walk.units().items():
-                found.setdefault(name, []).append(span)
-        left = [None] * len(placed(config))
-        for number, layer in walk.layers.items():
-            if layer.errors:
-                left[number] = layer.left
-        for number, span in _updates(config, sweep, left).items():
-            found[f"{walk.layers[number].name} update"] = [span]
-        for name, spans in found.items():
-            where = f"{name}, sweep {sweep}" if sweep else name
-            units[where] = [(begin + later, end + later) for begin, end in spans]
-        later += _ended(config, sweep, left) + _BETWEEN
-    return units
 
 
 def acting_clocks(config, count):
@@ -306,7 +279,29 @@ class SampleWalk(Walk):
             for number, layer in self.layers.items()
             if self._returns(config, layer, sweep)
         }
+        #: Noise of super-samples, for the last layer of each network that is smoothed.
+        self.noise = {
+            number: self._noise(config, layer)
+            for number, layer in self.layers.items()
+            if not (acting or interval) and self._smoothed(config, layer.placed, sweep)
+        }
+        self.later = {
+            number: smooth_latency(config, layer.placed) for number, layer in self.layers.items()
+        }
         self.end = 0  # the clock in which the loss, or ``Outputs``, begins the latest sample
+
+    @staticmethod
+    def _smoothed(config, placed, sweep):
+        last = placed.position == len(config.networks[placed.network]) - 1
+        return last and config.plan.smoothed(placed.network)[sweep]
+
+    @staticmethod
+    def _noise(config, layer):
+        """The ``Stage`` of the noise of super-samples."""
+        numbers = config.lanes, layer.shape.outputs
+        noise = Stage(interval=Smooth.interval_of(*numbers))
+        noise.next = Smooth.ready_of(config.arithmetic, *numbers)
+        return noise
 
     def _takers(self, layer):
         """Layers on a sample's way that take the outputs of ``layer``."""
@@ -340,6 +335,7 @@ class SampleWalk(Walk):
 
     def state(self):
         clocks = [self.reader.last, self.reader.left, self.last.next]
+        clocks += [noise.next for noise in self.noise.values()]
         for room in self.rooms.values():
             clocks += room
         for layer in self.layers.values():
@@ -393,7 +389,11 @@ class SampleWalk(Walk):
             words = [*words, *[words[-1]] * (layer.shape.input_words - len(words))]
             words = [clock + ActivationBuffer.LATENCY for clock in words]
             free = [self.layers[taker].slots[0] for taker in self._takers(layer)]
-            given[number] = layer.forth(words, max(free, default=rooms.get(number, 0)))
+            room = max(free, default=rooms.get(number, 0))
+            if number in self.noise:
+                room = max(room, self.noise[number].begin(0))
+            outputs = layer.forth(words, room)
+            given[number] = [clock + self.later[number] for clock in outputs]
         return {number: given[number][-1] for number in rooms}
 
 

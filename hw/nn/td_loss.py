@@ -21,11 +21,13 @@ from hw.estimate import times, together
 from hw.nn.batch_sum import BatchSum
 from hw.stream.delay import delay
 
-__all__ = ["TdLoss", "is_finite", "td_ports"]
+__all__ = ["HUBER_LATENCIES", "TdLoss", "huber", "is_finite", "td_ports"]
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 _SIGN = 1 << (WIDTH - 1)
+#: Clocks of ``huber`` from a TD error to its gradient and to its loss.
+HUBER_LATENCIES = 1 + _MULTIPLY, 1 + 3 * _MULTIPLY + _ADD
 
 
 def td_ports(arithmetic):
@@ -105,14 +107,14 @@ class TdLoss(wiring.Component):
     def latency_of(cls, arithmetic):
         """Clocks from a sample to ``done``."""
         td, _ = cls.latencies_of(arithmetic)
-        return td + 1 + 3 * _MULTIPLY + _ADD + BatchSum.LATENCY
+        return td + HUBER_LATENCIES[1] + BatchSum.LATENCY
 
     @staticmethod
     def latencies_of(arithmetic):
         """``(td_latency, gradient_latency)``: clocks from a sample in ``i`` to its TD error and to
         its gradient."""
         td = arithmetic.to_float_latency + _MULTIPLY + 2 * _ADD
-        return td, td + 1 + _MULTIPLY + arithmetic.quantize_latency
+        return td, td + HUBER_LATENCIES[0] + arithmetic.quantize_latency
 
     @staticmethod
     def estimate(arithmetic):
@@ -149,22 +151,9 @@ class TdLoss(wiring.Component):
         late_q = delay(m, q, _MULTIPLY + _ADD, name="late_q")
         td = _FLOAT.add(m, late_q, y ^ _SIGN, name="td_error")
 
-        # Limited to the clip. As integers, magnitudes have the same order as the numbers.
-        clipped = Signal(WIDTH, reset_less=True)
-        beyond = td[:-1] > self.clip[:-1]
-        m.d.sync += clipped.eq(Mux(beyond, Cat(self.clip[:-1], td[-1]), td))
         weight = _FLOAT.multiply(m, i.weight, self.inverse, name="weight")
-        clipped_at = td_at + 1
-        weight = delay(m, weight, clipped_at - _MULTIPLY, name="late_weight")
-        gradient = _FLOAT.multiply(m, clipped, weight, name="gradient_product")
-
-        half = delay(m, _FLOAT.scaled_down(clipped, 1), _MULTIPLY, name="half")
-        late_td = delay(m, td, 1 + _MULTIPLY, name="late_td")
-        excess = _FLOAT.add(m, late_td, half ^ _SIGN, name="excess")
-        late_clipped = delay(m, clipped, _MULTIPLY + _ADD, name="late_clipped")
-        square = _FLOAT.multiply(m, late_clipped, excess, name="square")
-        late_weight = delay(m, weight, 2 * _MULTIPLY + _ADD, name="last_weight")
-        loss = _FLOAT.multiply(m, square, late_weight, name="loss")
+        weight = delay(m, weight, td_at + 1 - _MULTIPLY, name="late_weight")
+        gradient, loss = huber(m, td, self.clip, weight)
         loss_at = self.latency - BatchSum.LATENCY
 
         gradient, saturated = arithmetic.quantize(m, gradient, kind="gradient", name="gradient_raw")
@@ -191,6 +180,25 @@ class TdLoss(wiring.Component):
             ]
         m.d.comb += self.folded.eq(batch_sum.folded)  # as in all three
         return m
+
+
+def huber(m, td, clip, weight, *, prefix=""):
+    """``(gradient, loss)`` of the TD error ``td``, ``HUBER_LATENCIES`` clocks later: ``clipped *
+    weight`` and ``clipped * (td - clipped / 2) * weight``. ``weight`` comes a clock after ``td``.
+    Names in ``m`` begin with ``prefix``."""
+    # As integers, magnitudes have the same order as the numbers.
+    clipped = Signal(WIDTH, name=f"{prefix}clipped", reset_less=True)
+    beyond = td[:-1] > clip[:-1]
+    m.d.sync += clipped.eq(Mux(beyond, Cat(clip[:-1], td[-1]), td))
+    gradient = _FLOAT.multiply(m, clipped, weight, name=f"{prefix}gradient_product")
+
+    half = delay(m, _FLOAT.scaled_down(clipped, 1), _MULTIPLY, name=f"{prefix}half")
+    late_td = delay(m, td, 1 + _MULTIPLY, name=f"{prefix}late_td")
+    excess = _FLOAT.add(m, late_td, half ^ _SIGN, name=f"{prefix}excess")
+    late_clipped = delay(m, clipped, _MULTIPLY + _ADD, name=f"{prefix}late_clipped")
+    square = _FLOAT.multiply(m, late_clipped, excess, name=f"{prefix}square")
+    late_weight = delay(m, weight, 2 * _MULTIPLY + _ADD, name=f"{prefix}last_weight")
+    return gradient, _FLOAT.multiply(m, square, late_weight, name=f"{prefix}loss")
 
 
 def is_finite(number):

@@ -5,8 +5,8 @@ import pytest
 
 from hw.fixar.actions import Actions, action_format
 from hw.fixar.config import FixarConfig
+from sim.model.arith.noise import with_noise
 from sim.model.arith.to_float import to_float
-from sim.model.fixar.noise import with_noise
 
 #: Config, bits of a beat.
 CASES = {

@@ -95,7 +95,7 @@ def bandit_loss(config, outputs, scalars, inverse, clip):
     return result_of((delta,), td, loss, q, saturated)
 
 
-def bandit_gradients(learner, records, scalars, inverse, clip):
+def bandit_gradients(learner, records, scalars, inverse, clip, step):
     network, weights = learner.networks["value"], learner.weights_of("value", "online")
     obs, clipped = learner.inputs(records, "obs")
     numbers, activations = network.forward(weights, obs)

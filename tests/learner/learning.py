@@ -6,7 +6,7 @@ from replay.kernels import opened
 from host.learner.learning_replay import LearningReplay, hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import PARAMETER_SETS, LearnerConfig, LearnerKernelConfig
-from hw.learner.records import REPORT
+from hw.learner.records import HYPERPARAMETERS, REPORT, STEP
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
 
@@ -63,8 +63,15 @@ def parameters(learner, rng):
     }
 
 
-def steps(count, batch, **values):
-    """Steps with all coefficients in play: soft target, momentum, Huber loss."""
+def steps(count, batch, learner=None, **values):
+    """Steps with all coefficients in play: soft target, momentum, Huber loss. If those of
+    ``learner``, a LearnerConfig, say which sweeps run, every second one leaves out all but the
+    first, and there is noise that is clipped."""
+    record = HYPERPARAMETERS if learner is None else learner.step_record
+    if record is STEP:
+        seeds = np.arange(count, dtype=np.uint64) + np.uint64(0xFEDC_BA98_7654_3210)
+        wanted = np.where(np.arange(count) % 2, 1, 3)
+        values = dict(seed=seeds, sweeps=wanted, noise=0.3, noise_clip=0.4) | values
     options = dict(
         scale=1 / batch,
         rate=(0.01, 0.002),
@@ -77,7 +84,7 @@ def steps(count, batch, **values):
         floor=1e-5,
         blend=(0.05, 0.125),
     )
-    return hyperparameter_records(count, **(options | values))
+    return hyperparameter_records(count, record, **(options | values))
 
 
 def without_cycles(reports):
@@ -100,7 +107,7 @@ def run(card, config, *, batch, iterations=3, seed=0, options=None, **values):
         buffer.load({name: [{"target": pair} for pair in targets[name]] for name in targets})
         buffer.add(**experiences(learner, rng, config.replay.capacity // 2))
         learned = buffer.learn(
-            steps(iterations, batch, **values),
+            steps(iterations, batch, learner, **values),
             batch_size=batch,
             experiences=experiences(learner, rng, 2 * iterations + 1),
             store=PARAMETER_SETS,

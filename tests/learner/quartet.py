@@ -145,7 +145,7 @@ class QuartetAlgorithm(Algorithm):
         return Plan(networks, passes, (TdRule(), ClimbRule()), acts="policy")
 
 
-def td_sweep(learner, records, scalars, inverse, clip):
+def td_sweep(learner, records, scalars, inverse, clip, step):
     config, arithmetic = learner.config, twin_of(learner.config.arithmetic)
     obs, next_obs, action, clipped = learner.inputs(records, "obs", "next_obs", "action")
     following, more = _forward(learner, "actor", "target", next_obs)
@@ -180,7 +180,7 @@ def td_sweep(learner, records, scalars, inverse, clip):
     )
 
 
-def climb_sweep(learner, records, scalars, inverse, clip):
+def climb_sweep(learner, records, scalars, inverse, clip, step):
     config, arithmetic = learner.config, twin_of(learner.config.arithmetic)
     obs, activations = learner.inputs(records, "obs")
     policy, more = _forward(learner, "actor", "online", obs)

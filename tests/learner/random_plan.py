@@ -163,7 +163,7 @@ def _sweep(plan, sweep):
     """The twin of a sweep, pass by pass."""
     own = {name: one for name, one in plan.passes.items() if one.sweep == sweep}
 
-    def gradients(learner, records, scalars, inverse, clip):
+    def gradients(learner, records, scalars, inverse, clip, step):
         config, twin = learner.config, twin_of(learner.config.arithmetic)
         *fields, clipped = learner.inputs(records, "obs", "next_obs", "action")
         fields = dict(zip(("obs", "next_obs", "action"), fields, strict=True))

@@ -68,6 +68,10 @@ LONG = [
 LONG += [("dqn", "chain", "fixed", 2, _OTHER), ("dqn", "small", "float32", 2, _DEEP)]
 LONG += [("dqn", "small", "float32", 1, _DEEP | _FEW)]
 LONG += [("dqn", "small", "float32", 1, _FEW | {"hidden_activation": "leaky_relu"})]
+LONG += [
+    ("td3", net, kind, lanes, {"optimizer": _OPTIMIZER[net]})
+    for net, lanes, kind in (("chain", 2, "fixed"), ("wide", 1, "fixed"), ("fast", 2, "float32"))
+]
 # More super-samples are on their way to the loss than 16.
 LONG += [("ddpg", "fast", "float32", 1, {"multipliers": 64})]
 

@@ -14,17 +14,18 @@ from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.errors import UsageError
 from hw.learner.algorithms.plan import Feed, Network, Pass, Plan, Take, of_sweep
+from hw.learner.algorithms.td3 import TD3
 from hw.learner.config import LearnerConfig
 from hw.learner.network.loss import Loss
 from hw.learner.placed_layers import merge_latency, merges, placed
+from hw.learner.records import HYPERPARAMETERS
 from hw.learner.samples.sample_reader import ReaderClocks
+from hw.learner.schedule import schedule, step_units
 from hw.learner.step_clocks import (
     acting_clocks,
     pace,
     scalars_ahead,
-    schedule,
     step_clocks,
-    step_units,
 )
 
 #: Of a small kernel: to the last TD error, and to the end of the step.
@@ -90,6 +91,7 @@ C = B._replace(network="c")
 #: Of a network of its own.
 D = Pass("c", "online", SEEN, **TRAINS)
 NEXT = dict(sweep=1)
+NOISY = Pass("q", "target", LATER, smoothed=True)
 
 
 def plan(passes, *losses, acts="a", rate=0, **networks):
@@ -113,6 +115,7 @@ BAD_PASSES = {
     "have online weights, since it has errors": A._replace(weights="target"),
     "have errors, since it trains": A._replace(errors=False),
     "train or take outputs of a pass with errors, since it has errors": A._replace(trains=False),
+    "be taken by another pass and have no errors, since it is smoothed": A._replace(smoothed=True),
     "read some of obs, next_obs, not ()": A._replace(feeds=()),
     "have each of its 3 inputs once, not [1, 2, 3]": A._replace(feeds=(Feed("obs", 1),)),
 }
@@ -125,6 +128,10 @@ BAD_TAKES = {
 BAD_PLANS = {
     "rates of 0..1, not 2 of q": plan({}, rate=2),
     "one pass of q that trains": plan({"x": A}),
+    "smoothed passes of q in one sweep": plan(
+        {"x": NOISY, "y": Pass("b", "online", SEEN, Take("x", 3), **TRAINS),
+         "z": NOISY._replace(**NEXT), "w": Pass("b", "online", SEEN, Take("z", 3), **NEXT)},
+        "b", "b", b=(5, 1)),
     "each field at the same inputs of b in all its passes": plan({
         "b": Pass("b", "online", (Feed("obs", 0), Feed("next_obs", 3)), **TRAINS),
         "c": Pass("b", "online", (Feed("obs", 3), Feed("next_obs", 0)))}, b=(6, 1)),
@@ -199,6 +206,12 @@ def test_a_take_of_a_later_pass_without_a_network():
 def test_plans_that_cannot_be_built(rule):
     fields = dict(pair=2) if "each sweep in which" in rule else {}
     refused(BAD_PLANS[rule], f"the plan of dqn must have {rule}", **fields)
+
+
+def test_noise_needs_its_numbers(monkeypatch):
+    monkeypatch.setattr(TD3, "record", HYPERPARAMETERS)
+    with pytest.raises(UsageError, match="^record must be STEP for smoothed passes, not Hyper"):
+        LearnerConfig(algorithm="td3", observation=3, action=1)
 
 
 @pytest.mark.parametrize("name", BAD_ACTS)

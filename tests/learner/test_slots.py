@@ -11,7 +11,8 @@ from hw.errors import UsageError
 from hw.learner.config import LearnerConfig
 from hw.learner.placed_layers import placed
 from hw.learner.samples.sample_reader import SampleReader
-from hw.learner.step_clocks import banks_of, pace, slots_of, step_clocks, step_units
+from hw.learner.schedule import step_units
+from hw.learner.step_clocks import banks_of, pace, slots_of, step_clocks
 
 
 def learner(sizes, lanes, **options):

@@ -19,13 +19,12 @@ from hw.learner import step_clocks as clocks_of_steps
 from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, store_clocks, train_clocks
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
+from hw.learner.schedule import schedule, step_units
 from hw.learner.step_clocks import (
     SampleWalk,
     acting_clocks,
     pace,
-    schedule,
     step_clocks,
-    step_units,
 )
 from hw.shell.memory_clocks import READ, WRITE, latencies, launch_clocks
 from hw.timing import Repeats

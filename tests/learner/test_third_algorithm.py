@@ -101,15 +101,17 @@ def test_its_design(bandit):
 
 
 def test_an_algorithm_without_an_object():
-    with pytest.raises(ValueError, match="^algorithm must be one of dqn, ddpg, not 'bandit'$"):
+    with pytest.raises(ValueError, match="^algorithm must be one of dqn, ddpg, td3, not 'bandit'$"):
         LearnerConfig(algorithm="bandit")
-    with pytest.raises(ValueError, match=r"^algorithm must be one of dqn, ddpg, not \['dqn'\]$"):
+    with pytest.raises(
+        ValueError, match=r"^algorithm must be one of dqn, ddpg, td3, not \['dqn'\]$"
+    ):
         LearnerConfig(algorithm=["dqn"])
 
 
 def test_an_algorithm_without_a_twin(bandit, monkeypatch):
     monkeypatch.delitem(GRADIENTS, "bandit")
     with pytest.raises(
-        ValueError, match=r"^algorithm must be one with a twin \(dqn, ddpg\), not 'bandit'$"
+        ValueError, match=r"^algorithm must be one with a twin \(dqn, ddpg, td3\), not 'bandit'$"
     ):
         Trainer(LearnerConfig(**KERNEL))

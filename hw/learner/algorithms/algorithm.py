@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 
+from hw.errors import UsageError
 from hw.learner.algorithms.plan import Plan
-from hw.learner.records import record_words
+from hw.learner.records import HYPERPARAMETERS, STEP, record_words
 from hw.nn.td_loss import TdLoss
 
 __all__ = ["Algorithm", "LossRule"]
@@ -68,9 +69,13 @@ class Algorithm(ABC):
         Fields ``observation`` and ``action`` of the design's default config.
     options : tuple of str
         Fields of the LearnerConfig that no other algorithm uses.
+    record : Layout
+        The record that an iteration reads: HYPERPARAMETERS, or STEP, which begins with the same
+        fields, if sweeps may be left out or a pass is smoothed.
     """
 
     options = ()
+    record = HYPERPARAMETERS
 
     @abstractmethod
     def plan(self, config):
@@ -86,4 +91,8 @@ class Algorithm(ABC):
         names = ("obs", "next_obs") if self.discrete else ("obs", "next_obs", "action")
         fields = {name: record_words(config)[name][1] for name in names}
         plan.check(self.name, fields, config.action)
+        if any(one.smoothed for one in plan.passes.values()) and self.record is not STEP:
+            raise UsageError(
+                f"record must be STEP for smoothed passes, not {self.record.name} of {self.name}"
+            )
         return plan

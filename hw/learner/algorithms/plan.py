@@ -6,7 +6,7 @@ updated before the next sweep begins.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from amaranth import *
@@ -59,6 +59,7 @@ class Pass(NamedTuple):
     errors : whether errors go back through it.
     trains : whether these errors give gradients of the weights.
     sweep : number of its sweep, from 0.
+    smoothed : whether noise is added to its outputs before other passes take them (``Smooth``).
     """
 
     network: str
@@ -68,6 +69,7 @@ class Pass(NamedTuple):
     errors: bool = False
     trains: bool = False
     sweep: int = 0
+    smoothed: bool = False
 
 
 class Link(NamedTuple):
@@ -138,6 +140,13 @@ class Plan:
         count = self.count(network)
         return tuple(
             tuple([self.passes[name].weights for name in names] + [None] * (count - len(names)))
+            for names in self.paths[network]
+        )
+
+    def smoothed(self, network):
+        """For each sweep a bit for each data path of a network that is smoothed."""
+        return tuple(
+            sum(self.passes[name].smoothed << path for path, name in enumerate(names))
             for names in self.paths[network]
         )
 
@@ -219,9 +228,9 @@ class Plan:
         action : outputs that the pass ``acts`` must have.
         """
         # All networks first: a pass may take outputs of a later one.
-        for rule in (self._wrong_name, lambda one: self._wrong(one, fields)):
+        for rule in (self._wrong_name, partial(self._wrong, fields=fields)):
             for name, one in self.passes.items():
-                if wrong := rule(one):
+                if wrong := rule(name, one):
                     raise UsageError(f"pass {name} of {algorithm} must {wrong}")
         if wrong := self._wrong_networks():
             raise UsageError(f"the plan of {algorithm} must have {wrong}")
@@ -238,13 +247,17 @@ class Plan:
                 f"numbers as there are actions, not {self.acts!r} of {algorithm}"
             )
 
-    def _wrong_name(self, one):
+    def _takes(self, name):
+        """Whether a pass takes the outputs of the pass ``name``."""
+        return any(one.take and one.take.source == name for one in self.passes.values())
+
+    def _wrong_name(self, name, one):
         """The text for a pass whose network the plan lacks; else None."""
         if one.network in self.networks:
             return None
         return f"be of {', '.join(self.networks) or 'a network'}, not of {one.network}"
 
-    def _wrong(self, one, fields):
+    def _wrong(self, name, one, fields):
         """The rule that a pass breaks, as a text; None if it keeps all."""
         network, take = self.networks[one.network], one.take
         if one.weights not in ("online", "target"):
@@ -259,6 +272,8 @@ class Plan:
             one.trains or (take and take.source in self.passes and self.passes[take.source].errors)
         ):
             return "train or take outputs of a pass with errors, since it has errors"
+        if one.smoothed and (one.errors or not self._takes(name)):
+            return "be taken by another pass and have no errors, since it is smoothed"
         if not one.feeds or any(feed.name not in fields for feed in one.feeds):
             return f"read some of {', '.join(fields)}, not {one.feeds!r}"
         places = [
@@ -287,6 +302,8 @@ class Plan:
                 return f"rates of 0..{_RATES - 1}, not {network.rate!r} of {name}"
             if sum(one.trains for one in own) != 1:
                 return f"one pass of {name} that trains"
+            if sum(map(bool, self.smoothed(name))) > 1:
+                return f"smoothed passes of {name} in one sweep"
             if len({feed for one in own for feed in one.feeds}) > len(self.feeds(name)):
                 return f"each field at the same inputs of {name} in all its passes"
         return self._wrong_links() or self._wrong_sweeps()

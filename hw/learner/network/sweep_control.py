@@ -20,6 +20,9 @@ class SweepControl(wiring.Component):
     -------
     train, update : In(1)
         As in ``LearnerControl``.
+    wanted : In(sweeps)
+        A bit for each sweep of this gradient step; a later sweep without its bit is left out, the
+        first is always wanted. Steady from ``train`` until ``more`` falls.
     sweep : Out(range(sweeps))
         Number of the sweep under way; 0 if none is.
     start : Out(sweeps)
@@ -35,10 +38,10 @@ class SweepControl(wiring.Component):
     diverged : In(1)
         A TD error of the first sweep is infinite or NaN: no other sweep follows.
     trained : Out(1)
-        All samples of the last sweep, or of a diverged first sweep, have passed and are in the
-        sums; high until the next ``train``.
+        All samples of the last wanted sweep, or of a diverged first sweep, have passed and are in
+        the sums; high until the next ``train``.
     more : Out(1)
-        After ``update``, until the last sweep has ended.
+        After ``update``, until the last wanted sweep has ended.
     """
 
     def __init__(self, config):
@@ -47,6 +50,7 @@ class SweepControl(wiring.Component):
             {
                 "train": In(1),
                 "update": In(1),
+                "wanted": In(self.sweeps),
                 "sweep": Out(range(self.sweeps)),
                 "start": Out(self.sweeps),
                 "updates": Out(self.sweeps),
@@ -66,16 +70,20 @@ class SweepControl(wiring.Component):
         ends = complete
         if last:
             begins = Signal()  # a sweep behind the first begins
-            ends = complete & ~begins & ((self.sweep == last) | self.diverged)
+            following, follows = Signal.like(self.sweep), Signal()
+            for sweep in reversed(range(1, self.sweeps)):
+                with m.If(self.wanted[sweep] & (self.sweep < sweep)):
+                    m.d.comb += [following.eq(sweep), follows.eq(1)]
+            ends = complete & ~begins & (~follows | self.diverged)
             over = self.more & self.passed & ~begins & ~self.updating
-            over &= (self.sweep != last) | self.trained
-            m.d.sync += begins.eq(over & (self.sweep != last))
+            over &= follows | self.trained
+            m.d.sync += begins.eq(over & follows)
             with m.If(self.update):
                 m.d.sync += self.more.eq(1)
             with m.Elif(over):
-                m.d.sync += self.sweep.eq(self.sweep + 1)
-                with m.If(self.sweep == last):
-                    m.d.sync += [self.sweep.eq(0), self.more.eq(0)]
+                m.d.sync += self.sweep.eq(following)
+                with m.If(~follows):
+                    m.d.sync += self.more.eq(0)
             for sweep in range(1, self.sweeps):
                 bit = begins & (self.sweep == sweep)
                 m.d.comb += [self.start[sweep].eq(bit), self.updates[sweep].eq(bit)]

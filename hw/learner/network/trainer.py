@@ -8,18 +8,18 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hw.comparison import at_least, below
+from hw.comparison import below
 from hw.learner.algorithms.plan import of_sweep
 from hw.learner.contract import LearnerSignature, count_saturations
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
-from hw.learner.network.merge import Merge
 from hw.learner.network.outputs import Outputs
 from hw.learner.network.sweep_control import SweepControl
+from hw.learner.network.takers import wire_takers
 from hw.learner.network.update_control import UpdateControl
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.network_optimizer import NetworkOptimizer
-from hw.learner.placed_layers import merges, placed
+from hw.learner.placed_layers import placed
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.learner.step_clocks import banks_of, scalars_ahead, slots_of
@@ -74,8 +74,8 @@ class Trainer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, control = self.config, self.control
-        self._sweeps = SweepControl(config)
-        m.submodules.sweeps = sweeps = self._sweeps
+        self.sweeps = SweepControl(config)
+        m.submodules.sweeps = sweeps = self.sweeps
         layers = self._layers(m)
 
         count = words_a_clock(config)
@@ -89,7 +89,7 @@ class Trainer(wiring.Component):
         m.d.comb += [
             batch.acting.eq(self.acting),
             play.acting.eq(self.acting),
-            play.sweep.eq(self._running),
+            play.sweep.eq(self.running),
             batch.begin.eq(control.begin),
             batch.batch.eq(self.batch),
             control.loaded.eq(batch.loaded),
@@ -105,7 +105,7 @@ class Trainer(wiring.Component):
             play.samples.eq(samples),
             control.loss.eq(first.loss),
             control.td_sum.eq(first.td_sum),
-            control.value.eq(last.value),
+            control.value.eq(Mux(self._ran_last(), last.value, 0)),
             control.diverged.eq(first.diverged),
             control.diverged_index.eq(first.diverged_index),
         ]
@@ -124,7 +124,7 @@ class Trainer(wiring.Component):
             layer = layers[name][0]
             connect(m, play.feeds[name], layer.feed)
             # Observations alone go to the network that acts.
-            idle = (self.acting & (name != config.acts)) | ~self._runs(name)
+            idle = (self.acting & (name != config.acts)) | ~self.runs(name)
             m.d.comb += layer.feed_begun.eq(play.begun & ~idle)
             rooms.append(layer.feed_room | idle)
         m.d.comb += play.room.eq(Cat(rooms).all())
@@ -136,29 +136,40 @@ class Trainer(wiring.Component):
         counts = [[layer.saturations[k] for layer in every] for k in range(3)]
         counts[1].append(play.saturations)
         counts[2] += [loss.saturations for loss in self._losses]
-        counts[2] += [merge.saturations for merge in self._merges]
+        counts[2] += [merge.saturations for merge in self.merges]
         counts = [[Mux(self.acting, 0, sum(values, Const(0, 1)))] for values in counts]
         count_saturations(m, control.saturations, counts, width=16)
         return m
 
+    def _wanted(self):
+        """A bit for each sweep that a gradient step has."""
+        hyperparameters = self.control.hyperparameters
+        every = Const(-1, self.config.plan.sweeps)
+        if "sweeps" not in self.config.step_record.dtype.names:
+            return every
+        return hyperparameters.sweeps[: len(every)] | 1
+
+    def _ran_last(self):
+        return self._wanted()[-1]
+
     @property
-    def _running(self):
+    def running(self):
         """The current sweep; during an ACT, the sweep of the acting pass."""
         plan = self.config.plan
         if plan.sweeps == 1:
             return Const(0, 0)
-        return Mux(self.acting, plan.passes[plan.acts].sweep, self._sweeps.sweep)
+        return Mux(self.acting, plan.passes[plan.acts].sweep, self.sweeps.sweep)
 
-    def _now(self, values):
+    def now(self, values):
         """The one of ``values``, numbers, for the sweep under way."""
-        return of_sweep(self._running, values)
+        return of_sweep(self.running, values)
 
-    def _runs(self, network):
-        return self._now([int(bool(names)) for names in self.config.plan.paths[network]])
+    def runs(self, network):
+        return self.now([int(bool(names)) for names in self.config.plan.paths[network]])
 
     def _run(self, m, layers, samples):
         """Starts the layers of each sweep; tells ``SweepControl`` when layers and loss are done."""
-        plan, control, sweeps, done = self.config.plan, self.control, self._sweeps, []
+        plan, control, sweeps, done = self.config.plan, self.control, self.sweeps, []
         for name, own in layers.items():
             errors = [int(count > 0) for count in plan.errors(name)]
             for layer in own:
@@ -171,6 +182,7 @@ class Trainer(wiring.Component):
         losses = of_sweep(sweeps.sweep, [loss.done for loss in self._losses])
         m.d.comb += [
             sweeps.train.eq(control.train),
+            sweeps.wanted.eq(self._wanted()),
             sweeps.update.eq(control.update),
             sweeps.passed.eq(Cat(done).all()),
             sweeps.summed.eq(losses),
@@ -184,7 +196,7 @@ class Trainer(wiring.Component):
         plan, deltas = self.config.plan, []
         takes = [(sweep, loss) for sweep, loss in enumerate(self._losses) if name in loss.networks]
         for sweep, loss in takes:
-            here = of_sweep(self._sweeps.sweep, [int(k == sweep) for k in range(plan.sweeps)])
+            here = of_sweep(self.sweeps.sweep, [int(k == sweep) for k in range(plan.sweeps)])
             own, given = loss.ports[name].scalars, loss.ports[name].i
             passes = loss.passes[name][0]
             m.d.comb += [
@@ -202,8 +214,8 @@ class Trainer(wiring.Component):
             rooms[sweep] = loss.ports[name].room
             taken[sweep] = loss.ports[name].scalars.ready
         m.d.comb += [
-            layer.room.eq(of_sweep(self._sweeps.sweep, rooms)),
-            scalars.ready.eq(of_sweep(self._sweeps.sweep, taken)),
+            layer.room.eq(of_sweep(self.sweeps.sweep, rooms)),
+            scalars.ready.eq(of_sweep(self.sweeps.sweep, taken)),
         ]
         for here, delta in deltas:
             m.d.comb += delta.ready.eq(layer.delta.ready & here)
@@ -241,7 +253,7 @@ class Trainer(wiring.Component):
         """``{network: layers}``, wired end to end: outputs forward, errors backward."""
         config, plan = self.config, self.config.plan
         networks, every = {name: [] for name in plan.order}, []
-        self._merges = []
+        self.merges = []
         counts = zip(placed(config), slots_of(config), banks_of(config), strict=True)
         for own, slots, banks in counts:
             link, options = plan.links[own.network], {}
@@ -266,7 +278,7 @@ class Trainer(wiring.Component):
             m.submodules[f"{own.network}_{own.position}"] = layer
             target = [_mask(path == "target" for path in paths) for paths in own.weights]
             counted = [_mask(path is not None for path in paths) for paths in own.weights]
-            m.d.comb += [layer.target.eq(self._now(target)), layer.counted.eq(self._now(counted))]
+            m.d.comb += [layer.target.eq(self.now(target)), layer.counted.eq(self.now(counted))]
             networks[own.network].append(layer)
             every.append(layer)
         for own, layer in zip(placed(config), every, strict=True):
@@ -276,7 +288,7 @@ class Trainer(wiring.Component):
                 self._wire(m, every[own.before], layer)
         for name in plan.order:
             if plan.takers(name):
-                self._wire_takers(m, name, networks)
+                wire_takers(m, self, name, networks)
         return networks
 
     def _wire(self, m, before, layer):
@@ -295,79 +307,6 @@ class Trainer(wiring.Component):
         for path in range(layer.backward_groups):
             m.d.comb += before.delta.payload[path].eq(layer.dx.value[path])
 
-    def _wire_takers(self, m, name, networks):
-        """Wires the last layer of a network to the first layers of those that take its outputs."""
-        plan, before, takers = self.config.plan, networks[name][-1], self.config.plan.takers(name)
-        rooms, comes, begun, words = [], [], [], []
-        for taker in takers:
-            layer, runs = networks[taker][0], self._runs(taker)
-            first = layer.shape.joined_word
-            m.d.comb += [
-                layer.chain.valid.eq(before.o.valid & runs),
-                layer.chain.index.eq(before.o.index),
-                layer.chain_begun.eq(before.started & runs),
-            ]
-            taken, paths = plan.taken(taker), layer.ring.chain_groups
-            for k, path in enumerate(paths):
-                sources = [sweep.get(path, 0) for sweep in taken]
-                known = {sweep[path] for sweep in taken if path in sweep}
-                sources = [known.pop()] * len(taken) if len(known) == 1 else sources
-                value = of_sweep(self._running, sources)
-                for source in {*sources}:
-                    with m.If(value == source):
-                        m.d.comb += layer.chain.value[k].eq(before.o.value[source])
-            masks = [_mask(path in sweep for path in paths) for sweep in taken]
-            m.d.comb += layer.chain_mask.eq(self._now(masks))
-            rooms.append(layer.chain_room | ~runs)
-            # Other words are of experiences, or padding.
-            end = first + before.shape.output_words
-            valid = layer.dx.valid & at_least(layer.dx.index, first) & below(layer.dx.index, end)
-            returned = plan.returned(taker)
-            back = self._now([int(bool(paths)) for paths in returned])
-            comes.append(valid & back)
-            begun.append(layer.dx_begun & back)
-            words.append((layer.dx.value, returned))
-            m.d.comb += layer.dx_room.eq(before.delta_room | ~back)
-        m.d.comb += [
-            before.room.eq(Cat(rooms).all()),
-            before.delta_begun.eq(Cat(begun).any()),
-        ]
-        self._return(m, name, before, comes, words)
-
-    def _return(self, m, name, before, comes, words):
-        """Wires the errors that takers return, ``words`` if they are in ``comes``, back to the
-        layer ``before``."""
-        groups = before.backward_groups
-        if not merges(self.config, name):
-            m.d.comb += before.delta.valid.eq(Cat(comes).any())
-            for value, returned in words:
-                for path in range(groups):
-                    for sweep, paths in self._cases(returned, path):
-                        with m.If(sweep):
-                            m.d.comb += before.delta.payload[path].eq(value[paths])
-            return
-        merge = Merge(self.config.layer_config, before.shape.output_word, groups, len(words))
-        m.submodules[f"{name}_merge"] = merge
-        self._merges.append(merge)
-        for k, (value, returned) in enumerate(words):
-            wanted = [_mask(path in sweep for path in range(groups)) for sweep in returned]
-            m.d.comb += [merge.i[k].valid.eq(comes[k]), merge.wanted[k].eq(self._now(wanted))]
-            for path in range(groups):
-                for sweep, paths in self._cases(returned, path):
-                    with m.If(sweep):
-                        m.d.comb += merge.i[k].value[path].eq(value[paths])
-        m.d.comb += [
-            before.delta.valid.eq(merge.o.valid),
-            before.delta.payload.eq(merge.o.value),
-        ]
-
-    def _cases(self, returned, path):
-        """``(condition, data path)`` for each data path of a taker that returns errors to ``path``.
-        The condition is 1 in the sweeps that use it."""
-        sources = {sweep[path] for sweep in returned if path in sweep}
-        for source in sources:
-            yield self._now([int(sweep.get(path) == source) for sweep in returned]), source
-
     def _parameters(self, m, networks):
         """Wires update, load and store of the layers, in the image's order."""
         m.submodules.transfer = transfer = self.transfer
@@ -380,17 +319,17 @@ class Trainer(wiring.Component):
             transfer.store.eq(self.store),
             transfer.sets.eq(self.sets),
             transfer.layer_busy.eq(Cat(layer.busy for layer in order)),
-            updates.updates.eq(self._sweeps.updates),
+            updates.updates.eq(self.sweeps.updates),
             updates.done.eq(Cat(layer.done for layer in order)),
             updates.busy.eq(Cat(layer.busy for layer in order)),
-            self._sweeps.updating.eq(updates.updating),
+            self.sweeps.updating.eq(updates.updating),
             self.control.busy.eq(
                 self.control.update
                 | self.load
                 | self.store
                 | transfer.busy
                 | updates.updating
-                | self._sweeps.more
+                | self.sweeps.more
             ),
         ]
         for k, layer in enumerate(order):

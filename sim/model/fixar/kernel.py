@@ -6,8 +6,8 @@ from hw.fixar.commands import FIXAR, FIXAR_STATUS, shift_bytes
 from hw.fixar.config import CODE_WIDTH, FixarKernelConfig
 from hw.fixar.precision import Precision, slots
 from hw.replay.records import Error
+from sim.model.arith.noise import with_noise
 from sim.model.fixar.learner import FixarTrainer
-from sim.model.fixar.noise import with_noise
 from sim.model.learner.kernel import LearnerCore
 from sim.model.program import ProgramTwin
 

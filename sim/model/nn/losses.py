@@ -4,12 +4,15 @@ with the operations of ``float32_steps``. A NaN leaves as 0x7fc00000."""
 import numpy as np
 
 from hw.nn.td_loss import TdLoss
+from hw.nn.twin_td import TwinTd
 from sim.compiled import compiled
+from sim.model.arith.float32 import add as added
 from sim.model.arith.float32_steps import add, flush, leave, multiply
 
-__all__ = ["LOSSES", "td_loss"]
+__all__ = ["LOSSES", "td_loss", "twin_td"]
 
 _HALF = np.float32(0.5)
+_MAGNITUDE = np.int32(0x7FFF_FFFF)
 
 
 def td_loss(q, following, scalars, inverse, clip):
@@ -41,5 +44,18 @@ def _td_loss(q, following, reward, discount, weight, inverse, clip):
     return results
 
 
+def twin_td(q, following, scalars, inverse, clip):
+    """``(td, gradients, loss)`` of B samples, as ``TwinTd`` in ``hw.nn.twin_td`` computes them: the
+    TD error of the larger magnitude, [B], a gradient [B] of each critic, and the sum of both
+    losses, [B]. ``q`` has the Q values of both critics, [2][B]; the other arguments are as for
+    ``td_loss``."""
+    errors, gradients, losses = zip(
+        *(td_loss(each, following, scalars, inverse, clip) for each in q), strict=True
+    )
+    sizes = [error.view(np.int32) & _MAGNITUDE for error in errors]
+    larger = np.where(sizes[1] > sizes[0], errors[1], errors[0])
+    return larger, gradients, added(*losses)
+
+
 #: Pipeline in hardware -> its twin.
-LOSSES = {TdLoss: td_loss}
+LOSSES = {TdLoss: td_loss, TwinTd: twin_td}

@@ -14,10 +14,12 @@ from host.learner.learning_replay import LearningReplay, learner_fields
 from host.runs.assembly import build
 from host.runs.preset import preset
 from hw.arith.arithmetic import Arithmetic
+from hw.learner.records import STEP
 
 SPECS = {
     "dqn": Spec(shape=(3,), dtype="float32", discrete=True, action_count=4),
     "ddpg": Spec(shape=(3,), dtype="float32", discrete=False, action_count=2),
+    "td3": Spec(shape=(3,), dtype="float32", discrete=False, action_count=2),
     "CartPole-v1": Spec(shape=(4,), dtype="float32", discrete=True, action_count=2),
     "Pendulum-v1": Spec(shape=(3,), dtype="float32", discrete=False, action_count=1),
 }
@@ -71,6 +73,8 @@ CASES = [
     ("dqn", dict(optimizer="adam", max_gradient_norm=0.2, optimizer_epsilon=1e-3)),
     ("ddpg", dict(optimizer="sgd", momentum=0.5, loss="mse", max_gradient_norm=0.1)),
     ("ddpg", dict(optimizer="rmsprop", loss="mse", max_gradient_norm=0.1, optimizer_epsilon=0.1)),
+    ("td3", dict(n_step=1, target_noise=0.0, optimizer_epsilon=1e-3, actor_learning_rate=5e-4)),
+    ("td3", dict(optimizer="sgd", target_noise=0.0, policy_delay=3, target_tau=0.5, loss="mse")),
 ]
 
 
@@ -137,11 +141,26 @@ def test_schedules_are_in_the_steps():
     assert steps_of(agent, clock, 2)["blend"].tolist() == [[0, 0], [1, 1]]
 
 
+def test_the_actor_is_updated_later():
+    """In every third update, with its own bias correction; each update has noise of its own."""
+    agent = configured("td3", dict(policy_delay=3, target_noise=0.25, target_noise_clip=0.5)).agent
+    steps = steps_of(agent, Clock(updates=1), 5, STEP, seed=2**64 - 3)
+    assert steps["sweeps"].tolist() == [1, 3, 1, 1, 3]
+    assert steps["seed"].tolist() == [2**64 - 1, 0, 1, 2, 3]
+    assert (steps["noise"] == 0.25).all() and (steps["noise_clip"] == 0.5).all()
+    tau = np.float32(agent.target_tau)
+    assert (steps["blend"] == tau * np.array([0, 1, 0, 0, 1], np.float32)[:, None]).all()
+    for row, (critic, actor) in zip(steps, [(2, 1), (3, 1), (4, 1), (5, 1), (6, 2)], strict=True):
+        rates = zip((critic, actor), agent.learning_rates_at(0), strict=True)
+        wanted = [rate * np.sqrt(1 - 0.999**t) / (1 - 0.9**t) for t, rate in rates]
+        np.testing.assert_allclose(row["rate"], wanted, rtol=1e-6)
+
+
 def session_of(kernel, config):
     return build(config, partial(LearningReplay, kernel))
 
 
-ENVIRONMENTS = [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1")]
+ENVIRONMENTS = [("dqn", "CartPole-v1"), ("ddpg", "Pendulum-v1"), ("td3", "Pendulum-v1")]
 
 #: learning starts as early as it may: the first batch needs every experience
 CARTPOLE = dict(capacity=200, learning_starts=BATCH, env_count=2)

@@ -35,6 +35,7 @@ OWN = {
     ("ddpg", "cpu"): [*OFF, "loss"],
     ("ddpg", "card"): [*OFF, *CARD, "loss"],
     ("td3", "cpu"): [*OFF, "loss"],
+    ("td3", "card"): [*OFF, *CARD, "loss"],
     # What it explores by is learned.
     ("sac", "cpu"): [
         "td_error", "beta", "learning_rate", "fill", "clipped_priorities", "loss", "entropy",

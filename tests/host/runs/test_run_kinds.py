@@ -217,7 +217,6 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
         (dict(algo="a2c", agent={}), "^algo must be one of dqn, ddpg, td3, sac, not 'a2c'$"),
         (dict(algo="ppo", agent={}), "^algo must be one of dqn, ddpg, td3, sac, not 'ppo'$"),
         (dict(algo=["dqn"]), r"^algo must be one of .*, not \['dqn'\]$"),
-        (dict(algo="td3", learner="card"), "^learner must be cpu for td3, not 'card'$"),
         (dict(algo="sac", learner="card"), "^learner must be cpu for sac, not 'card'$"),
         (CARD | dict(device="cuda", agent=PLAIN), "^device must be cpu with learner card, not "),
         (dict(weights_interval=2), "^weights_interval must be 1 with learner cpu, not 2$"),

@@ -12,10 +12,13 @@ from shell.port_memory import ReadMemory, word_at
 from streams import get_all
 
 from hw.learner.control.iteration_reader import IterationReader
+from hw.learner.records import HYPERPARAMETERS, STEP
 
-WIDTH = json.loads(os.environ["CASE"])["data_width"]
+CASE = json.loads(os.environ["CASE"])
+WIDTH, SIZE = CASE["data_width"], CASE["size"]
+RECORD = {layout.size: layout for layout in (HYPERPARAMETERS, STEP)}[SIZE]
 BYTES = WIDTH // 8
-BEATS = 512 // WIDTH
+BEATS = 8 * SIZE // WIDTH
 LATENCY = 6
 
 
@@ -27,7 +30,7 @@ class Bench:
         self.bad, self.held = set(), 0
 
     async def begin(self):
-        await start(self.dut, IterationReader(WIDTH))
+        await start(self.dut, IterationReader(WIDTH, RECORD))
         self.memory = ReadMemory(
             self.dut,
             BYTES,
@@ -49,7 +52,7 @@ class Bench:
             await RisingEdge(self.dut.clk)
 
     def beats(self, address):
-        return range(address, address + 64, BYTES)
+        return range(address, address + SIZE, BYTES)
 
     def flags(self):
         return {name: int(getattr(self.dut, name).value) for name in ("available", "failed")}
@@ -82,7 +85,7 @@ class Bench:
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 @cocotb.parametrize(pauses=PACES)
 async def steps(dut, pauses):
-    """Each 64 bytes behind the one before; ``failed`` is of one record, whichever beat it was."""
+    """Each directly behind the one before; ``failed`` is of one record, whichever beat it was."""
     rng, bench = random.Random(1), Bench(dut, pauses)
     await bench.begin()
     for first in (0, 64, (1 << 32) - 128, (1 << 40) + 192):
@@ -91,7 +94,7 @@ async def steps(dut, pauses):
         dut.address.value = rng.getrandbits(64)
         count = 3 * BEATS + 2
         for k in range(count):
-            here = first + 64 * k
+            here = first + SIZE * k
             # Every beat of a record once, then a record without an error, and so on.
             bench.bad = {here + (k // 2) % BEATS * BYTES} if k % 2 else set()
             await bench.fetch(here)
@@ -110,9 +113,9 @@ async def error_of_every_beat(dut):
     await pulse(dut, "start")
     cases = [{k} for k in range(BEATS)] + [set(range(BEATS)), set()]
     for k, bad in enumerate(cases):
-        bench.bad = {64 * k + beat * BYTES for beat in bad}
-        await bench.fetch(64 * k)
-        await bench.take(64 * k)
+        bench.bad = {SIZE * k + beat * BYTES for beat in bad}
+        await bench.fetch(SIZE * k)
+        await bench.take(SIZE * k)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -126,7 +129,7 @@ async def a_failed_step_is_forgotten(dut):
     await bench.take(0)
     await clocks(dut, 3)
     assert bench.flags() == dict(available=0, failed=1)
-    await bench.fetch(64)
+    await bench.fetch(SIZE)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -137,9 +140,9 @@ async def next_is_fetched_beside_take(dut):
     await pulse(dut, "start")
     await bench.fetch(0)
     for k in range(4):
-        await bench.take(64 * k, "fetch")
+        await bench.take(SIZE * k, "fetch")
         await until(dut, "busy", 100, value=0)
-    assert bench.memory.taken == [(64 * k, BEATS) for k in range(5)]
+    assert bench.memory.taken == [(SIZE * k, BEATS) for k in range(5)]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -167,8 +170,8 @@ async def latency_of_a_step(dut, latency):
     watch = Watch(dut, "fetch", "available")
     await pulse(dut, "start")
     for k in range(3):
-        await bench.fetch(64 * k)
-        await bench.take(64 * k)
+        await bench.fetch(SIZE * k)
+        await bench.take(SIZE * k)
         begin = watch.high["fetch"][-1]
         assert bench.memory.clocks["request"][-1] == begin + 1
         assert watch.high["available"][0] == begin + 1 + latency + BEATS
@@ -198,8 +201,8 @@ async def batches(dut, paces):
         assert await seen(dut, "batch_failed") == bool(bench.bad)
         assert bench.flags() == dict(available=0, failed=0), "a batch is no record"
         dut.batch__ready.value = 1
-        await bench.fetch(64 * k)
+        await bench.fetch(SIZE * k)
         assert not await seen(dut, "batch__valid"), "a record is no batch"
         assert await seen(dut, "batch_failed") == bool(bench.bad), "until the next batch"
         dut.batch__ready.value = 0
-        await bench.take(64 * k)
+        await bench.take(SIZE * k)

@@ -57,12 +57,12 @@ def test_merge(simulate, tmp_path, arithmetic, takers):
     clocks.run(simulate, unit, tmp_path)
 
 
-def course(quartet_config, **inputs):
+def course(quartet_config, wanted=3, **inputs):
     """``Clocks`` with a train in clock 2, and levels from one clock to another."""
     clocks = Clocks()
     for clock in range(24):
         now = {name: int(a <= clock < b) for name, (a, b) in inputs.items()}
-        clocks.at(clock, train=int(clock == 2), **now)
+        clocks.at(clock, train=int(clock == 2), wanted=wanted, **now)
     return SweepControl(quartet_config), clocks
 
 
@@ -87,6 +87,28 @@ def test_a_sweep_begins_when_updates_have_ended(quartet, simulate, tmp_path):
     clocks.run(simulate, unit, tmp_path)
 
 
+def test_a_sweep_is_left_out(quartet, simulate, tmp_path):
+    """The first sweep is then the last: it is trained at its end, and nothing follows."""
+    unit, clocks = course(
+        LearnerConfig(**SIZES),
+        wanted=1,
+        update=(5, 6),
+        updating=(6, 10),
+        passed=(4, 24),
+        summed=(12, 24),
+    )
+    for clock in range(24):
+        clocks.expect(
+            clock,
+            sweep=0,
+            start=int(clock == 2),
+            updates=int(clock == 5),
+            more=int(6 <= clock < 14),
+            trained=int(clock >= 13),
+        )
+    clocks.run(simulate, unit, tmp_path)
+
+
 def test_no_sweep_follows_one_that_diverged(quartet, simulate, tmp_path):
     unit, clocks = course(LearnerConfig(**SIZES), passed=(8, 24), summed=(8, 24), diverged=(6, 24))
     for clock in range(24):
@@ -95,7 +117,7 @@ def test_no_sweep_follows_one_that_diverged(quartet, simulate, tmp_path):
 
 
 def test_one_sweep_is_trained_before_its_update(simulate, tmp_path):
-    unit, clocks = course(LearnerConfig(), passed=(4, 24), summed=(7, 24), update=(12, 13))
+    unit, clocks = course(LearnerConfig(), 1, passed=(4, 24), summed=(7, 24), update=(12, 13))
     for clock in range(24):
         clocks.expect(
             clock, start=int(clock == 2), updates=int(clock == 12), more=0, trained=clock >= 8

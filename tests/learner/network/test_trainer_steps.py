@@ -37,9 +37,13 @@ def follows_twin(simulate, tmp_path, config, *, seed=0, batches=_BATCHES, wild=N
         batch = max(config.lanes, (config.batch >> number % 2) // config.lanes * config.lanes)
         seen = rng.normal(size=(max(1, batch - 1), config.observation)).astype(np.float32)
         observed.append(_acted(config, twin, seen))
-        step = steps(1, batch, **values)[0]
+        step = steps(len(batches), batch, config, **values)[number]
         row = _trained(config, twin, rng, batch, step, number == wild)
-        row |= dict(gap=gap, late=late, clocks=step_clocks(config, batch).step)
+        sweeps = None
+        if "sweeps" in step.dtype.names:
+            every = range(config.plan.sweeps)
+            sweeps = [sweep for sweep in every if int(step["sweeps"]) >> sweep & 1]
+        row |= dict(gap=gap, late=late, clocks=step_clocks(config, batch, sweeps).step)
         rows.append(row)
     file = tmp_path / "vectors.json"
     file.write_text(json.dumps(dict(image=image, batches=rows, observed=observed), default=int))
@@ -136,6 +140,34 @@ def learner(algorithm, **options):
 #: Kernels of one sweep and of two: the smallest, several layers, several words of outputs, more
 #: lanes, each optimizer and arithmetic.
 CASES = {
+    "td3": dict(algorithm="td3", arithmetic=FIXED, lanes=2),
+    "td3, deep": dict(
+        algorithm="td3",
+        arithmetic=FIXED,
+        hidden=(4, 3),
+        action=3,
+        optimizer="rmsprop",
+        words=((2, 2, 3, 1), (2, 2, 3, 1), (2, 3, 1, 2)),
+    ),
+    "td3, float32": dict(
+        algorithm="td3",
+        optimizer="sgd",
+        observation=2,
+        action=1,
+        hidden=(2,),
+        batch=4,
+        multipliers=1,
+        update_units=1,
+    ),
+    "td3, noise is the pace": dict(
+        algorithm="td3",
+        arithmetic=FIXED,
+        lanes=4,
+        hidden=(3,),
+        action=2,
+        multipliers=16,
+        update_units=16,
+    ),
     "dqn": dict(algorithm="dqn", arithmetic=FIXED),
     "ddpg": dict(algorithm="ddpg", arithmetic=FIXED, lanes=2),
     "four": dict(arithmetic=FIXED, lanes=2),

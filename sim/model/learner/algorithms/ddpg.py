@@ -16,7 +16,7 @@ __all__ = ["critic_loss", "ddpg_gradients"]
 _MINUS_ONE = np.float32(-1)
 
 
-def ddpg_gradients(learner, records, scalars, inverse, clip):
+def ddpg_gradients(learner, records, scalars, inverse, clip, step):
     """``Gradients`` of critic and actor for a batch; no parameter changes. The arguments are those
     of every function in ``sim.model.learner.algorithms.registry.GRADIENTS``."""
     config, critic, actor = learner.config, learner.networks["critic"], learner.networks["actor"]

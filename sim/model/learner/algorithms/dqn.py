@@ -10,7 +10,7 @@ from sim.model.learner.loss import loss_of, result_of
 __all__ = ["dqn_gradients", "dqn_loss"]
 
 
-def dqn_gradients(learner, records, scalars, inverse, clip):
+def dqn_gradients(learner, records, scalars, inverse, clip, step):
     """``Gradients`` of Q-learning for a batch; no parameter changes. The arguments are those of
     every function in ``sim.model.learner.algorithms.registry.GRADIENTS``."""
     config, network = learner.config, learner.networks["q"]

@@ -18,6 +18,7 @@ class Trained(NamedTuple):
 
     td : TD errors, float32 [B].
     loss, td_sum, value : np.float32, sums over the batch as REPORT has them.
+        ``value`` is 0 if the last sweep was left out.
     weight : np.float32, the largest importance weight.
     diverged : position in the batch of the first TD error that is infinite or NaN; None if all are
         finite. If it is not None, no parameter has changed.
@@ -62,7 +63,7 @@ class Trainer(ParameterSets):
             action], "reward" and "discount" [B]. A discrete action is an integer array [B].
         index : ignored here; the hardware sends it with the TD errors.
         weight : float32 [B], importance weights.
-        step : a record of ``hw.learner.records.HYPERPARAMETERS``.
+        step : a record of ``config.step_record``; of a STEP, ``sweeps`` says which sweeps run.
         update : whether parameters are updated. They are not if a TD error is infinite or NaN.
 
         Raises UsageError, a ValueError, if B is not a multiple of the lanes in 1..config.batch.
@@ -78,9 +79,15 @@ class Trainer(ParameterSets):
         scalars |= {name: records[name] for name in ("action", "reward", "discount")}
         inverse, clip = float32.reciprocal(largest), np.float32(step["clip"])
         first, clipped = None, np.zeros(3, np.int64)
-        for gradients in self._sweeps:
-            sweep = gradients(self, records, scalars, inverse, clip)
+        wanted = int(step["sweeps"]) | 1 if "sweeps" in step.dtype.names else -1
+        value = np.float32(0)
+        for number, gradients in enumerate(self._sweeps):
+            if not wanted >> number & 1:
+                continue
+            sweep = gradients(self, records, scalars, inverse, clip, step)
             loss = sweep.loss
+            if number == len(self._sweeps) - 1:
+                value = loss.value
             first = first or loss
             for name in sweep.networks:
                 self._keep(name, sweep.networks[name])
@@ -95,7 +102,7 @@ class Trainer(ParameterSets):
             td=first.td,
             loss=first.loss,
             td_sum=first.td_sum,
-            value=loss.value,
+            value=value,
             weight=largest,
             diverged=first.diverged,
             saturations=tuple(map(int, clipped)),

@@ -1,4 +1,4 @@
-"""Bit-exact reference for ``hw.fixar.noise``: exploration noise on actions."""
+"""Bit-exact reference for ``hw.arith.noise``: exploration noise on actions."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Gaussian numbers for exploration, each the sum of twelve uniform numbers from SFC64.
+"""Gaussian numbers, each the sum of twelve uniform numbers from SFC64.
 
-SFC64 gives a number a clock, so there is a Gaussian number every three clocks.
+SFC64 gives a number a clock, hence a Gaussian number every three clocks.
 """
 
 from amaranth import *

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hw.fixar.noise import NOISE_FORMAT, Noise
-from sim.model.fixar.noise import gaussian, with_noise
+from hw.arith.noise import NOISE_FORMAT, Noise
+from sim.model.arith.noise import gaussian, with_noise
 
 SEEDS = (0, 1, (1 << 64) - 1, 0x0123456789ABCDEF, 1 << 63)
 
@@ -12,7 +12,7 @@ SEEDS = (0, 1, (1 << 64) - 1, 0x0123456789ABCDEF, 1 << 63)
 def test_noise(simulate):
     simulate(
         Noise(),
-        "fixar.noise_bench",
+        "arith.noise_bench",
         seeds=SEEDS,
         numbers=[[int(g) for g in gaussian(seed, 40)] for seed in SEEDS],
         latency=Noise.LATENCY,

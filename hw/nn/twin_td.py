@@ -1,0 +1,217 @@
+"""TD3's losses: clipped double Q-learning of two critics, and the actor's ascent of the first.
+
+Free-running pipelines of binary32 for all lanes, as ``hw.nn.td_loss``, with its ports: a sample may
+come in every clock.
+"""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.area import area
+from hw.arith import estimate as arith
+from hw.arith.binary32 import Binary32
+from hw.arith.float32.format import WIDTH
+from hw.estimate import times, together
+from hw.nn.batch_sum import BatchSum
+from hw.nn.td_loss import HUBER_LATENCIES, TdLoss, huber, td_ports
+from hw.stream.delay import delay
+
+__all__ = ["ClimbLoss", "TwinTd"]
+
+_FLOAT = Binary32()
+_MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
+_SIGN = 1 << (WIDTH - 1)
+
+
+class TwinTd(wiring.Component):
+    """TD errors, gradients and Huber losses of two critics with one target, the smaller of both
+    bootstrap values (Fujimoto et al., 2018, equation 10)::
+
+        y = r + d * min(q1', q2');  td1 = q1 - y;  td2 = q2 - y;  w = p * inverse
+        gradient and loss of each as of TdLoss;  loss = loss1 + loss2
+        td = the one with the larger magnitude, td1 if they are equal
+
+    Every operation is rounded, in the written order. In binary32 the smaller value is the one with
+    the smaller ``order_key``.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+        As of TdLoss.
+
+    Members
+    -------
+    i : In({valid, q, bootstrap, q_2, bootstrap_2, weight, reward, discount})
+        As of TdLoss, with the numbers of the second critic.
+    gradient : Out({valid, value [2], saturated [2]})
+        The gradients of both critics.
+    td, loss_sum, td_sum, value_sum : Out
+        As of TdLoss, of ``td`` and ``loss``. ``value_sum`` is 0.
+    All other members are as in TdLoss.
+    """
+
+    FOLD_LATENCY = BatchSum.FOLD_LATENCY
+
+    def __init__(self, arithmetic):
+        self.arithmetic = arithmetic
+        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
+        self.latency = self.latency_of(arithmetic)
+        ports = td_ports(arithmetic)
+        number = arithmetic.shape("activation")
+        numbers = dict.fromkeys(("q", "bootstrap", "q_2", "bootstrap_2"), number)
+        scalars = dict.fromkeys(("weight", "reward", "discount"), WIDTH)
+        ports["i"] = In(data.StructLayout({"valid": 1, **numbers, **scalars}))
+        values = data.ArrayLayout(arithmetic.shape("gradient"), 2)
+        ports["gradient"] = Out(data.StructLayout({"valid": 1, "value": values, "saturated": 2}))
+        super().__init__(ports)
+
+    @classmethod
+    def latency_of(cls, arithmetic):
+        """Clocks from a sample to ``done``."""
+        return cls._td_at(arithmetic) + HUBER_LATENCIES[1] + _ADD + BatchSum.LATENCY
+
+    @classmethod
+    def latencies_of(cls, arithmetic):
+        """``(td_latency, gradient_latency)``: clocks from a sample in ``i`` to its TD error and to
+        its gradients."""
+        td = cls._td_at(arithmetic)
+        return td + 1, td + HUBER_LATENCIES[0] + arithmetic.quantize_latency
+
+    @staticmethod
+    def _td_at(arithmetic):
+        """Clocks from a sample to both TD errors; the smaller bootstrap value takes one."""
+        td, _ = TdLoss.latencies_of(arithmetic)
+        return 1 + td
+
+    @staticmethod
+    def estimate(arithmetic):
+        """Resources."""
+        number = arith.to_float(arithmetic, "activation")
+        return together(
+            [
+                times(2, area("nn.batch_sum")),
+                times(3, number),
+                # y, two TD errors, two excesses, a sum of losses; future, weight, three a critic.
+                times(6, area("arith.float32.add")),
+                times(8, area("arith.float32.multiply")),
+                times(2, arith.quantize(arithmetic, "gradient")),
+                area("nn.twin_td", late=bool(arithmetic.to_float_latency)),
+            ]
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        arithmetic, i, td_at = self.arithmetic, self.i, self._td_at(self.arithmetic)
+        valid, valid_at = i.valid, {0: i.valid}
+        for clock in range(1, self.latency + 1):
+            valid_at[clock] = valid = delay(m, valid, 1, name=f"valid_{clock}", reset=True)
+
+        smaller = Signal(i.bootstrap.shape(), reset_less=True)
+        keys = [arithmetic.order_key(number) for number in (i.bootstrap, i.bootstrap_2)]
+        m.d.sync += smaller.eq(Mux(keys[1] < keys[0], i.bootstrap_2, i.bootstrap))
+        start = 1 + arithmetic.to_float_latency
+        bootstrap = arithmetic.to_float(m, smaller, kind="activation", name="bootstrap_float")
+        discount = delay(m, i.discount, start, name="discount")
+        future = _FLOAT.multiply(m, discount, bootstrap, name="future")
+        reward = delay(m, i.reward, start + _MULTIPLY, name="reward")
+        y = _FLOAT.add(m, reward, future, name="y")
+        weight = _FLOAT.multiply(m, i.weight, self.inverse, name="weight")
+        weight = delay(m, weight, td_at + 1 - _MULTIPLY, name="late_weight")
+
+        errors, losses = [], []
+        for k, q in enumerate((i.q, i.q_2)):
+            late = delay(m, q, 1, name=f"q_{k}")
+            number = arithmetic.to_float(m, late, kind="activation", name=f"q_{k}_float")
+            number = delay(m, number, _MULTIPLY + _ADD, name=f"late_q_{k}")
+            td = _FLOAT.add(m, number, y ^ _SIGN, name=f"td_error_{k}")
+            gradient, loss = huber(m, td, self.clip, weight, prefix=f"critic_{k}_")
+            value, saturated = arithmetic.quantize(
+                m, gradient, kind="gradient", name=f"gradient_raw_{k}"
+            )
+            m.d.comb += [
+                self.gradient.value[k].eq(value),
+                self.gradient.saturated[k].eq(saturated),
+            ]
+            errors.append(td)
+            losses.append(loss)
+        larger = Signal(WIDTH, reset_less=True)
+        m.d.sync += larger.eq(Mux(errors[1][:-1] > errors[0][:-1], errors[1], errors[0]))
+        loss = _FLOAT.add(m, *losses, name="both_losses")
+        m.d.comb += [
+            self.td.valid.eq(valid_at[self.td_latency]),
+            self.td.value.eq(larger),
+            self.gradient.valid.eq(valid_at[self.gradient_latency]),
+            self.done.eq(valid_at[self.latency]),
+        ]
+        for total, term, at in (
+            (self.loss_sum, loss, self.latency - BatchSum.LATENCY),
+            (self.td_sum, Cat(larger[:-1], Const(0, 1)), self.td_latency),
+        ):
+            m.submodules[total.name] = batch_sum = BatchSum()
+            m.d.comb += [
+                batch_sum.i.valid.eq(valid_at[at]),
+                batch_sum.i.value.eq(term),
+                batch_sum.clear.eq(self.clear),
+                batch_sum.fold.eq(self.fold),
+                total.eq(batch_sum.total),
+            ]
+        m.d.comb += self.folded.eq(batch_sum.folded)  # as in both
+        return m
+
+
+class ClimbLoss(wiring.Component):
+    """The actor's loss ``-q``: the gradient of every sample is -1, and ``value_sum`` adds up q.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+        As of TdLoss.
+
+    Members
+    -------
+    As of TdLoss; of ``i``, only ``valid`` and ``value`` count. No TD error comes, and the other
+    sums are 0.
+    """
+
+    FOLD_LATENCY = BatchSum.FOLD_LATENCY
+
+    def __init__(self, arithmetic):
+        self.arithmetic = arithmetic
+        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
+        self.latency = self.latency_of(arithmetic)
+        super().__init__(td_ports(arithmetic))
+
+    @classmethod
+    def latency_of(cls, arithmetic):
+        """Clocks from a sample to ``done``."""
+        return arithmetic.to_float_latency + BatchSum.LATENCY
+
+    @staticmethod
+    def latencies_of(arithmetic):
+        """``(td_latency, gradient_latency)``: no TD error comes; the gradient comes at once."""
+        return 0, 0
+
+    @staticmethod
+    def estimate(arithmetic):
+        """Resources."""
+        number = arith.to_float(arithmetic, "activation")
+        return together([area("nn.batch_sum"), number, area("nn.climb_loss")])
+
+    def elaborate(self, platform):
+        m = Module()
+        arithmetic, i = self.arithmetic, self.i
+        m.submodules.value_sum = total = BatchSum()
+        late = arithmetic.to_float_latency
+        m.d.comb += [
+            self.gradient.valid.eq(i.valid),
+            self.gradient.value.eq(arithmetic.minus_one),
+            total.i.valid.eq(delay(m, i.valid, late, name="valid", reset=True)),
+            total.i.value.eq(arithmetic.to_float(m, i.value, kind="activation", name="value")),
+            total.clear.eq(self.clear),
+            total.fold.eq(self.fold),
+            self.done.eq(delay(m, i.valid, self.latency, name="done", reset=True)),
+            self.folded.eq(total.folded),
+            self.value_sum.eq(total.total),
+        ]
+        return m
