@@ -67,7 +67,7 @@ PLANNING_SHARE = Resources(lut=0.7, ff=0.5, bram36=0.8, uram=0.8, dsp=0.8)
 
 @dataclass(frozen=True, kw_only=True)
 class Setup(ConfigBase):
-    """What a board whose memory and clock are part of the bitstream has for some designs.
+    """Memory and clock for some designs, on a board where both are part of the bitstream.
 
     ``designs`` are their names; ``banks``, the ``regions`` that they leave and ``clocks`` are as in
     ``Board``.
@@ -217,7 +217,7 @@ class Board(ConfigBase):
 
     def planned(self, *regions):
         """The ``Resources`` that a design may use in ``regions`` together: ``floor(share * sum)``
-        of each, with the board's ``share``; None if it is unknown in one of them."""
+        of each, with the board's ``share``; None if a region's is unknown."""
 
         def plan(name):
             counts = [getattr(region, name) for region in regions]

@@ -47,8 +47,8 @@ def _frozen(value):
 
 
 def later(default):
-    """A field that a class of configs has got after kernels were made of it. It is left out of JSON
-    where it is ``default``, so that those configs keep their JSON and their hashes."""
+    """A field added to a class of configs after kernels had been made with it. JSON leaves it out
+    where it is ``default``, so that older configs keep their JSON and their hashes."""
     return field(default=default, metadata={"later": True})
 
 
@@ -56,7 +56,7 @@ def later_fields(config, prefix=""):
     """``{dotted name: default}`` of the ``later`` fields of ``config`` and of configs inside."""
     found = {}
     for each in fields(config):
-        value = getattr(config, each.name)
+        value = vars(config)[each.name]
         if each.metadata.get("later"):
             found[f"{prefix}{each.name}"] = each.default
         elif is_dataclass(value):

@@ -16,7 +16,7 @@ ARROWS = {
     "sim": {"hw", "system", "sim"},
     "boards": {"hw", "boards"},
     "host": {"hw", "system", "sim", "boards", "host"},
-    "bench": {"hw", "system", "sim", "boards", "host", "bench"},
+    "bench": {"hw", "system", "sim", "boards", "host", "rlfabric", "bench"},
     "rlfabric": {"hw", "system", "sim", "boards", "host", "rlfabric"},
 }
 #: folder of hw -> those it may import beside itself and the files of hw itself; later, the kernels

@@ -1,7 +1,7 @@
 """ULX3S-85F: an ECP5 on a serial line over USB, with open tools from Verilog to bitstream.
 
 Kernels have block RAM behind their masters (``hw.uart.system``): 160 of the part's 208 blocks of
-2 KB, and 64 behind a kernel that learns, which needs blocks of its own. The board's 32 MB of SDRAM
+2 KB, and 64 for a kernel that learns, which needs blocks of its own. The board's 32 MB of SDRAM
 are not used.
 
 Part, pins: amaranth-boards. Total: Lattice map reports of the LFE5U-85F.

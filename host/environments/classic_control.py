@@ -6,8 +6,6 @@ The environments are gymnasium's own objects; seeds, episodes and numbers equal 
 from.
 """
 
-from math import inf
-
 import numpy as np
 from gymnasium.envs.classic_control import (
     AcrobotEnv,
@@ -18,38 +16,10 @@ from gymnasium.envs.classic_control import (
 )
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
-from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from hw.errors import UsageError
 
-__all__ = ["ClassicControlEnvs", "classic_control"]
-
-
-def classic_control(envs):
-    """The list ``envs`` of environments, as ``gymnasium.make`` gave them, as a vector environment
-    in autoreset mode SAME_STEP; None unless all are of one class of classic control itself, no
-    subclass, without other wrappers than OrderEnforcing and TimeLimit, and not to be drawn."""
-    inner, limits = [], []
-    for env in envs:
-        limit = inf
-        if env.spec is None:
-            return None
-        if type(env) is TimeLimit:
-            limit, env = env.spec.max_episode_steps, env.env
-        if type(env) is OrderEnforcing:
-            env = env.env
-        inner.append(env)
-        limits.append(limit)
-    kind = type(inner[0])
-    if kind not in _CLASSES or any(type(env) is not kind or env.render_mode for env in inner):
-        return None
-    if kind is CartPoleEnv:
-        # numba, which other runs may not need
-        from host.environments.cart_pole import CartPoleEnvs, is_as_written
-
-        if is_as_written(inner):
-            return CartPoleEnvs(inner, limits)
-    return ClassicControlEnvs(inner, limits)
+__all__ = ["CLASSES", "ClassicControlEnvs"]
 
 
 class ClassicControlEnvs(VectorEnv):
@@ -122,4 +92,4 @@ class ClassicControlEnvs(VectorEnv):
             env.close()
 
 
-_CLASSES = AcrobotEnv, CartPoleEnv, Continuous_MountainCarEnv, MountainCarEnv, PendulumEnv
+CLASSES = AcrobotEnv, CartPoleEnv, Continuous_MountainCarEnv, MountainCarEnv, PendulumEnv

@@ -5,11 +5,14 @@ import warnings
 from collections.abc import Mapping
 from contextlib import closing, contextmanager
 from functools import partial
+from math import inf
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers import OrderEnforcing, TimeLimit
 from numpy.typing import ArrayLike, NDArray
 
 from host.environments.border import (
@@ -21,7 +24,7 @@ from host.environments.border import (
     has_own_arrays,
     received,
 )
-from host.environments.classic_control import classic_control
+from host.environments.classic_control import CLASSES, ClassicControlEnvs
 from host.environments.environment_id import find_spec, missing_packages
 from host.environments.minatar import MinAtarEnv, is_minatar
 from host.environments.pixels import AtariEnvs, is_atari
@@ -32,8 +35,8 @@ from hw.errors import RlfabricError, UsageError
 from hw.replay.commands import MAX_GRANULES
 from hw.replay.records import GRANULE_BYTES
 
-__all__ = ["Actor", "FlattenedImages", "Transitions", "make_envs"]
-__all__ += ["has_continuous_actions", "has_images"]
+__all__ = ["Actor", "FlattenedImages", "Transitions", "classic_control"]
+__all__ += ["has_continuous_actions", "has_images", "make_envs"]
 
 #: largest experience in the replay memory
 _RECORD_BYTES = MAX_GRANULES * GRANULE_BYTES
@@ -102,6 +105,33 @@ def make_envs(env, count, algorithm, render_mode=None):
         raise
     enclose(envs)
     return envs
+
+
+def classic_control(envs):
+    """The list ``envs`` of environments, as ``gymnasium.make`` gave them, as a vector environment
+    in autoreset mode SAME_STEP; None unless all are of one class of classic control itself, no
+    subclass, without other wrappers than OrderEnforcing and TimeLimit, and not to be drawn."""
+    inner, limits = [], []
+    for env in envs:
+        limit = inf
+        if env.spec is None:
+            return None
+        if type(env) is TimeLimit:
+            limit, env = env.spec.max_episode_steps, env.env
+        if type(env) is OrderEnforcing:
+            env = env.env
+        inner.append(env)
+        limits.append(limit)
+    kind = type(inner[0])
+    if kind not in CLASSES or any(type(env) is not kind or env.render_mode for env in inner):
+        return None
+    if kind is CartPoleEnv:
+        # numba, which other runs may not need
+        from host.environments.cart_pole import CartPoleEnvs, is_as_written
+
+        if is_as_written(inner):
+            return CartPoleEnvs(inner, limits)
+    return ClassicControlEnvs(inner, limits)
 
 
 @contextmanager

@@ -128,6 +128,8 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         sent = first_priorities and first_priorities.part(kept, len(records))
         errors = count * batch_size + (sent.error_count if sent else 0)
         if self._ring is not None:
+            if store:
+                set_bits(store)  # refuses what is no set, as the program's field does
             before = records[kept:rest], leading
             after = records[rest:], first_priorities and first_priorities.part(rest, None)
             with self.launcher.kernel.flight:

@@ -18,9 +18,8 @@ from hw.learner.step_clocks import (
     SampleWalk,
     slots_of,
     step_clocks,
-    sweep_end,
-    update_spans,
 )
+from hw.learner.update_spans import sweep_end, update_spans
 from hw.timing import picture
 
 __all__ = ["schedule", "step_units"]

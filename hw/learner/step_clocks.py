@@ -16,29 +16,23 @@ from hw.learner.block.activation_buffer import ActivationBuffer
 from hw.learner.block.layer_clocks import (
     finished_latency,
     forward_stage,
-    update_clocks,
 )
-from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.network.loss import Loss
 from hw.learner.network.outputs import Outputs
 from hw.learner.network.smooth import Smooth
-from hw.learner.parameters.layer_parameters import measure_clocks
 from hw.learner.placed_layers import merge_latency, placed, smooth_latency
 from hw.learner.records import WORDS, action_granules
 from hw.learner.samples.sample_reader import ReaderClocks, SampleReader
+from hw.learner.update_spans import sweep_end
 from hw.timing import Repeats, Stage, Walk, pending, since, slots
 
 __all__ = ["BETWEEN", "SampleWalk", "StepClocks", "acting_clocks", "banks_of", "pace"]
-__all__ += ["scalars_ahead", "slots_of", "step_clocks", "sweep_end", "update_spans"]
+__all__ += ["scalars_ahead", "slots_of", "step_clocks"]
 
 #: Samples beyond those whose clocks are counted.
 _SPARE = 2
 #: Clocks from a word of a layer to the unit that takes it.
 _PASSED = 2
-#: Clocks from a layer's last gradient to its update, or its measuring walk, which is ``done``; from
-#: the end of that walk until the layer is idle; and from the end of the update to the end of the
-#: step.
-_DONE, _IDLE, _SETTLED = 1, 1, 1
 #: Clocks from the sums of the loss to the end of the step.
 _SUMMED = 1
 #: Clocks from the end of a sweep to the begin of the next one.
@@ -143,7 +137,7 @@ class StepClocks(NamedTuple):
     td : to the TD error of the first lane of the last super-sample.
     step : until the update of all parameters has ended; REPORT has this number as the clocks of the
         gradient step.
-    whole : until the sums of the loss are there too.
+    whole : until the sums of the loss have come too.
     """
 
     td: int
@@ -166,51 +160,9 @@ def step_clocks(config, batch, sweeps=None):
     return StepClocks(td, step, max(step, summed))
 
 
-def sweep_end(config, sweep, left):
-    """The clock when the learner detects the end of a sweep.
-
-    left : clock of each layer's last gradient, None without errors
-    """
-    updated = [end for _, end in update_spans(config, sweep, left).values()]
-    passed = [clock + _DONE for clock in left if clock is not None]
-    return max(*passed, *updated) + _SETTLED
-
-
-def update_spans(config, sweep, left):
-    """``{number in placed: (begin, end)}`` of the update of each layer that a sweep trains;
-    ``left`` is as for ``sweep_end``."""
-    shared, begins = config.layer_config, {}
-    for name in config.networks:
-        if config.plan.trained_in(name) != sweep:
-            continue
-        own = {k: layer for k, layer in enumerate(placed(config)) if layer.network == name}
-        done = {k: left[k] + _DONE for k in own}
-        if config.clip_norm:
-            measured = max(done[k] + measure_clocks(shared, own[k].shape) for k in own) + _IDLE
-            ready = GradientNorm.ready_of(config.arithmetic, len(own))
-            done = dict.fromkeys(own, measured + ready)
-        clocks = {k: update_clocks(shared, layer.shape) for k, layer in own.items()}
-        if shared.network_optimizer:
-            done = _in_turn(done, clocks)
-        begins |= {k: (done[k], done[k] + clocks[k]) for k in own}
-    return begins
-
-
-def _in_turn(ready, clocks):
-    """``{layer: clock}`` in which each update begins, by the clock from which on it is ready: the
-    network's optimizer takes the layers in turn, of those that are ready the last one."""
-    begun, clock = {}, 0
-    while waits := ready.keys() - begun:
-        clock = max(clock, min(ready[number] for number in waits))
-        number = max(number for number in waits if ready[number] <= clock)
-        begun[number] = clock
-        clock += clocks[number] + _SETTLED
-    return begun
-
-
 @lru_cache(maxsize=4096)
 def _walked(config, batch, sweep):
-    """``(end, gradients, skipped)`` of a sweep: the clock in which the loss begins the last sample,
+    """``(end, gradients, skipped)`` of a sweep: the clock when the loss begins the last sample,
     a tuple of the clock of the last gradient of each layer, None of one without errors, and skipped
     clocks, to be added to all."""
     walk = SampleWalk(config, slots_of(config), sweep)

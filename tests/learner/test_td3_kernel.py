@@ -66,7 +66,9 @@ def test_its_record_begins_as_the_others():
 @pytest.mark.parametrize("name", ["dqn", "ddpg", "td3"])
 def test_designs_name_their_record(name):
     record = STEP if name == "td3" else HYPERPARAMETERS
-    assert DESIGNS[name].records["Hyperparameters and reports"] == [record, REPORT]
+    design = DESIGNS[name]
+    records = design.records(design.default({"data_width": 512, "uram": None}))
+    assert records["Hyperparameters and reports"] == [record, REPORT]
 
 
 def test_defaults_of_a_step():

@@ -94,7 +94,7 @@ def test_its_design(bandit):
     config = design.default({"data_width": 512, "uram": None})
     assert config.learner.algorithm == "bandit" and list(config.learner.networks) == ["value"]
     assert design.training.settings_of(config).keys() == {
-        "capacity", "hidden", "activation", "optimizer", "batch_size",
+        "capacity", "hidden", "activation", "optimizer", "batch_size", "max_gradient_norm",
     }  # fmt: skip
     assert design.describe(config).name == "bandit" and design.estimate(config).dsp > 0
     assert config.fields["action"] == ("<u4", ())

@@ -243,7 +243,7 @@ class Loss(wiring.Component):
     @classmethod
     def summed_latency_of(cls, config):
         """Clocks from the last output word of a batch until ``done``; 0 of a pipeline, whose sums
-        are there before the first layer's last gradient."""
+        come before the first layer's last gradient."""
         if config.loss == "pipeline":
             return 0
         samples = config.lanes * TdProgram.INTERVAL

@@ -365,7 +365,7 @@ class Trainer(wiring.Component):
             optimizer.begins.eq(Cat(layer.update for layer in layers)),
         ]
         for k, layer in enumerate(layers):
-            connect(m, layer.optimizer, getattr(optimizer, f"layer_{k}"))
+            connect(m, layer.optimizer, optimizer.ports[k])
 
     def _measure(self, m, updates, order):
         """Wires what limits the norms of gradients."""

@@ -14,7 +14,7 @@ class UpdateControl(wiring.Component):
     """Begins the update of each layer when its gradients are complete. With an optimizer for the
     network, an update also waits until none of the network's runs; of layers that are ready the
     last one goes first, for its gradients are complete first. With ``config.clip_norm`` a layer is
-    measured then, and the layers of a network are updated together when their scale is there.
+    measured then, and the layers of a network are updated together when their scale has come.
     Layers are in the order of the parameter image.
 
     Parameters

@@ -28,9 +28,9 @@ class NetworkOptimizer(wiring.Component):
     begins : In(layers)
         A pulse of a layer's bit: its update begins. From the next clock on the optimizer computes
         for this layer.
-    layer_<n> : In
-        ``optimizer`` of the ``LayerParameters`` of layer n. The results of all layers are those of
-        the layer that has its turn.
+    ports : In.array(layers)
+        ``optimizer`` of the ``LayerParameters`` of each layer. Each receives the results, which
+        belong to the layer whose turn it is.
     """
 
     def __init__(self, config, layers):
@@ -40,7 +40,7 @@ class NetworkOptimizer(wiring.Component):
             {
                 "coefficients": In(optimizer_of(config.arithmetic).COEFFICIENTS),
                 "begins": In(layers),
-                **{f"layer_{n}": port for n in range(layers)},
+                "ports": port.array(layers),
             }
         )
 
@@ -53,17 +53,17 @@ class NetworkOptimizer(wiring.Component):
             config.arithmetic.gradient_sum_shape(config.batch),
         )
         m.d.comb += optimizer.coefficients.eq(self.coefficients)
-        ports = [getattr(self, f"layer_{n}") for n in range(self.layers)]
-        for number, port in enumerate(ports):
+        members = {path: value for path, _, value in optimizer.signature.flatten(optimizer)}
+        for number, port in enumerate(self.ports):
             with m.If(self.begins[number]):
                 m.d.sync += turn.eq(number)
-            for name, member in port.signature.members.items():
+            for path, member, value in port.signature.flatten(port):
                 if member.flow == Out:
-                    m.d.comb += getattr(port, name).eq(getattr(optimizer, name))
+                    m.d.comb += value.eq(members[path])
         with m.Switch(turn):
-            for number, port in enumerate(ports):
+            for number, port in enumerate(self.ports):
                 with m.Case(number):
-                    for name, member in port.signature.members.items():
+                    for path, member, value in port.signature.flatten(port):
                         if member.flow == In:
-                            m.d.comb += getattr(optimizer, name).eq(getattr(port, name))
+                            m.d.comb += members[path].eq(value)
         return m

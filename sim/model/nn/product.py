@@ -8,7 +8,7 @@ power of two, and adds adjacent pairs. In forward passes the group is a word of 
 gradient it is the lanes of a super-sample; for an input gradient it is a word of outputs, and each
 word is a chain.
 
-float32 operations are those of ``float32_steps``. If the magnitudes exclude that a product or a sum
+float32 operations come from ``float32_steps``. If the magnitudes exclude that a product or a sum
 is below the smallest normal number, nothing is flushed. Fixed-point sums are exact in any order:
 they are integers below 2**53, in float64.
 
@@ -37,8 +37,8 @@ class Order:
 
     words, together : a word has ``together`` numbers, 1 to 16, which are added in a tree.
     interleave : how many chains the words are added in; ``words`` is a multiple of it.
-    places : of each number among those of all words, in ascending order; None: there is one at each
-        place. A number that is missing is 0.
+    places : of each number among the numbers of all words, in ascending order; None: each place has
+        one. A number that is missing is 0.
     """
 
     def __init__(self, words, together, interleave=1, places=None):

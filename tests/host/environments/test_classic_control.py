@@ -9,8 +9,8 @@ from gymnasium.wrappers import ClipReward, OrderEnforcing, TimeLimit
 
 from host.agents.registry import find
 from host.environments.cart_pole import CartPoleEnvs
-from host.environments.classic_control import ClassicControlEnvs, classic_control
-from host.environments.environment import Actor, make_envs
+from host.environments.classic_control import ClassicControlEnvs
+from host.environments.environment import Actor, classic_control, make_envs
 from host.environments.tasks import TaskVectorEnv
 from hw.errors import UsageError
 

@@ -2,20 +2,14 @@
 compared with the library's own."""
 
 import copy
-import doctest
-import io
 import pickle
-import subprocess
-import sys
 import warnings
 from types import SimpleNamespace
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from stable_baselines3 import DQN, HerReplayBuffer
 from stable_baselines3.common import buffers
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
@@ -23,7 +17,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from host.sb3 import card_buffer as implementation
 from hw.errors import UsageError
 from rlfabric import sb3
-from rlfabric.sb3 import PrioritizedDQN, PrioritizedReplayBuffer
+from rlfabric.sb3 import PrioritizedReplayBuffer
 
 BOX = spaces.Box(-9, 9, (3,), np.float32)
 MANY = spaces.Dict(
@@ -396,78 +390,12 @@ def test_an_update_is_copied():
     assert buffer.memory.priorities().tolist() == [one // 2, one, one // 4, one, one]
 
 
-MODEL = dict(
-    policy="MlpPolicy",
-    env="CartPole-v1",
-    buffer_size=100,
-    learning_starts=8,
-    policy_kwargs=dict(net_arch=[8]),
-    device="cpu",
-)
-
-
-def test_her_is_refused():
-    class Goals(gymnasium.Env):
-        observation_space = spaces.Dict(
-            {key: BOX for key in ("observation", "achieved_goal", "desired_goal")}
-        )
-        action_space = spaces.Discrete(2)
-
-    options = copy.deepcopy(MODEL) | dict(policy="MultiInputPolicy", env=Goals())
-    with pytest.raises(UsageError, match="PrioritizedReplayBuffer, not HerReplayBuffer: Prior"):
-        PrioritizedDQN(**options, replay_buffer_class=HerReplayBuffer)
-
-
-def test_options_of_the_model():
-    options = copy.deepcopy(MODEL)
-    with pytest.raises(UsageError, match="gamma in replay_buffer_kwargs must be the model's"):
-        PrioritizedDQN(**options, replay_buffer_kwargs=dict(gamma=0.5))
-    model = PrioritizedDQN(**options, gamma=0.9, replay_buffer_kwargs=dict(n_steps=3))
-    assert (model.replay_buffer.gamma, model.replay_buffer.n_steps) == (0.9, 3)
-
-
-def test_saved_and_loaded(tmp_path):
-    options = dict(seed=1, replay_buffer_kwargs=dict(beta=_rising))
-    model = PrioritizedDQN(**copy.deepcopy(MODEL), **options)
-    model.learn(40)
-    model.save(tmp_path / "model")
-    file = io.BytesIO()
-    model.save_replay_buffer(file)
-    again = PrioritizedDQN.load(tmp_path / "model", env=model.env)
-    before = again.replay_buffer
-    again.load_replay_buffer(io.BytesIO(file.getvalue()))
-    assert released(before._memory)
-    one, other = (m.replay_buffer.sample_prioritized(7) for m in (model, again))
-    assert (one.indexes == other.indexes).all()
-    again.learn(20, reset_num_timesteps=False)
-    assert again.replay_buffer.size() == 60
-    plain = DQN(**copy.deepcopy(MODEL))
-    other = io.BytesIO()
-    plain.save_replay_buffer(other)
-    with pytest.raises(UsageError, match="path must have a PrioritizedReplayBuffer, not a Repl"):
-        again.load_replay_buffer(io.BytesIO(other.getvalue()))
-    assert again.replay_buffer.size() == 60
-
-
-def test_the_example():
-    """It is shown by ``help``."""
-    assert doctest.testmod(sb3) == (0, 4)
-
-
-def test_importing_rlfabric_imports_neither_library():
-    """Only ``rlfabric.sb3`` does."""
-    program = "import rlfabric, sys; rlfabric.PrioritizedReplayBuffer, rlfabric.load_policy; "
-    program += "print({'torch', 'stable_baselines3', 'onnx'} & set(sys.modules))"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert said.stdout == "set()\n", said.stderr
-
-
-def _rising(progress_remaining):
+def rising(progress_remaining):
     return 0.4 + 0.6 * (1 - progress_remaining)
 
 
 def test_beta_by_progress():
-    buffer = filled(made(beta=_rising), 12)
+    buffer = filled(made(beta=rising), 12)
     buffer.sample_prioritized(4)
     buffer.update_priorities(np.arange(12), np.arange(1.0, 13))
     state = pickle.dumps(buffer)
