@@ -84,7 +84,7 @@ _BLOCKS = _LEARNER | {
     "learner.lanes": _one_of(1, 1, 2),
     "learner.multipliers": _one_of(1, 2, 3, 4, 32),
     "learner.update_units": _one_of(0, 1, 2, 3, 512),
-    "learner.loss": _one_of("pipeline", "program"),
+    "learner.loss_unit": _one_of("pipeline", "program"),
     "learner.arithmetic.kind": _one_of(*KINDS),
     **_formats("learner.arithmetic.weight", 27),
     **_formats("learner.arithmetic.activation", 18),

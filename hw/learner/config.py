@@ -24,7 +24,7 @@ __all__ += ["stored_sets"]
 MAX_HIDDEN = 4
 
 #: How the loss is computed: a sample a clock, or a step at a time.
-LOSSES = ("pipeline", "program")
+LOSS_UNITS = ("pipeline", "program")
 
 #: What a parameter has: itself, its target's, and the optimizer's first and second moment.
 PARAMETER_SETS = ("online", "target", "first", "second")
@@ -73,7 +73,7 @@ class LearnerConfig(ConfigBase):
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
     clip_norm : whether each iteration has a ``max_norm`` (its record is then STEP): a gradient of a
         network whose norm is larger is scaled down to it.
-    loss : "pipeline", a sample a clock; or "program", the same bits by one multiplier and one adder
+    loss_unit : "pipeline", a sample a clock; or "program", the same bits by one multiplier and adder
         (``hw.nn.td_program``): a quarter of the area, and a sample in 171 clocks.
     """
 
@@ -91,7 +91,7 @@ class LearnerConfig(ConfigBase):
     optimizer: str = "adam"
     arithmetic: Arithmetic = Arithmetic()
     clip_norm: bool = later(False)
-    loss: str = later("pipeline")
+    loss_unit: str = later("pipeline")
 
     #: Whether actions and discounts of experiences have limits: ``hw.learner.records.word_rules``.
     bounded = False
@@ -105,7 +105,7 @@ class LearnerConfig(ConfigBase):
         for name, choices in (
             ("algorithm", tuple(ALGORITHMS)),
             ("hidden_activation", tuple(ACTIVATIONS)),
-            ("loss", LOSSES),
+            ("loss_unit", LOSS_UNITS),
         ):
             if getattr(self, name) not in choices:
                 raise UsageError(
@@ -121,9 +121,9 @@ class LearnerConfig(ConfigBase):
         self.plan  # noqa: B018, it checks the algorithm's plan
         if self.clip_norm and algorithm_of(self).record is STEP:
             raise UsageError(f"clip_norm must be False for {self.algorithm}, not True")
-        if self.loss == "program" and any(rule.pipeline is not TdLoss for rule in self.plan.losses):
+        if self.loss_unit == "program" and not self.has_loss_program:
             raise UsageError(
-                f"loss must be pipeline for {self.algorithm}, whose loss is not that of "
+                f"loss_unit must be pipeline for {self.algorithm}, whose loss is not that of "
                 "hw.nn.td_loss, not 'program'"
             )
         if self.words is not None:
@@ -215,6 +215,11 @@ class LearnerConfig(ConfigBase):
         """Clocks from one sample to the next of the same lane: those of the slowest layer, a clock
         for each of its blocks."""
         return max(layer.blocks for layers in self.networks.values() for layer in layers)
+
+    @property
+    def has_loss_program(self):
+        """Whether each loss is ``TdLoss``, which has a program."""
+        return all(rule.pipeline is TdLoss for rule in self.plan.losses)
 
     @property
     def step_record(self):

@@ -99,7 +99,6 @@ _SMALL = dict(
     double=False,
     optimizer="rmsprop",
     arithmetic=Arithmetic(kind="fixed", weight=SQ(4, 14)),
-    loss="program",
 )
 
 
@@ -107,6 +106,8 @@ def _small(algorithm, numbers, replay):
     """The smallest learner, with a tree of few comparisons, and as many experiences as fit the
     memory."""
     learner = LearnerConfig(algorithm=algorithm.name, **algorithm.sizes | _SMALL)
+    if learner.has_loss_program:
+        learner = replace(learner, loss_unit="program")
     config = LearnerKernelConfig(
         replay=replace(replay.replay, fanout=4), engine=replay.engine, learner=learner
     )

@@ -135,7 +135,8 @@ def test_the_rows_of_an_ecp5_are_those_of_the_recorded_maps():
     for row, functions in fitted.items():
         assert table[row]["ecp5"] == functions, row
     given = {row for row, families in table.items() if "ecp5" in families} - fitted.keys()
-    assert given == {"stream.delay", "stream.delay.long"}
+    guessed = {"arith.float32.rsqrt", "learner.network.gradient_norm", "nn.fixed_optimizer.square"}
+    assert given == {"stream.delay", "stream.delay.long", *guessed}
 
 
 @pytest.mark.long

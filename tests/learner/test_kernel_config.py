@@ -43,9 +43,9 @@ def test_json_and_hash(config, text, digest):
 
 
 def test_a_field_that_came_later_is_in_the_json_of_kernels_that_have_it():
-    config = LearnerKernelConfig(learner=LearnerConfig(loss="program"))
+    config = LearnerKernelConfig(learner=LearnerConfig(loss_unit="program"))
     values = json.loads(config.to_json())
-    assert values["learner"].pop("loss") == "program"
+    assert values["learner"].pop("loss_unit") == "program"
     assert values == json.loads(DQN) and config.hash64 != LearnerKernelConfig().hash64
     assert LearnerKernelConfig.from_json(config.to_json()) == config
 
@@ -53,7 +53,7 @@ def test_a_field_that_came_later_is_in_the_json_of_kernels_that_have_it():
 @pytest.mark.parametrize(
     "field, value, rule",
     [
-        ("loss", "steps", "one of pipeline, program"),
+        ("loss_unit", "steps", "one of pipeline, program"),
         ("update_units", -1, r"an integer in 0\.\.512"),
         ("update_units", False, r"an integer in 0\.\.512"),
     ],

@@ -47,7 +47,7 @@ HELD_UP = {
 def small(words, **options):
     """A learner for a small part: layers update in turn, and the loss is a program."""
     options = dict(hidden=(8,), double=False, optimizer="rmsprop", arithmetic=_FIXED) | options
-    return LearnerConfig(words=words, batch=64, update_units=0, loss="program", **options)
+    return LearnerConfig(words=words, batch=64, update_units=0, loss_unit="program", **options)
 
 
 #: The loss is slower than the layers, and its sums end after the update; or the layers are slower,

@@ -68,11 +68,9 @@ def test_hardware_of_its_loss_is_the_twin(bandit, simulate, tmp_path, monkeypatc
 
 
 def test_no_program_stands_in_place_of_its_loss(bandit):
-    rule = (
-        "^loss must be pipeline for bandit, whose loss is not that of hw.nn.td_loss, not 'program'$"
-    )
-    with pytest.raises(ValueError, match=rule):
-        LearnerConfig(**KERNEL, loss="program")
+    rule = "^loss_unit must be pipeline for bandit, whose loss is not that of hw.nn.td_loss, not "
+    with pytest.raises(ValueError, match=rule + "'program'$"):
+        LearnerConfig(**KERNEL, loss_unit="program")
 
 
 def test_it_becomes_a_kernel(bandit):

@@ -103,13 +103,13 @@ def test_the_default_dqn_of_an_ulx3s():
     for name, total in board.total.to_dict().items():
         around = total - getattr(board.regions[0], name)
         assert need[name] + around <= 0.85 * total, name
-    assert (found.hidden, found.update_units, found.loss) == ((32, 32), 0, "program")
+    assert (found.hidden, found.update_units, found.loss_unit) == ((32, 32), 0, "program")
     count, size = design.storage(config)
     assert count * size == board.largest_bank.size == 96 << 10
     # With an optimizer a layer it is near the end of the multipliers, and with a pipeline beyond.
     with pytest.raises(boards.DoesNotFit, match="dsp must be at most 132 .*, not 143"):
         configure(design, board, {"update_units": 1})
-    dear = {"update_units": 1, "hidden_activation": "relu", "loss": "pipeline"}
+    dear = {"update_units": 1, "hidden_activation": "relu", "loss_unit": "pipeline"}
     with pytest.raises(boards.DoesNotFit, match="dsp must be at most 132 .*, not 133"):
         configure(design, board, dear)
 

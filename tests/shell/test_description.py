@@ -30,6 +30,11 @@ def hash_of(name, core=(), **changes):
     return replace(design, **changes).describe(CONFIGS[name]).config_hash
 
 
+def records_of(name):
+    records = DESIGNS[name].records
+    return records(CONFIGS[name]) if callable(records) else records
+
+
 def copy(layout, fields=None, **names):
     """``layout`` with other fields, another name, size or text."""
     values = dict(name=layout.name, doc=layout.doc, size=layout.size) | names
@@ -123,7 +128,7 @@ def test_a_record_that_changes_changes_the_hash(name, record):
     def changed(*fields, **names):
         records = {
             section: [copy(record, fields, **names) if each is record else each for each in layouts]
-            for section, layouts in DESIGNS[name].records.items()
+            for section, layouts in records_of(name).items()
         }
         return hash_of(name, records=records)
 
@@ -172,7 +177,7 @@ def test_texts_do_not_change_the_hash(name):
             copy(each, [replace(field, doc="another") for field in each.fields], doc="Another.")
             for each in layouts
         ]
-        for section, layouts in design.records.items()
+        for section, layouts in records_of(name).items()
     }
     errors = {code: (short, "another") for code, (short, _) in design.errors.items()}
     assert hash_of(name, records=records, errors=errors, summary="Another.") == hash_of(name)

@@ -107,8 +107,8 @@ class Loss(wiring.Component):
     """Computes TD error, gradients and loss of each sample of a sweep from the outputs of the last
     layers, and their sums over the batch. The algorithm's LossRule says which numbers of the
     outputs are taken, and which pipeline computes: ``TdLoss``, in whose place stands ``TdProgram``
-    if the config's ``loss`` is "program". A super-sample is one sample of each lane; it begins when
-    the outputs of all networks have come.
+    if the config's ``loss_unit`` is "program". A super-sample is one sample of each lane; it begins
+    when the outputs of all networks have come.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ class Loss(wiring.Component):
     @staticmethod
     def pipeline_of(config, sweep=0):
         """The class of the pipeline of a sweep: the rule's, or the program with the same bits."""
-        return TdProgram if config.loss == "program" else config.plan.losses[sweep].pipeline
+        return TdProgram if config.loss_unit == "program" else config.plan.losses[sweep].pipeline
 
     @staticmethod
     def clocks_of(config):
         """Clocks from one sample in the pipeline to the next."""
-        return TdProgram.INTERVAL if config.loss == "program" else 1
+        return TdProgram.INTERVAL if config.loss_unit == "program" else 1
 
     @classmethod
     def slots_of(cls, config, sweep=0):
@@ -244,7 +244,7 @@ class Loss(wiring.Component):
     def summed_latency_of(cls, config):
         """Clocks from the last output word of a batch until ``done``; 0 of a pipeline, whose sums
         come before the first layer's last gradient."""
-        if config.loss == "pipeline":
+        if config.loss_unit == "pipeline":
             return 0
         samples = config.lanes * TdProgram.INTERVAL
         return cls.slots_of(config)[1] + samples + TdProgram.FOLD_LATENCY + 1

@@ -17,7 +17,7 @@ from hw.fa3c.unit.output_rows import OutputRows
 from hw.stream.ram import SHALLOW
 from hw.verilog import to_verilog
 from sim.model.arith import float32
-from sim.model.nn.product import product_float
+from sim.model.nn.product import Order, product_float
 
 _ZERO, _MINUS_ZERO = np.float32(0), np.float32(-0.0)
 
@@ -166,7 +166,7 @@ def test_order_of_additions(lanes, partials):
         total = float32.add(products, total)
     sums[:: SLOTS // partials] = total.reshape(partials, lanes, ROW)
     found = outputs(sums, 1, partials)
-    expected = product_float(scale, rows, 1, partials * lanes)
+    expected = product_float(scale, rows, Order(depth, 1, partials * lanes))
     assert (found.view(np.uint32) == expected.view(np.uint32)).all()
 
 

@@ -14,6 +14,7 @@ from host.replay.memory_learner import MemoryLearner
 from host.replay.replay_learner import ReplayLearner
 from hw.arith.power import SCALE_FORMAT
 from hw.fixar.precision import Precision
+from hw.learner.records import HYPERPARAMETERS
 
 #: Each schedule has a length of its own; at 40 of 100 steps and at 100 none has the same value.
 AGENT = DQNConfig(
@@ -28,6 +29,7 @@ class Buffer:
     capacity, saturations = 10, np.array([5, 6, 7])
     closed = in_process = False
     clipped_priorities = 0
+    learner = SimpleNamespace(step_record=HYPERPARAMETERS)
 
     def __init__(self):
         self.sent = []

@@ -228,9 +228,9 @@ ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
         later(dict(algorithm="ddpg", lanes=2)),
         dict(algorithm="ddpg", lanes=1, arithmetic=FIXED),
         MANY,
-        dict(action=2, lanes=1, arithmetic=SHORT, loss="program"),
-        later(dict(action=3, lanes=2, double=False, loss="program")),
-        later(dict(algorithm="ddpg", lanes=1, arithmetic=FIXED, loss="program")),
+        dict(action=2, lanes=1, arithmetic=SHORT, loss_unit="program"),
+        later(dict(action=3, lanes=2, double=False, loss_unit="program")),
+        later(dict(algorithm="ddpg", lanes=1, arithmetic=FIXED, loss_unit="program")),
     ],
     ids=lambda o: "-".join(str(getattr(v, "kind", v)) for v in o.values()),
 )
@@ -270,7 +270,7 @@ def matches_twin(simulate, tmp_path, config):
         latency=unit.latency,
         td_latency=unit.td_latency,
         interval=unit.interval,
-        sums=200 if config.loss == "pipeline" else TdProgram.INTERVAL + TdProgram.FOLD_LATENCY,
+        sums=200 if config.loss_unit == "pipeline" else TdProgram.INTERVAL + TdProgram.FOLD_LATENCY,
         full=shape.output_words < unit.interval,
     )
 

@@ -202,10 +202,10 @@ CASES = {
         update_units=0,
         optimizer="rmsprop",
         double=False,
-        loss="program",
+        loss_unit="program",
     ),
-    "dqn, small, float32": dict(algorithm="dqn", lanes=2, update_units=0, loss="program"),
-    "ddpg, small": dict(algorithm="ddpg", arithmetic=NARROW, update_units=0, loss="program"),
+    "dqn, small, float32": dict(algorithm="dqn", lanes=2, update_units=0, loss_unit="program"),
+    "ddpg, small": dict(algorithm="ddpg", arithmetic=NARROW, update_units=0, loss_unit="program"),
     "four, one optimizer a network": dict(arithmetic=FIXED, update_units=0, optimizer="sgd"),
 }
 
