@@ -73,8 +73,8 @@ class LearnerConfig(ConfigBase):
     arithmetic : of weights, activations and gradients; its kind is "float32" or "fixed".
     clip_norm : whether each iteration has a ``max_norm`` (its record is then STEP): a gradient of a
         network whose norm is larger is scaled down to it.
-    loss_unit : "pipeline", a sample a clock; or "program", the same bits by one multiplier and adder
-        (``hw.nn.td_program``): a quarter of the area, and a sample in 171 clocks.
+    loss_unit : "pipeline", a sample a clock; or "program", the same bits by a multiplier and an
+        adder (``hw.nn.td_program``): a quarter of the area, and a sample in 171 clocks.
     """
 
     algorithm: str = "dqn"

@@ -163,7 +163,8 @@ def on_card():
     learner = make(MemoryLearner)
     learner.__class__ = CardLearner
     learner.columns = CardLearner.columns
-    learner._begun, learner._acts, learner.weights_interval = Clock(), False, 1
+    learner._begun, learner._acts, learner._seed = Clock(), False, 0
+    learner.weights_interval = 1
     return learner
 
 
