@@ -172,6 +172,11 @@ class CardLearner(MemoryLearner):
                     f"{name} must be {' or '.join(map(str, trained))} with learner card and kernel "
                     f"{design}, not {value!r} (--learner cpu takes any)"
                 )
+        if agent.max_gradient_norm is not None and hasattr(agent, "policy_delay"):
+            raise UsageError(
+                f"max_gradient_norm must be None with learner card and kernel {design}, not "
+                f"{agent.max_gradient_norm!r} (--learner cpu takes any)"
+            )
         if getattr(agent, "convolutions", None):
             raise UsageError(
                 f"convolutions must be none with learner card, not {agent.convolutions!r} "
