@@ -44,7 +44,7 @@ def _formats(prefix, most):
 
 def _words(networks):
     """Words of so many networks, or, now and then, None: most words break a rule and are drawn
-    again. Inputs of the first network are outputs of the second."""
+    again. Inputs of all networks but the last are outputs of the last."""
 
     def one(rng, layers):
         return [rng.choice([1, 1, 1, 2, 3, 4]) for _ in range(layers + 1)]
@@ -52,7 +52,8 @@ def _words(networks):
     def words(rng):
         layers = rng.randint(2, 3)
         lists = [one(rng, layers) for _ in range(networks)]
-        lists[0][0] = lists[-1][-1] if networks > 1 else lists[0][0]
+        for first in lists[:-1]:
+            first[0] = lists[-1][-1]
         found = tuple(map(tuple, lists))
         return None if rng.random() < 0.1 else found if networks > 1 else found[0]
 
@@ -104,6 +105,7 @@ VALUES = {
     },
     "dqn": _ENGINE | _REPLAY | _BLOCKS | {"learner.words": _words(1)},
     "ddpg": _ENGINE | _REPLAY | _BLOCKS | {"learner.words": _words(2)},
+    "td3": _ENGINE | _REPLAY | _BLOCKS | {"learner.words": _words(3)},
     "fixar": _ENGINE
     | _REPLAY
     | _LEARNER
@@ -142,6 +144,7 @@ VALUES = {
 #: is without a rule and later than the configs whose numbers are frozen.
 FIXED = {
     **dict.fromkeys(ALGORITHMS, ("learner.algorithm", "learner.clip_norm")),
+    "td3": ("learner.algorithm", "learner.clip_norm", "learner.loss_unit"),
     "fixar": ("learner.arithmetic",),
 }
 

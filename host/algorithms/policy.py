@@ -37,8 +37,7 @@ class Policy:
     ACTS = None
     #: Whether only gradient steps change the snapshot; acting may too, if it is the user's code.
     STEADY = True
-    #: Gradient steps from one change of the weights to the next: more than one if a learner on the
-    #: card keeps newer ones there.
+    #: Gradient steps from one change of the weights to the next.
     weights_steps = 1
     #: Whether the policy has ``td_errors``.
     TD_ERRORS = False
@@ -47,6 +46,11 @@ class Policy:
         self.config, self.spec = config, spec
         self.rng, self._dtype = np.random.default_rng(exploration), np.dtype(spec.dtype)
         self.networks = self.make_networks(np.random.default_rng(weights))
+
+    def refreshed_every(self, steps: int) -> None:
+        """A learner on the card keeps newer weights there: they come every ``steps`` gradient
+        steps."""
+        self.weights_steps = steps
 
     def make_networks(self, rng):
         """name -> network, its weights drawn from ``rng``."""

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from host.checkpoint import atomic_write
 from host.terminal.options import Imports, Verbose
 from hw.errors import UsageError
 from system.disk import user_path
@@ -58,6 +57,7 @@ def export(run, form, out=None, *, imports=()):
     then.
     """
     from host.agents.policy_file import load_policy
+    from host.checkpoint import atomic_write
     from host.runs.run_folder import policy_of
 
     if form not in SUFFIXES:

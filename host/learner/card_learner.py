@@ -157,7 +157,7 @@ class CardLearner(MemoryLearner):
         self._check_batch()
         self.weights_interval = weights_interval
         self._begun, self._acts, self._seed = Clock(), act == "card", seed
-        policy.weights_steps = self.updates_per_launch * weights_interval
+        policy.refreshed_every(self.updates_per_launch * weights_interval)
         buffer.initialize(layers_of(policy))
 
     @classmethod

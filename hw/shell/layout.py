@@ -125,6 +125,9 @@ class Layout:
             + f"{size - offset}x"
         )
 
+    def __repr__(self):
+        return f"<Layout {self.name}>"
+
     @functools.cached_property
     def dtype(self):
         """Structured NumPy dtype of ``size`` bytes."""

@@ -17,6 +17,7 @@ _LARGE = {
     "fixar": [{"cores": "7"}, {"cores": "7", "hidden": "400,400", "side": "16", "batch": "1024"}],
     "a3c": [{"lanes": "16"}, {"lanes": "16", "rms_units": "16", "units": "any,any,any,any"}],
 }
+_LARGE["td3"] = _LARGE["ddpg"]
 
 
 def texts(values):

@@ -36,10 +36,10 @@ WITHIN = {
     "dqn": "JobReplayCore ReplayManager Interpolate Quantize Float32Multiply Float32Add",
     "fixar": "JobReplayCore ReplayManager Interpolate Quantize Float32Multiply Float32Add "
     "Float32Reciprocal Ram Queue Pack TanhFixed BatchMemory "
-    "TdLoss ToFloat BatchSum TdErrorQueue Iteration Upsizer Downsizer ReadyRegister",
+    "Noise TdLoss ToFloat BatchSum TdErrorQueue Iteration Upsizer Downsizer ReadyRegister",
     "a3c": "Float32Multiply Float32Add Interpolate Ram Queue Upsizer Downsizer",
 }
-WITHIN["ddpg"] = WITHIN["dqn"]
+WITHIN["ddpg"] = WITHIN["td3"] = WITHIN["dqn"]
 
 
 #: Designs, for the config of their whole program, and random configs by their numbers.

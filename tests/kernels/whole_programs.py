@@ -10,7 +10,7 @@ from fa3c.test_kernel import SMALL as SMALL_A3C
 from fixar import kernels as fixar
 from gae import gae_programs as gae
 from learner.core_programs import TrainingPrograms, without_clocks
-from learner.test_kernel import CASES, config_of
+from learner.test_kernel import CASES, LONG, config_of
 from programs import Rig, assert_left, status_of
 from replay import programs as replay
 from replay.kernels import NARROW, opened
@@ -86,13 +86,15 @@ def _rig(kernel):
     return replay.Rig(kernel, 1 << 15)
 
 
-_DQN, _DDPG = (
-    config_of(*next(case for case in CASES if case[0] == name)) for name in ("dqn", "ddpg")
+_DQN, _DDPG, _TD3 = (
+    config_of(*next(case for case in (*CASES, *LONG) if case[0] == name))
+    for name in ("dqn", "ddpg", "td3")
 )
 PROGRAMS = {
     "replay": WholeProgram(NARROW, _rig, _replay),
     "dqn": WholeProgram(_DQN, _rig, partial(_learner, _DQN), ("iterations",)),
     "ddpg": WholeProgram(_DDPG, _rig, partial(_learner, _DDPG), ("iterations",)),
+    "td3": WholeProgram(_TD3, _rig, partial(_learner, _TD3), ("iterations",)),
     "gae": WholeProgram(gae.NARROW, gae.Rig, _gae),
     "a3c": WholeProgram(SMALL_A3C, partial(a3c.Rig, config=SMALL_A3C), _a3c, ("rounds", "tasks")),
     "fixar": WholeProgram(
@@ -111,8 +113,9 @@ PROGRAMS = {
 }
 #: Those of which a quick test runs many programs.
 QUICK = ("replay", "gae", "dqn")
-#: Their names; ``ddpg``'s kernel takes half a minute to compile, for parts that ``dqn`` has too.
-EACH = [pytest.param(n, marks=pytest.mark.long) if n == "ddpg" else n for n in PROGRAMS]
+#: Their names; kernels of ``ddpg`` and ``td3`` take half a minute to compile, for parts that
+#: ``dqn`` has too.
+EACH = [pytest.param(n, marks=pytest.mark.long) if n in ("ddpg", "td3") else n for n in PROGRAMS]
 
 
 class Session:

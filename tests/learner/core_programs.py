@@ -10,9 +10,9 @@ from hw.learner.commands import COMMANDS, LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import (
-    HYPERPARAMETERS,
     LEARNER_STATUS,
     REPORT,
+    STEP,
     action_granules,
     observation_granules,
     record_granules,
@@ -176,12 +176,16 @@ class LearnPrograms:
         return np.frombuffer(records.tobytes(), np.uint8).reshape(count, self.dtype.itemsize)
 
     def steps(self, count):
-        steps = np.zeros(count, HYPERPARAMETERS.dtype)
-        for name in HYPERPARAMETERS.dtype.names:
+        record = self.config.learner.step_record
+        steps = np.zeros(count, record.dtype)
+        for name in record.dtype.names:
             field = steps[name]
             if field.dtype.kind == "f":
                 field[...] = self.bytes.random(field.shape)
         steps["beta"] = self.bytes.integers(0, 1 << 16, count)
+        if record is STEP:
+            steps["seed"] = self.bytes.integers(0, 1 << 63, count)
+            steps["sweeps"] = self.bytes.choice([1, 3], count)
         return steps
 
     def fields(self, batch=None):

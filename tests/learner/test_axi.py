@@ -10,7 +10,7 @@ from hw.learner.records import REPORT
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("algorithm, data_width", [("dqn", 512), ("ddpg", 128)])
+@pytest.mark.parametrize("algorithm, data_width", [("dqn", 512), ("ddpg", 128), ("td3", 128)])
 def test_learning_under_back_pressure(simulate, tmp_path, algorithm, data_width):
     """Parameters loaded and stored, experiences inserted, whole iterations in between; also
     where other things come first at time 0."""

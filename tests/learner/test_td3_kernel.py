@@ -165,3 +165,13 @@ def test_hardware_is_the_twin(lanes, kind):
     cycles = compare(config, batch=16)
     both, critics = (step_clocks(config.learner, 16, sweeps).step for sweeps in (None, (0,)))
     assert cycles[:, 2].tolist() == [both, critics, both]
+
+
+def test_its_norms_are_not_limited():
+    with pytest.raises(UsageError, match="^clip_norm must be False for td3, not True$"):
+        learner_of(clip_norm=True)
+
+
+def test_norms_are_measured_by_optimizers_of_each_layer():
+    with pytest.raises(UsageError, match="^update_units must be at least 1 with clip_norm, not 0$"):
+        LearnerConfig(clip_norm=True, update_units=0)

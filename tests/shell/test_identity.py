@@ -29,6 +29,9 @@ CONFIGS = {
     "ddpg": lambda: LearnerKernelConfig(
         learner=LearnerConfig(algorithm="ddpg", hidden=(16, 8), multipliers=1)
     ),
+    "td3": lambda: LearnerKernelConfig(
+        learner=LearnerConfig(algorithm="td3", hidden=(16, 8), multipliers=1)
+    ),
     "fixar": lambda: FixarKernelConfig(learner=FixarConfig(hidden=(16, 8), side=4)),
     "a3c": Fa3cConfig,
 }

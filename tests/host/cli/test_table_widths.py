@@ -76,7 +76,7 @@ FEW = {
     "a3c": {"lanes": (1, 4), "units": (("any",), ("infer", "train") * 2), "rms_units": (1, 16),
             "drain_words": (1, 16), "global_masters": (1, 2)},
 }  # fmt: skip
-FEW["ddpg"] = FEW["dqn"]
+FEW["ddpg"] = FEW["td3"] = FEW["dqn"]
 
 
 @pytest.mark.parametrize("name", DESIGNS)
