@@ -62,6 +62,6 @@ ULX3S = Board(
     flow="nextpnr",
     unverified=(
         "part: speed grade 6 and package are sourced, the suffix C is from memory",
-        "clock of dqn: 52 MHz were routed with one seed of the placer, others were not tried",
+        "clock of a learner: 52 MHz were routed with one seed of the placer, others were not tried",
     ),
 )
