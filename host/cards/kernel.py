@@ -204,6 +204,16 @@ class Kernel(OnCard):
                 raise UsageError(f"{argument.name} must be set, not missing")
             self._run.set_arg(argument.id, self._checked(argument, value))
 
+    def stop(self, stopped: bool = True) -> None:
+        """Sets or clears the bit that ends a PLAY under way before its next vector step. CardError
+        on a card without it."""
+        core = getattr(self.twin, "core", None)
+        if core is None:
+            if stopped:
+                raise CardError("card must be model to stop a PLAY, not another")
+            return
+        core.stop = stopped
+
     def check(self) -> None:
         """Launches an empty program. HashMismatch if the status block has another config hash than
         the description; CardError if it is no status block."""
