@@ -8,8 +8,8 @@ from host.algorithms.policy import Policy
 from host.environments.collector import Acts, Collector, Episodes
 from host.learner.card_learner import CardLearner
 from host.learner.policy_weights import flat
+from host.play.play_settings import PlaySettings
 from host.play.playing_replay import Played, PlayingReplay
-from host.play.settings import PlaySettings
 
 __all__ = ["PlayCollector", "PlayLearner"]
 
@@ -87,7 +87,7 @@ class PlayLearner(CardLearner):
 
 
 class PlayCollector(Collector):
-    """Collects by a PlayLearner: its experience is what a launch gives back.
+    """Collects by a PlayLearner: its experience is the results of a launch.
 
     The environments are on the card, and a checkpoint has them, so that a resumed run goes on with
     the episodes under way.

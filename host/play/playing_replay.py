@@ -121,11 +121,11 @@ class PlayingReplay(LearningReplay):
         batch_size, store
             As for ``learn``.
         iterations : int
-            As many as may run; ``reports`` has the last ones if there are more.
+            The most that may run; if more do, ``reports`` has the last ones.
         fresh, learn, greedy : bool
             The flags of PLAY.
 
-        Errors are those of ``learn``, and CommandError if a number of an environment leaves its
+        Errors: as of ``learn``, and CommandError if a number of an environment leaves its
         format.
         """
         if self._task is None:
@@ -211,4 +211,6 @@ def _latest(ring, first, count):
     """The last records of ``count`` that a ring has taken, the oldest first; the first one was
     number ``first``."""
     kept = min(count, len(ring))
-    return ring[(first + count - kept + np.arange(kept)) % len(ring)]
+    places = (first + count - kept + np.arange(kept)) % len(ring)
+    # As bytes: a copy of records would leave out the padding between fields.
+    return ring.view(f"V{ring.dtype.itemsize}")[places].view(ring.dtype)

@@ -10,7 +10,7 @@ from host.actors.messages import message_launches
 from host.fixar.fixar_learner import FixarLearner
 from host.learner.card_learner import CardLearner
 from host.play.play_learner import PlayCollector, PlayLearner
-from host.play.settings import PlaySettings, check_collect, task_of
+from host.play.play_settings import PlaySettings, check_collect, task_of
 from host.programs.launcher import aligned
 from host.replay.cpu_memories import MEMORIES, memory_on_cpu
 from host.replay.experience import record_dtype

@@ -27,7 +27,7 @@ class IterationResult:
 
 class Seeds:
     """The seeds of a run's random numbers. Weights, exploration, gradient steps, draws,
-    environments, those of a card, and evaluations each have a seed of their own, which follows from
+    environments, play on a card, and evaluations each have a seed of their own, which follows from
     the run's ``seed`` alone."""
 
     _AGENT, _BUFFER, _ENVS, _EVALUATION, _ACTORS, _PLAY = range(6)

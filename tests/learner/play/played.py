@@ -19,7 +19,7 @@ from hw.learner.records import record_granules
 from hw.replay.commands import Opcode
 from hw.shell.program import COMMAND_BYTES
 from sim.card.memory import Buffer, Memory
-from sim.model.learner.play.core import PlayingCore
+from sim.model.learner.kernel import PlayingCore
 
 __all__ = ["BATCH", "CONFIG", "LEARN", "Played", "playing", "segments_of"]
 

@@ -23,8 +23,8 @@ class Episodes:
     size : int
         Episodes of the window.
     returns : list of int
-        Of the episodes that ended since the start, the oldest first; after ``resume`` at least
-        those of the window.
+        Of the episodes that ended since the start, the oldest first; older ones than the window's
+        are lost in ``resume``.
     """
 
     def __init__(self, environments):

@@ -1,4 +1,4 @@
-"""The twin of what a kernel plays with: environments, exploration, windows and episodes.
+"""The twin of the units that play: environments, exploration, windows and episodes.
 
 It composes the twins of the units, which share one generator, and knows neither commands nor
 memory. ``hw.learner.play.contract`` says what each step does.
@@ -22,7 +22,7 @@ _BEGUN, _STEPPED, _ACTIONS, _STATE, _SECTIONS = 2, 3, 4, 5, 7
 
 
 class Played(NamedTuple):
-    """What a vector step gives.
+    """The results of a vector step.
 
     experiences : list of uint32 arrays, the words of each.
     episodes : list of ``(place, EPISODE)``.
@@ -35,8 +35,9 @@ class Played(NamedTuple):
 
 
 def wrong_word(words, observation):
-    """The first of ``words``, integers of 36 bits, with which they are no image of a task with
-    ``observation`` numbers; their count if they end too soon. None if they are right."""
+    """The position of the first wrong word in ``words``, integers of 36 bits, which should be an
+    image of a task with ``observation`` numbers; their count if they end too soon. None if they are
+    right."""
     lengths = {_BEGUN: observation, _STEPPED: observation + 1, _ACTIONS: 1}
     came, at, more = set(), 0, True
     while more:

@@ -1,14 +1,13 @@
 """From a run's config to the settings of PLAY: what a card needs to collect by itself.
 
-Steps of a run are counted over all environments, those of a card in *vector steps*, one of each
-environment.
+A run counts steps of all environments, a card counts *vector steps*, one of each environment.
 """
 
 from host.algorithms.config import Clock
 from host.environments.environment_id import find_spec
 from host.environments.task_ids import NAMESPACE, SHIPPED, is_task
 from host.learner.card_learner import steps_of
-from host.play.segments import segment_records
+from host.play.segments import Segments
 from hw.config import check_range
 from hw.errors import UsageError
 from hw.learner.algorithms.registry import ALGORITHMS
@@ -22,8 +21,8 @@ _ONE, _EPSILON = 1 << 31, (1 << 32) - 1
 
 def task_of(env):
     """``(task, limit)`` for the environment's id ``env``: the task's class or its place, and the
-    steps after which an episode is truncated. It is that of a task's id, or the shipped task with
-    the physics of gymnasium's ``env``. UsageError if there is none."""
+    steps after which an episode is truncated. ``env`` is a task's own id, or gymnasium's id of an
+    environment whose physics a shipped task has; else UsageError."""
     spec = find_spec(env)
     if not is_task(spec) and spec.id in SHIPPED:
         spec = find_spec(f"{NAMESPACE}/{spec.id}")
@@ -92,7 +91,7 @@ class PlaySettings:
 
     def __init__(self, config, record):
         self.config, self.agent, self._record = config, config.agent, record
-        self.count = config.env_count
+        self.count, self._segments = config.env_count, Segments(record, self._record_of)
 
     @property
     def longest(self):
@@ -109,7 +108,7 @@ class PlaySettings:
         return max(1, min(-(-(end - steps) // self.count), self.longest))
 
     def begun(self, steps):
-        """The steps at which schedules of the launch that begins after ``steps`` are looked up."""
+        """The argument of the schedules for a launch that begins after ``steps``."""
         interval = self.config.evaluation_interval_steps
         return steps // interval * interval
 
@@ -131,8 +130,8 @@ class PlaySettings:
 
     @property
     def starts(self):
-        """The vector step from which iterations run: then so many experiences as
-        ``learning_starts`` are stored, for at most n - 1 steps of an environment are not."""
+        """The first vector step after which iterations run: ``learning_starts`` experiences are
+        stored then, for at most n - 1 steps of an environment are not."""
         return -(-self.config.learning_starts // self.count) + self.agent.n_step - 1
 
     def settings(self, steps, updates, explore):
@@ -161,15 +160,13 @@ class PlaySettings:
 
     def segments(self, steps, updates, count):
         """SEGMENT records of ``count`` iterations after ``steps`` and ``updates``."""
-        launched, agent = self.begun(steps), self.agent
+        return self._segments.records(updates + 1, count, self.begun(steps))
 
-        def record_of(update):
-            clock = Clock(updates=update - 1, launched=launched)
-            step = steps_of(agent, clock, 1, self._record)
-            step["blend"], step["keep"] = agent.target_tau, 1 - agent.target_tau
-            return step
-
-        return segment_records(record_of, updates + 1, count)
+    def _record_of(self, update, launched):
+        clock, blend = Clock(updates=update - 1, launched=launched), self.agent.target_tau
+        step = steps_of(self.agent, clock, 1, self._record)
+        step["blend"], step["keep"] = blend, 1 - blend
+        return step
 
 
 def _fraction(value):
