@@ -128,6 +128,18 @@ def _beside_the_card(algo):
     )
 
 
+def _collected(kind, what, **options):
+    """dqn as the ULX3S has it: weights of 18 bits, and so many experiences as fit the board."""
+    return Kind(
+        name=kind,
+        title=what,
+        what=f"{what}; weights SQ(4, 14), 2048 experiences, 4-32-32-2, RMSProp",
+        fields={"collect": kind, "capacity": 2048, "optimizer": "rmsprop", "hidden": (32, 32)},
+        kernel={"learner.arithmetic.kind": "fixed", "learner.arithmetic.weight.fraction": 14},
+        **options,
+    )
+
+
 def _as_a_task(algo, env, seeds, learner):
     """The command line's defaults in a task, and the same run in gymnasium's environment."""
 
@@ -257,6 +269,22 @@ CLAIMS = (
         source="PEARL names TD3 among its algorithms: all three networks learn on the card",
     ),
     _as_a_task("dqn", "CartPole-v1", 5, "card"),
+    Claim(
+        name="dqn-collect-CartPole-v1",
+        algo="dqn",
+        env="CartPole-v1",
+        kinds=(
+            _collected("card", "the card collects and learns"),
+            _collected("cpu", "the host collects, the card learns", counts=False),
+        ),
+        seeds=5,
+        needed=5,
+        until_solved=True,
+        episodes=100,
+        fields={"steps": 30_000},
+        source="a whole agent on the card, in the formats of a small part: it plays a task in "
+        "fixed point, and is judged in gymnasium's environment",
+    ),
     _as_a_task("td3", "Pendulum-v1", 3, "cpu"),
     _on_the_card("dqn", "LunarLander-v3", "the second environment of CF'22"),
     _on_the_card("dqn", "Acrobot-v1", "sparse reward, by the defaults of the command line"),
