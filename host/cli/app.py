@@ -73,7 +73,7 @@ def list_(
         str | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(LISTS)}.")
     ] = None,
 ):
-    """List designs, boards, algorithms, presets, learners, replay memories, cards and
+    """List designs, boards, algorithms, presets, learners, replay memories, tasks, cards and
     machines.
 
     Examples:
