@@ -135,10 +135,8 @@ class PlayingCore(LearnerCore):
             player.words.valid.eq(run.words.valid),
             run.words.ready.eq(player.words.ready),
             run.reply_words.valid.eq(0),
+            # Iterations have an end of their own.
+            run.finish.eq(player.done),
+            run.error.eq(player.error),
+            run.detail.eq(player.detail),
         ]
-        with m.If(player.done):
-            m.d.comb += [
-                run.finish.eq(1),
-                run.error.eq(player.error),
-                run.detail.eq(player.detail),
-            ]

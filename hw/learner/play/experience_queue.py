@@ -33,11 +33,13 @@ class ExperienceQueue(wiring.Component):
     i : In(stream of WINDOW)
         Words of experiences.
     count : Out(range(most + 1))
-        Experiences in the queue. They count until ``o`` has brought the last one.
+        Experiences in the queue, steady while ``taking``, 0 two clocks later.
     settled : Out(1)
         Every experience whose last word came is in the queue.
     taking : In(1)
         From ``settled`` until all beats have left: beats leave, and no word comes.
+    empty : Out(1)
+        All beats have left.
     o : Out(stream of beats)
         While ``taking``: the experiences, dense, each of whole granules; zeros fill the last beat.
     """
@@ -53,6 +55,7 @@ class ExperienceQueue(wiring.Component):
                 "count": Out(range(self.most + 1)),
                 "settled": Out(1),
                 "taking": In(1),
+                "empty": Out(1),
                 "o": Out(stream.Signature(unsigned(config.engine.data_width))),
             }
         )
@@ -66,7 +69,7 @@ class ExperienceQueue(wiring.Component):
         entered, left = Signal(), Signal()
         # Experiences on their way to the queue; granules in it.
         coming, held = Signal(3), Signal(range(depth + 1))
-        came = Signal()
+        came, took, leaving = Signal(), Signal(), Signal()
         m.d.comb += [
             words.i.p.data.eq(self.i.p.word),
             words.i.p.count.eq(1),
@@ -88,6 +91,7 @@ class ExperienceQueue(wiring.Component):
             self.o.valid.eq(beats.o.valid),
             beats.o.ready.eq(self.o.ready),
             self.settled.eq(coming == 0),
+            self.empty.eq((held == 0) & ~leaving),
         ]
         m.d.sync += [
             coming.eq(coming + came - (entered & words.o.p.last)),
@@ -95,6 +99,11 @@ class ExperienceQueue(wiring.Component):
         ]
         with m.If(entered & words.o.p.last):
             m.d.sync += self.count.eq(self.count + 1)
-        with m.If(self.o.valid & self.o.ready & beats.o.p.last):
+        with m.If(left):
+            m.d.sync += leaving.eq(1)
+        with m.Elif(self.o.valid & self.o.ready & beats.o.p.last):
+            m.d.sync += leaving.eq(0)
+        m.d.sync += took.eq(self.taking)
+        with m.If(took & ~self.taking):
             m.d.sync += self.count.eq(0)
         return m

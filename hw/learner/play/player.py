@@ -408,6 +408,6 @@ class Player(wiring.Component):
                         end(self.lesson_error, self.lesson_detail)
             with m.State("END"):
                 m.d.comb += self._drops.eq(1)
-                with m.If(episode_ring.idle & (queue.count == 0)):
+                with m.If(episode_ring.idle & queue.empty):
                     m.d.comb += self.done.eq(1)
                     m.next = "IDLE"
