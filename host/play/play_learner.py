@@ -38,6 +38,7 @@ class PlayLearner(CardLearner):
     ) -> None:
         super().__init__(policy, clock, buffer, **options)
         self.settings, self._fresh, self._explore = settings, True, settings.epsilon[0]
+        self.inline()  # nothing runs beside a launch, and a signal's handler writes the stop bit
 
     def play(self) -> Played:
         """Runs a launch from the clock's steps on, and counts its steps and updates."""

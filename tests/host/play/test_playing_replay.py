@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hw.environment.tasks.cartpole import CartPole
 from hw.environment.tasks.mountain_car import MountainCar
 from hw.environment.tasks.pendulum import Pendulum
 from hw.learner.play.config import PlayConfig
+from hw.shell.control_map import STOP
 
 SIZES = dict(observation=4, action=2, hidden=(6,), capacity=200)
 CONFIG = replace(kernel_config("dqn", **SIZES), play=PlayConfig(environments=3, longest=4))
@@ -125,3 +127,29 @@ def test_the_latest_of_a_ring():
     assert _latest(ring, 6, 4).tolist() == [6, 7, 0, 1]
     assert _latest(ring, 2, 11).tolist() == [5, 6, 7, 0, 1, 2, 3, 4]
     assert _latest(ring, 5, 0).tolist() == []
+
+
+def test_the_stop_bit_of_other_cards(monkeypatch):
+    """A register, which is written before a launch, and while it is under way."""
+    with opened(CONFIG) as kernel:
+        filled(kernel).close()
+        written, waits = [], []
+
+        def wait(milliseconds):
+            waits.append(len(written))
+            kernel.stop(len(waits) < 3)
+            return 4 if len(waits) == 4 else 8  # completed, or not yet
+
+        run = SimpleNamespace(start=lambda: None, wait=wait, set_arg=lambda *_: None)
+        monkeypatch.setattr(type(kernel), "twin", None)
+        monkeypatch.setattr(kernel, "_run", run)
+        handle = SimpleNamespace(write_register=lambda *words: written.append(words))
+        monkeypatch.setattr(kernel, "_handle", handle)
+        monkeypatch.setattr(kernel, "_set", lambda *_: None)
+        kernel.launch(command_count=0)
+        assert written == [(STOP.offset, 1), (STOP.offset, 0)] and waits == [0, 1, 1, 2]
+        kernel.stop()
+        del handle.write_register  # a card without
+        waits.clear()
+        kernel.launch(command_count=0)
+        assert len(written) == 2
