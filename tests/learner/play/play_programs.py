@@ -53,7 +53,8 @@ class PlayProgram(LearnProgram):
         values = dict(count=len(words), state=state, shift=program.action_fractions[0])
         values |= dict(observation=learner.observation, actions=learner.action)
         self.raw(
-            PlayOpcode.PROGRAM, **{**values, "source": self.operand(np.array(words, "<u8")), **fields}
+            PlayOpcode.PROGRAM,
+            **{**values, "source": self.operand(np.array(words, "<u8")), **fields},
         )
 
     def play(self, count, flags, settings, segments, **fields):
