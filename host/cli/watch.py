@@ -16,12 +16,13 @@ from system.disk import user_path
 
 __all__ = ["bars", "has_ended", "picture", "watch"]
 
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
+#: Eighths of a character, and where the terminal cannot show them.
+_EIGHTHS, _PLAIN = " ▁▂▃▄▅▆▇█", " ...::###"
 #: Seconds between two looks at the files; rows of a picture.
 _PAUSE_S, _HEIGHT = 1.0, 10
 
 
-def bars(points, width, height, low, high):
+def bars(points, width, height, low, high, eighths=_EIGHTHS):
     """``points``, pairs (x, value) with x ascending, as ``height`` lines of ``width`` characters.
 
     Column c has the mean of the values in its ``width``-th of the x, or the value before if it has
@@ -38,12 +39,12 @@ def bars(points, width, height, low, high):
         share = (value - low) / (high - low) if high > low else 1.0
         levels.append(max(1, round(min(max(share, 0.0), 1.0) * 8 * height)))
     return [
-        "".join(_EIGHTHS[min(max(level - 8 * row, 0), 8)] for level in levels)
+        "".join(eighths[min(max(level - 8 * row, 0), 8)] for level in levels)
         for row in reversed(range(height))
     ]
 
 
-def picture(rows, title, threshold=None, width=80, height=_HEIGHT):
+def picture(rows, title, threshold=None, width=80, height=_HEIGHT, eighths=_EIGHTHS):
     """Lines of a text: a curve of the actors' returns of ``rows``, those of progress.csv, from the
     least to the largest, or to ``threshold``; then the last numbers."""
     points = [(row["steps"], row["return_mean"]) for row in rows if row["return_mean"] is not None]
@@ -53,7 +54,7 @@ def picture(rows, title, threshold=None, width=80, height=_HEIGHT):
     low, high = min(values), max(*values, values[0] if threshold is None else threshold)
     labels = [f"{high:.4g}", *[""] * (height - 2), f"{low:.4g}"]
     room = max(map(len, labels))
-    drawn = bars(points, max(width - room - 1, 1), height, low, high)
+    drawn = bars(points, max(width - room - 1, 1), height, low, high, eighths)
     lines = [f"{label:>{room}} {bar}" for label, bar in zip(labels, drawn, strict=True)]
     judged = [row["evaluation_return"] for row in rows if row["evaluation_return"] is not None]
     best = f", best greedy {max(judged):.4g}" if judged else ""
@@ -77,7 +78,8 @@ def watch(run, console=None):
         raise UsageError(f"RUN must be a run's folder with a progress.csv, not {folder}")
 
     def drawn():
-        lines = picture(read_progress(folder), *_named(folder), console.width)
+        named, shown = _named(folder), _EIGHTHS if "utf" in console.encoding.lower() else _PLAIN
+        lines = picture(read_progress(folder), *named, console.width, eighths=shown)
         return Group(*(Text(line) for line in lines))
 
     if not console.is_terminal:

@@ -53,6 +53,15 @@ def test_a_run_that_has_ended(tmp_path, run):
     assert code == 2 and "RUN must be a run's folder with a progress.csv" in err
 
 
+def test_a_terminal_of_ascii(tmp_path):
+    folder = folder_of(tmp_path / "run", ["1,100,4,20.0,"], dict(algo="dqn", env="CartPole-v1"))
+    raw = io.BytesIO()
+    with io.TextIOWrapper(raw, encoding="ascii") as file:
+        watch(folder, Console(file=file, width=40))
+        file.flush()
+        assert b"return 20" in raw.getvalue() and b" 20 ....." in raw.getvalue()
+
+
 def test_it_follows_until_the_summary_is_newer(tmp_path, monkeypatch):
     """That of a run which is resumed is older than its rows."""
     folder = folder_of(tmp_path / "run", ["1,100,4,20.0,"], dict(algo="dqn", env="Other-v9"))
