@@ -5,6 +5,7 @@ each changes the state.
 from amaranth.lib import enum
 
 from hw.learner.commands import BATCH, LEARNING, WHOLE_LANES
+from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.play.contract import PLAY_SETTINGS, Flag, PlayError, saved_words
 from hw.learner.records import REPORT, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
@@ -146,7 +147,11 @@ _PROGRAM = Command(
 
 _INIT = Command(
     PlayOpcode.INIT,
-    "The target becomes the online parameters, the moments become 0; every set is loaded then.",
+    "The target becomes the online parameters, the moments become 0; every set is loaded then. The "
+    "online set also goes to results, as by STORE.",
+    footprints=(
+        results(lambda c, s: set_bytes(s.config.learner), "the sections of the online set"),
+    ),
     rules=(Rule(LearnError.UNLOADED, lambda c, s: (s.missing & 1) != 0, "online is loaded"),),
 )
 

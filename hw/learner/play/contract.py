@@ -33,8 +33,9 @@ PROGRAM
     are as before.
 
 INIT
-    The target becomes the online parameters, the moments become 0; every set is loaded then. Online
-    parameters and all counters stay. It needs the online set.
+    The online set is written to ``destination`` as by a STORE, and read back from there as the
+    target; the moments become 0. Every set is loaded then. Online parameters and all counters stay.
+    It needs the online set. If memory fails, every other set is missing.
 
 PLAY
     1. PLAY_SETTINGS are read. If that fails, PLAY ends and has changed nothing. Then they are

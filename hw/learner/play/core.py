@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In
 from hw.learner.core import LearnerCore
 from hw.learner.play.commands import COMMANDS, PLAYING
 from hw.learner.play.contract import PLAY_STATUS
+from hw.learner.play.initialiser import Initialiser
 from hw.learner.play.player import Player
 from hw.shell.ports import mux_ports
 
@@ -44,10 +45,14 @@ class PlayingCore(LearnerCore):
 
     def extend(self, m, run, learner):
         m.submodules.player = player = Player(self.config)
+        m.submodules.initialiser = initialiser = Initialiser(self.config)
         chosen, iteration = run.selected, self.iteration
         m.d.comb += [
             player.play.eq(run.start & chosen.play),
             player.program.eq(run.start & chosen.program),
+            player.save.eq(run.start & chosen.save),
+            player.resume.eq(run.start & chosen.resume),
+            player.replied.eq(run.replied),
             player.raw.eq(run.raw),
             player.failed.eq(run.failed),
             player.stop.eq(self.stop),
@@ -65,6 +70,9 @@ class PlayingCore(LearnerCore):
             run.state.programmed.eq(player.programmed),
             run.state.begun.eq(player.begun),
         ]
+        with m.If(player.save | initialiser.start):
+            m.d.comb += run.reply.eq(1)
+        self._initialise(m, run, learner, initialiser)
         with m.If(player.playing):
             self._acts(m, player, learner)
             self._learns(m, player)
@@ -79,6 +87,32 @@ class PlayingCore(LearnerCore):
             "clipped": player.clipped,
             "returns": player.total,
         }
+
+    def _initialise(self, m, run, learner, initialiser):
+        """INIT, which has memory and the learner while it runs."""
+        destination, storing = self.field("destination", run.raw), initialiser.storing
+        m.d.comb += [
+            initialiser.start.eq(run.start & run.selected.init),
+            initialiser.address.eq(self.results + destination),
+            initialiser.replied.eq(run.replied),
+            initialiser.busy.eq(learner.control.busy),
+        ]
+        with m.If(initialiser.running):
+            m.d.comb += [
+                learner.load.eq(initialiser.load),
+                learner.store.eq(initialiser.store),
+                learner.sets.eq(initialiser.sets),
+                learner.image_i.payload.eq(initialiser.image.payload),
+                learner.image_i.valid.eq(initialiser.image.valid),
+                initialiser.image.ready.eq(learner.image_i.ready),
+                run.finish.eq(initialiser.done),
+            ]
+            mux_ports(m, self.host_read, [(C(1), initialiser.read)])
+            mux_ports(m, self.host_write, [(storing, run.write)])
+        with m.If(initialiser.start):
+            m.d.sync += self.missing.eq(self.missing | ~1)
+        with m.If(initialiser.done & ~run.failed):
+            m.d.sync += self.missing.eq(0)
 
     def _acts(self, m, player, learner):
         """The learner, for an ACT."""
@@ -134,7 +168,9 @@ class PlayingCore(LearnerCore):
         m.d.comb += [
             player.words.valid.eq(run.words.valid),
             run.words.ready.eq(player.words.ready),
-            run.reply_words.valid.eq(0),
+            run.reply_words.payload.eq(player.reply.payload),
+            run.reply_words.valid.eq(player.reply.valid),
+            player.reply.ready.eq(run.reply_words.ready),
             # Iterations have an end of their own.
             run.finish.eq(player.done),
             run.error.eq(player.error),

@@ -20,6 +20,7 @@ from hw.arith.sfc64 import STATE_LAYOUT, Sfc64
 from hw.environment.machine import Machine
 from hw.environment.machine_ports import WORD_BITS, Command
 from hw.learner.network.outputs import pack_numbers
+from hw.learner.play.access import access_port
 from hw.learner.play.episodes import Episodes
 from hw.learner.play.explore import Explore
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
@@ -29,8 +30,9 @@ from hw.stream.split import Split
 
 __all__ = ["SHIFT", "Environments", "environment_settings"]
 
-#: Fraction bits of an action's word.
+#: Bits of the number of fraction bits of an action's word.
 SHIFT = 5
+_TABLES = "running", "returns", "window", "set", "set_ended", "set_total"
 
 
 class _Mode(Enum, shape=4):
@@ -76,8 +78,9 @@ class Environments(wiring.Component):
 
     Members
     -------
-    begin, step : In(1)
-        Pulses: everything begins anew; a vector step. Not before ``done`` of the one before.
+    begin, prepare, step : In(1)
+        Pulses: everything begins anew; windows and episodes alone do; a vector step. Not before
+        ``done`` of the one before.
     done : Out(1)
         A pulse: the command has ended, and ``experiences`` has brought all that windows completed.
     settings : In(environment_settings)
@@ -104,6 +107,15 @@ class Environments(wiring.Component):
         The beats of an ACT.
     experiences : Out(stream of WINDOW)
     episode : Out(stream of {place, record})
+    states_begin, saving : In(1), state_o, state_i : Out, In(stream of 32 bits)
+        ``states_begin``, a pulse between commands: the machine's SAVE if ``saving``, else RESTORE;
+        the words of states.
+    seen, running, windows, returns : In(access_port())
+        Observations; tables of windows and episodes.
+    set, set_ended, set_total : In
+        As of ``Episodes``.
+    held, window : Out
+        ``settings`` of ``Windows``, ``window`` of ``Episodes``.
     """
 
     def __init__(self, config):
@@ -116,6 +128,7 @@ class Environments(wiring.Component):
         super().__init__(
             {
                 "begin": In(1),
+                "prepare": In(1),
                 "step": In(1),
                 "done": Out(1),
                 "settings": In(environment_settings(config)),
@@ -140,6 +153,14 @@ class Environments(wiring.Component):
                 "outputs": In(beats),
                 "experiences": windows["o"],
                 "episode": episodes["o"],
+                "states_begin": In(1),
+                "saving": In(1),
+                "state_o": Out(stream.Signature(signed(32))),
+                "state_i": In(stream.Signature(signed(32))),
+                "seen": Out(access_port()),
+                "windows": windows["access"],
+                "held": windows["settings"],
+                **{name: episodes[name] for name in _TABLES},
             }
         )
 
@@ -163,8 +184,14 @@ class Environments(wiring.Component):
             self._episodes.step.eq(self.number),
             self._episodes.records.eq(self.records),
         ]
-        for name in ("ended", "total", "met"):
+        for name in ("ended", "total", "met", "window"):
             m.d.comb += getattr(self, name).eq(getattr(self._episodes, name))
+        for name in ("set", "set_ended", "set_total"):
+            m.d.comb += getattr(self._episodes, name).eq(getattr(self, name))
+        for name in ("running", "returns"):
+            connect(m, flipped(getattr(self, name)), getattr(self._episodes, name))
+        connect(m, flipped(self.windows), self._windows.access)
+        m.d.comb += self.held.eq(self._windows.settings)
         connect(m, self._windows.o, flipped(self.experiences))
         connect(m, self._episodes.o, flipped(self.episode))
         self._generator(m)
@@ -215,6 +242,18 @@ class Environments(wiring.Component):
             write.data.eq(to_float.o.payload),
             write.en.eq(to_float.o.valid & to_float.o.ready),
         ]
+        access, place = self.seen, Signal.like(read.addr)
+        m.d.comb += place.eq(
+            Cat(access.word[: len(self._word)], access.row[: len(self._environment)])
+        )
+        m.d.sync += access.held.eq(read.data)
+        with m.If(access.active):
+            m.d.comb += [
+                read.addr.eq(place),
+                write.addr.eq(place),
+                write.data.eq(access.value),
+                write.en.eq(access.write),
+            ]
         pack = pack_numbers(m, self.observations)
         m.d.comb += [
             pack.i.p.data.eq(Mux(self._padded < self._most, read.data, 0)),
@@ -265,26 +304,34 @@ class Environments(wiring.Component):
             *(schedule[name].eq(self.settings[name]) for name in ("start", "decrement", "end")),
             explore.plan.ready.eq(mode == _Mode.PLAN),
             command.valid.eq(
-                self.load | (mode == _Mode.STEP) | ((mode == _Mode.BEGIN) & self._ends.any())
+                self.load
+                | self.states_begin
+                | (mode == _Mode.STEP)
+                | ((mode == _Mode.BEGIN) & self._ends.any())
             ),
             command.p.kind.eq(Mux(mode == _Mode.STEP, Command.STEP, Command.BEGIN)),
             command.p.mask.eq(self._ends),
             self.ready.eq(command.ready),
-            # An image comes while no step is under way.
+            # An image, or states, come while no step is under way.
             idle.eq(mode == _Mode.IDLE),
             machine.i.payload.eq(
                 Mux(idle, self.image.payload, (explore.o.payload << self.shift)[:32])
             ),
-            machine.i.valid.eq(Mux(idle, self.image.valid, explore.o.valid)),
+            machine.i.valid.eq(Mux(idle, self.image.valid | self.state_i.valid, explore.o.valid)),
             self.image.ready.eq(machine.i.ready & idle),
+            self.state_i.ready.eq(machine.i.ready & idle),
             explore.o.ready.eq(machine.i.ready & ~idle),
             read.addr.eq(self._environment),
             write.addr.eq(place),
             write.data.eq(explore.o.payload),
             write.en.eq(explore.o.valid & explore.o.ready),
         ]
+        with m.If(idle & self.state_i.valid):
+            m.d.comb += machine.i.payload.eq(self.state_i.payload)
         with m.If(self.load):
             m.d.comb += command.p.kind.eq(Command.LOAD)
+        with m.If(self.states_begin):
+            m.d.comb += command.p.kind.eq(Mux(self.saving, Command.SAVE, Command.RESTORE))
         with m.If(write.en):
             m.d.sync += place.eq(Mux(place == self.config.play.environments - 1, 0, place + 1))
         return read.data
@@ -293,19 +340,22 @@ class Environments(wiring.Component):
         """The words of a transition, and what the machine sends."""
         machine, windows, episodes = self._machine, self._windows, self._episodes
         to_float, item, mode = self._to_float, self._machine.o, self._mode
-        steps, reward, lowest = Signal(), Signal(), Signal.like(self._coming)
+        steps, saves, reward = Signal(), Signal(), Signal()
+        lowest = Signal.like(self._coming)
         with m.If(machine.command.valid & machine.command.ready):
-            m.d.sync += steps.eq(mode == _Mode.STEP)
+            m.d.sync += [steps.eq(mode == _Mode.STEP), saves.eq(self.states_begin & self.saving)]
         m.d.comb += [
             reward.eq(steps & item.p.last),
             to_float.i.p.raw.eq(item.p.word),
             to_float.i.p.fraction.eq(item.p.fraction),
-            to_float.i.valid.eq(item.valid & ~reward),
+            to_float.i.valid.eq(item.valid & ~reward & ~saves),
+            self.state_o.payload.eq(item.p.word),
+            self.state_o.valid.eq(item.valid & saves),
             item.ready.eq(
                 Mux(
                     reward,
                     (mode == _Mode.REWARD) & windows.i.ready & episodes.i.ready,
-                    to_float.i.ready,
+                    Mux(saves, self.state_o.ready, to_float.i.ready),
                 )
             ),
             to_float.o.ready.eq(Mux(mode == _Mode.NEXT, windows.i.ready, self._in_begun(mode))),
@@ -372,9 +422,9 @@ class Environments(wiring.Component):
 
         with m.Switch(mode):
             with m.Case(_Mode.IDLE):
-                with m.If(self.begin | self.step):
+                with m.If(self.begin | self.prepare | self.step):
                     m.d.sync += [self.clipped.eq(0), ends.eq(Mux(self.begin, ~0, 0))]
-                with m.If(self.begin):
+                with m.If(self.begin | self.prepare):
                     m.d.sync += [starting.eq(0b11), mode.eq(_Mode.START)]
                 with m.If(self.step):
                     m.d.sync += mode.eq(_Mode.EXPLORE)

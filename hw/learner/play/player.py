@@ -1,4 +1,4 @@
-"""PLAY and PROGRAM: the order of vector steps, experiences and iterations.
+"""PLAY, PROGRAM, SAVE and RESUME: the order of vector steps, experiences and iterations.
 
 ::
 
@@ -22,6 +22,7 @@ from hw.learner.play.contract import PLAY_SETTINGS, Flag, PlayError, segment_of
 from hw.learner.play.environments import SHIFT, Environments
 from hw.learner.play.experience_queue import ExperienceQueue
 from hw.learner.play.rings import EpisodeRing, ReportRing
+from hw.learner.play.saver import Saver
 from hw.learner.play.segments import Segments
 from hw.learner.play.task_loader import TaskLoader
 from hw.replay.commands import Given, Opcode
@@ -38,8 +39,8 @@ _LARGEST = (1 << 16) - 1
 
 
 class Player(wiring.Component):
-    """Executes PLAY and PROGRAM for the core around it, whose replay core stores and whose
-    iterations learn.
+    """Executes PLAY, PROGRAM, SAVE and RESUME for the core around it, whose replay core stores, and
+    whose iterations learn.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Player(wiring.Component):
 
     Members
     -------
-    play, program : In(1), raw : In(512)
+    play, program, save, resume : In(1), raw : In(512)
         Pulses: the command ``raw`` begins, which has passed its rules and is steady until ``done``.
     failed : In(1)
         Memory has failed the command.
@@ -55,8 +56,8 @@ class Player(wiring.Component):
         PLAY ends before its next vector step.
     operands, results : In(64), capacity : In
         Byte addresses of these buffers; places of the replay memory.
-    words : In(stream of beats)
-        Operands of PROGRAM.
+    words, reply : In, Out(stream of beats), replied : In(1)
+        Operands of PROGRAM and RESUME; results of SAVE, and whether memory has them.
     done : Out(1), error, detail : Out(32)
         ``done`` is a pulse, with the outcome.
     playing, moving, inserting, learning : Out(1)
@@ -87,7 +88,7 @@ class Player(wiring.Component):
         super().__init__(
             {
                 "play": In(1),
-                "program": In(1),
+                **dict.fromkeys(("program", "save", "resume"), In(1)),
                 "raw": In(8 * COMMAND_BYTES),
                 "failed": In(1),
                 "stop": In(1),
@@ -95,6 +96,8 @@ class Player(wiring.Component):
                 "results": In(64),
                 "capacity": In(capacity),
                 "words": In(beats),
+                "reply": Out(beats),
+                "replied": In(1),
                 "done": Out(1),
                 "error": Out(32),
                 "detail": Out(32),
@@ -149,7 +152,6 @@ class Player(wiring.Component):
         connect(m, environments.episode, episode_ring.i)
         connect(m, environments.experiences, queue.i)
         connect(m, loader.o, environments.image)
-        connect(m, flipped(self.words), loader.beats)
         rings = self.results + command.destination
         shift = exact_log2(config.engine.beat_bytes)
         m.d.comb += [
@@ -171,9 +173,11 @@ class Player(wiring.Component):
         self._ports(m, segments, episode_ring, report_ring)
         self._insert(m, queue)
         self._program(m, loader, environments)
+        saver = self._saver(m, loader, environments)
         start = self._exploring(m, environments)
         self._lesson(m)
-        self._run(m, start, environments, queue, segments, episode_ring, report_ring, loader)
+        units = environments, queue, segments, episode_ring, report_ring, loader, saver
+        self._run(m, start, *units)
         return m
 
     def _flag(self, flag):
@@ -252,14 +256,62 @@ class Player(wiring.Component):
             loader.count.eq(command.count),
             environments.load.eq(loader.load),
             loader.ready.eq(environments.ready),
-            environments.seed.eq(command.state),
             environments.shift.eq(shift),
         ]
         with m.If(self.program):
             m.d.sync += [self.programmed.eq(0), self.begun.eq(0)]
         with m.If(loader.done & ~loader.wrong & ~self.failed):
-            m.d.comb += environments.reseed.eq(1)
+            m.d.comb += [environments.reseed.eq(1), environments.seed.eq(command.state)]
             m.d.sync += [self.programmed.eq(1), shift.eq(command.shift)]
+
+    def _saver(self, m, loader, environments):
+        """The Saver, wired to what environments hold, and to the dispatcher's beats."""
+        m.submodules.saver = saver = Saver(self.config)
+        resumes = Signal()
+        with m.If(self.program | self.resume):
+            m.d.sync += resumes.eq(self.resume)
+        tables = {"observations": "seen"} | {n: n for n in ("running", "windows", "returns")}
+        for own, name in tables.items():
+            connect(m, getattr(saver, own), getattr(environments, name))
+        connect(m, environments.state_o, saver.state_o)
+        connect(m, saver.state_i, environments.state_i)
+        connect(m, saver.reply, flipped(self.reply))
+        kept, header = environments.held, saver.header
+        m.d.comb += [
+            saver.save.eq(self.save),
+            saver.resume.eq(self.resume),
+            saver.beats.payload.eq(self.words.payload),
+            saver.beats.valid.eq(self.words.valid & resumes),
+            loader.beats.payload.eq(self.words.payload),
+            loader.beats.valid.eq(self.words.valid & ~resumes),
+            self.words.ready.eq(Mux(resumes, saver.beats.ready, loader.beats.ready)),
+            saver.now.n.eq(kept.n),
+            saver.now.window.eq(environments.window),
+            saver.now.discount.eq(kept.discount),
+            saver.now.scale.eq(kept.scale),
+            Value.cast(saver.now.state).eq(environments.state),
+            saver.now.total.eq(environments.total),
+            saver.now.episodes.eq(environments.ended),
+            saver.states.eq(loader.states),
+            saver.ready.eq(environments.done),
+            environments.prepare.eq(saver.begin),
+            environments.states_begin.eq(saver.states_begin),
+            environments.saving.eq(~resumes),
+            environments.set.eq(saver.set),
+            environments.set_ended.eq(header.episodes),
+            environments.set_total.eq(header.total),
+        ]
+        with m.If(saver.set):
+            m.d.comb += [
+                environments.reseed.eq(1),
+                Value.cast(environments.seed).eq(Value.cast(header.state)),
+            ]
+        with m.If(self.playing & resumes):
+            names = ("n", "discount", "scale", "window")
+            m.d.comb += [environments.settings[name].eq(header[name]) for name in names]
+        with m.If(self.save):
+            m.d.sync += resumes.eq(0)
+        return saver
 
     def _lesson(self, m):
         """The LEARN whose iterations follow a period."""
@@ -297,7 +349,9 @@ class Player(wiring.Component):
                 m.d.comb += byte.eq(PLAY_SETTINGS.offsets[name])
         return reduce(or_, broken), byte
 
-    def _run(self, m, start, environments, queue, segments, episode_ring, report_ring, loader):
+    def _run(
+        self, m, start, environments, queue, segments, episode_ring, report_ring, loader, saver
+    ):
         settings, command = self._settings, self._command
         left, phase, starts = Signal(16), Signal(16), Signal()
         broken, byte = self._broken(m)
@@ -319,7 +373,7 @@ class Player(wiring.Component):
         with m.FSM() as fsm:
             m.d.comb += [
                 self.playing.eq(~fsm.ongoing("IDLE")),
-                self.moving.eq(fsm.ongoing("PROGRAM")),
+                self.moving.eq(Cat(map(fsm.ongoing, ("PROGRAM", "SAVE", "RESUME"))).any()),
                 self.inserting.eq(fsm.ongoing("INSERT")),
                 self.learning.eq(fsm.ongoing("LEARN")),
                 self._asks.eq(fsm.ongoing("SETTINGS")),
@@ -328,11 +382,23 @@ class Player(wiring.Component):
                 m.d.sync += [self.error.eq(ShellError.NONE), self.detail.eq(0)]
                 with m.If(self.program):
                     m.next = "PROGRAM"
+                with m.If(self.save):
+                    m.next = "SAVE"
+                with m.If(self.resume):
+                    m.d.sync += [self.begun.eq(0), self.clipped.eq(0)]
+                    m.next = "RESUME"
                 with m.If(self.play):
                     m.next = "SETTINGS"
             with m.State("PROGRAM"):
                 with m.If(loader.done):
                     end(Mux(loader.wrong, PlayError.TASK, 0), Mux(loader.wrong, loader.position, 0))
+            with m.State("SAVE"):
+                with m.If(self.replied):
+                    m.next = "END"
+            with m.State("RESUME"):
+                with m.If(saver.done):
+                    end(Mux(saver.wrong, PlayError.SAVED, 0), Mux(saver.wrong, saver.position, 0))
+                    m.d.sync += self.begun.eq(~saver.wrong & ~self.failed)
             with m.State("SETTINGS"):
                 with m.If(self._left_beats == 0):
                     m.next = "CHECK"

@@ -69,6 +69,8 @@ class PlayingCore(LearnerCore):
         return _NONE
 
     def _init(self, c):
+        numbers = np.ascontiguousarray(self.learner.store(("online",)))
+        self.at(c, "destination")[: numbers.nbytes] = numbers.view(np.uint8)
         self.learner.begin()
         self.missing = 0
         return _NONE
