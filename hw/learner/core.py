@@ -116,8 +116,8 @@ class LearnerCore(CommandCore):
     def extend(self, m, run, learner):
         """Hook for cores with more commands (FIXAR, PLAY): wires these commands, and returns a dict
         of further status fields, here empty. It is called last; ``self`` has the parts ``replay``,
-        ``iteration`` and ``missing``, the sets that are missing. A command with ``at_once(run)`` finishes one clock after
-        its start."""
+        ``iteration`` and ``missing``, the sets that are missing. A command with ``at_once(run)``
+        finishes one clock after its start."""
         return {}
 
     @staticmethod

@@ -88,5 +88,5 @@ STOP = Register(
     name="STOP",
     offset=0xFFC,
     doc="stop",
-    bits=(Bit(name="stop", bit=0, doc="PLAY ends before its next vector step; it stays as written"),),
+    bits=(Bit(name="stop", bit=0, doc="PLAY ends before its next vector step; stays as written"),),
 )

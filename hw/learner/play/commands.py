@@ -25,7 +25,7 @@ class PlayOpcode(enum.Enum, shape=8):
     """Opcodes of PLAY and the commands around it.
 
     PLAY : vector steps and iterations.
-    PROGRAM : loads a task. INIT : completes parameters whose online set is loaded.
+    PROGRAM : loads a task. INIT : parameters of which only the weights are sent.
     SAVE, RESUME : what environments, windows and episodes hold, to results, from operands.
     """
 
@@ -147,12 +147,11 @@ _PROGRAM = Command(
 
 _INIT = Command(
     PlayOpcode.INIT,
-    "The target becomes the online parameters, the moments become 0; every set is loaded then. The "
-    "online set also goes to results, as by STORE.",
+    "Online parameters and target from one image of operands, and moments of zeros; every set is "
+    "loaded then. If memory fails it, none is.",
     footprints=(
-        results(lambda c, s: set_bytes(s.config.learner), "the sections of the online set"),
+        operands(lambda c, s: set_bytes(s.config.learner), "the sections of one set", moved=False),
     ),
-    rules=(Rule(LearnError.UNLOADED, lambda c, s: (s.missing & 1) != 0, "online is loaded"),),
 )
 
 _SAVE = Command(

@@ -33,9 +33,9 @@ PROGRAM
     are as before.
 
 INIT
-    The online set is written to ``destination`` as by a STORE, and read back from there as the
-    target; the moments become 0. Every set is loaded then. Online parameters and all counters stay.
-    It needs the online set. If memory fails, every other set is missing.
+    Every set becomes missing. Then online and target are loaded, each as by a LOAD, both from the
+    sections of one set at ``source``; the moments become 0, and every set is loaded. If memory
+    fails, all stay missing. Counters stay.
 
 PLAY
     1. PLAY_SETTINGS are read. If that fails, PLAY ends and has changed nothing. Then they are

@@ -70,7 +70,7 @@ class PlayingCore(LearnerCore):
             run.state.programmed.eq(player.programmed),
             run.state.begun.eq(player.begun),
         ]
-        with m.If(player.save | initialiser.start):
+        with m.If(player.save):
             m.d.comb += run.reply.eq(1)
         self._initialise(m, run, learner, initialiser)
         with m.If(player.playing):
@@ -90,17 +90,14 @@ class PlayingCore(LearnerCore):
 
     def _initialise(self, m, run, learner, initialiser):
         """INIT, which has memory and the learner while it runs."""
-        destination, storing = self.field("destination", run.raw), initialiser.storing
         m.d.comb += [
             initialiser.start.eq(run.start & run.selected.init),
-            initialiser.address.eq(self.results + destination),
-            initialiser.replied.eq(run.replied),
+            initialiser.address.eq(self.operands + self.field("source", run.raw)),
             initialiser.busy.eq(learner.control.busy),
         ]
         with m.If(initialiser.running):
             m.d.comb += [
                 learner.load.eq(initialiser.load),
-                learner.store.eq(initialiser.store),
                 learner.sets.eq(initialiser.sets),
                 learner.image_i.payload.eq(initialiser.image.payload),
                 learner.image_i.valid.eq(initialiser.image.valid),
@@ -108,9 +105,8 @@ class PlayingCore(LearnerCore):
                 run.finish.eq(initialiser.done),
             ]
             mux_ports(m, self.host_read, [(C(1), initialiser.read)])
-            mux_ports(m, self.host_write, [(storing, run.write)])
         with m.If(initialiser.start):
-            m.d.sync += self.missing.eq(self.missing | ~1)
+            m.d.sync += self.missing.eq(~0)
         with m.If(initialiser.done & ~run.failed):
             m.d.sync += self.missing.eq(0)
 

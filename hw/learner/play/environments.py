@@ -19,14 +19,12 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.arith.sfc64 import STATE_LAYOUT, Sfc64
 from hw.environment.machine import Machine
 from hw.environment.machine_ports import WORD_BITS, Command
-from hw.learner.network.outputs import pack_numbers
 from hw.learner.play.access import access_port
+from hw.learner.play.acting import Acting
 from hw.learner.play.episodes import Episodes
 from hw.learner.play.explore import Explore
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.learner.play.windows import Windows
-from hw.learner.records import WORDS, action_granules, observation_granules
-from hw.stream.split import Split
 
 __all__ = ["SHIFT", "Environments", "environment_settings"]
 
@@ -40,16 +38,15 @@ class _Mode(Enum, shape=4):
     START = 1  # windows and episodes begin anew
     EXPLORE = 2
     PLAN = 3
-    SEND = 4  # observations to the network
-    LOADED = 5
-    STEP = 6
-    OBSERVATION = 7  # the words of a transition
-    NEXT = 8
-    ACTION = 9
-    REWARD = 10
-    BEGIN = 11
-    BEGUN = 12  # observations after BEGIN
-    SETTLE = 13
+    ACT = 4
+    STEP = 5
+    OBSERVATION = 6  # the words of a transition
+    NEXT = 7
+    ACTION = 8
+    REWARD = 9
+    BEGIN = 10
+    BEGUN = 11  # observations after BEGIN
+    SETTLE = 12
 
 
 def environment_settings(config):
@@ -172,13 +169,14 @@ class Environments(wiring.Component):
         m.submodules.episodes = self._episodes
         m.submodules.to_float = self._to_float = ScaledToFloat(ScaledConfig(width=32))
         self._mode, self._environment = Signal(_Mode, name="mode"), Signal(range(play.environments))
-        self._word, self._padded = Signal(range(self._most)), Signal(range(self._padded_words))
+        self._word = Signal(range(self.config.learner.observation))
+        m.submodules.acting = self._acting = Acting(self.config)
         #: Environments that begin, or have ended; and those whose last item is still to come.
         self._ends, self._coming = Signal(play.environments), Signal(play.environments)
         self._last, self._last_word = Signal(), Signal()
         m.d.comb += [
             self._last.eq(self._environment == play.environments - 1),
-            self._last_word.eq(self._word == self._most - 1),
+            self._last_word.eq(self._word == self.config.learner.observation - 1),
             self.epsilon.eq(self._explore.epsilon),
             self._episodes.goal.eq(self.settings.goal),
             self._episodes.step.eq(self.number),
@@ -202,17 +200,6 @@ class Environments(wiring.Component):
         self._run(m)
         return m
 
-    @property
-    def _most(self):
-        return self.config.learner.observation
-
-    @property
-    def _padded_words(self):
-        return WORDS * observation_granules(self.config.learner)
-
-    def _in(self, *modes):
-        return Cat(self._mode == mode for mode in modes).any()
-
     def _generator(self, m):
         """The play generator serves explorer and machine, which never ask in the same clock."""
         m.submodules.generator = generator = Sfc64()
@@ -230,14 +217,19 @@ class Environments(wiring.Component):
 
     def _observations(self, m):
         """The observations that environments show; returns the word at hand."""
-        play, word = self.config.play, Signal.like(self._padded)
+        play, acting = self.config.play, self._acting
         m.submodules.seen = seen = memory.Memory(
             shape=unsigned(32), depth=play.environments << len(self._word), init=[]
         )
         read, write, to_float = seen.read_port(domain="comb"), seen.write_port(), self._to_float
         m.d.comb += [
-            word.eq(Mux(self._mode == _Mode.SEND, self._padded, self._word)),
-            read.addr.eq(Cat(word[: len(self._word)], self._environment)),
+            read.addr.eq(
+                Mux(
+                    acting.sends,
+                    Cat(acting.word[: len(self._word)], acting.row),
+                    Cat(self._word, self._environment),
+                )
+            ),
             write.addr.eq(Cat(self._word, self._environment)),
             write.data.eq(to_float.o.payload),
             write.en.eq(to_float.o.valid & to_float.o.ready),
@@ -254,40 +246,21 @@ class Environments(wiring.Component):
                 write.data.eq(access.value),
                 write.en.eq(access.write),
             ]
-        pack = pack_numbers(m, self.observations)
-        m.d.comb += [
-            pack.i.p.data.eq(Mux(self._padded < self._most, read.data, 0)),
-            pack.i.p.last.eq(self._last & (self._padded == self._padded_words - 1)),
-            pack.i.valid.eq(self._mode == _Mode.SEND),
-        ]
-        self._sent = Signal(name="sent")
-        m.d.comb += self._sent.eq(pack.i.valid & pack.i.ready)
+        m.d.comb += acting.seen.eq(read.data)
         return read.data
 
     def _network(self, m):
-        """The outputs of an ACT go to the explorer, without padding."""
-        learner, explore, mode = self.config.learner, self._explore, self._mode
-        numbers = WORDS * action_granules(learner)
-        m.submodules.outputs = split = Split(32, len(self.observations.payload) // 32)
-        place, acting, asks = Signal(range(numbers)), Signal(), Signal()
-        connect(m, flipped(self.outputs), split.i)
+        """The network, which acts on what the environments show; its outputs go to the explorer."""
+        acting, plan = self._acting, self._explore.plan
+        for name in ("acting", "network_begin", "act"):
+            m.d.comb += getattr(self, name).eq(getattr(acting, name))
         m.d.comb += [
-            split.count.payload.eq(self.config.play.environments * numbers),
-            split.count.valid.eq(acting),
-            asks.eq((mode == _Mode.PLAN) & explore.plan.valid & explore.plan.p.acts),
-            self.network_begin.eq(asks),
-            self.acting.eq(asks | acting),
-            self.act.eq((mode == _Mode.LOADED) & self.loaded),
-            explore.i.payload.eq(split.o.p.data),
-            explore.i.valid.eq(split.o.valid & (place < learner.action)),
-            split.o.ready.eq(explore.i.ready | (place >= learner.action)),
+            acting.loaded.eq(self.loaded),
+            acting.start.eq((self._mode == _Mode.PLAN) & plan.valid & plan.p.acts),
         ]
-        with m.If(asks):
-            m.d.sync += acting.eq(1)
-        with m.If(split.o.valid & split.o.ready):
-            m.d.sync += place.eq(Mux(place == numbers - 1, 0, place + 1))
-            with m.If(split.o.p.last):
-                m.d.sync += acting.eq(0)
+        connect(m, acting.observations, flipped(self.observations))
+        connect(m, flipped(self.outputs), acting.outputs)
+        connect(m, acting.values, self._explore.i)
 
     def _actions(self, m):
         """Words and commands for the machine; returns the action at hand."""
@@ -341,6 +314,7 @@ class Environments(wiring.Component):
         machine, windows, episodes = self._machine, self._windows, self._episodes
         to_float, item, mode = self._to_float, self._machine.o, self._mode
         steps, saves, reward = Signal(), Signal(), Signal()
+        begun = (mode == _Mode.BEGUN) & self._ends.bit_select(self._environment, 1)
         lowest = Signal.like(self._coming)
         with m.If(machine.command.valid & machine.command.ready):
             m.d.sync += [steps.eq(mode == _Mode.STEP), saves.eq(self.states_begin & self.saving)]
@@ -358,7 +332,7 @@ class Environments(wiring.Component):
                     Mux(saves, self.state_o.ready, to_float.i.ready),
                 )
             ),
-            to_float.o.ready.eq(Mux(mode == _Mode.NEXT, windows.i.ready, self._in_begun(mode))),
+            to_float.o.ready.eq(Mux(mode == _Mode.NEXT, windows.i.ready, begun)),
             episodes.i.valid.eq((mode == _Mode.REWARD) & item.valid & reward & windows.i.ready),
         ]
         for unit in (windows, episodes):
@@ -381,10 +355,6 @@ class Environments(wiring.Component):
             m.d.sync += self._coming.eq(self._coming & ~lowest)
             with m.If(item.p.clipped):
                 m.d.sync += self.clipped.eq(self.clipped | lowest)
-
-    def _in_begun(self, mode):
-        """Whether an observation after BEGIN is taken."""
-        return (mode == _Mode.BEGUN) & self._ends.bit_select(self._environment, 1)
 
     def _run(self, m):
         """The order of all that."""
@@ -437,15 +407,9 @@ class Environments(wiring.Component):
             with m.Case(_Mode.PLAN):
                 with m.If(self._explore.plan.valid):
                     acts = self._explore.plan.p.acts
-                    m.d.sync += mode.eq(Mux(acts, _Mode.SEND, _Mode.STEP))
-            with m.Case(_Mode.SEND):
-                with m.If(self._sent):
-                    m.d.sync += self._padded.eq(self._padded + 1)
-                    with m.If(self._padded == self._padded_words - 1):
-                        m.d.sync += self._padded.eq(0)
-                        turn(_Mode.LOADED)
-            with m.Case(_Mode.LOADED):
-                with m.If(self.loaded):
+                    m.d.sync += mode.eq(Mux(acts, _Mode.ACT, _Mode.STEP))
+            with m.Case(_Mode.ACT):
+                with m.If(self._acting.done):
                     m.d.sync += mode.eq(_Mode.STEP)
             with m.Case(_Mode.STEP):
                 with m.If(machine.command.ready):

@@ -1,8 +1,6 @@
-"""INIT: the target from the online parameters, moments of zeros, by the learner's STORE and LOAD.
+"""INIT: online and target from one image, moments of zeros, by three LOADs of the learner. ::
 
-The online set goes to results, and comes back from there as the target. ::
-
-    STORE online -> LOAD target -> LOAD moments
+LOAD online -> LOAD target -> LOAD moments
 """
 
 from amaranth import *
@@ -15,7 +13,8 @@ from hw.shell.ports import read_port
 
 __all__ = ["Initialiser"]
 
-_ONLINE, _TARGET = (1 << PARAMETER_SETS.index(name) for name in ("online", "target"))
+_WEIGHTS = tuple(1 << PARAMETER_SETS.index(name) for name in ("online", "target"))
+_MOMENTS = (1 << len(PARAMETER_SETS)) - 1 - sum(_WEIGHTS)
 
 
 class Initialiser(wiring.Component):
@@ -28,14 +27,11 @@ class Initialiser(wiring.Component):
     Members
     -------
     start : In(1), address : In(64)
-        A pulse: begin. Byte address of the online set in results.
-    replied : In(1)
-        Memory has the online set.
-    running : Out(1), storing : Out(1)
-        From the clock after ``start`` to ``done``; while the online set is stored.
-    done : Out(1)
-        A pulse: all sets are loaded, unless memory has failed.
-    load, store : Out(1), sets : Out(4), busy : In(1)
+        A pulse: begin. Byte address of the sections of one set.
+    running : Out(1), done : Out(1)
+        ``running``: from the clock after ``start`` to ``done``, a pulse: all sets are loaded,
+        unless memory has failed.
+    load : Out(1), sets : Out(4), busy : In(1)
         As in ``LearnerSignature``.
     image : Out(stream of beats)
         The words that are loaded.
@@ -49,8 +45,7 @@ class Initialiser(wiring.Component):
             {
                 "start": In(1),
                 "address": In(64),
-                "replied": In(1),
-                **dict.fromkeys(("running", "storing", "done", "load", "store"), Out(1)),
+                **dict.fromkeys(("running", "done", "load"), Out(1)),
                 "sets": Out(len(PARAMETER_SETS)),
                 "busy": In(1),
                 "image": Out(stream.Signature(unsigned(width))),
@@ -60,45 +55,34 @@ class Initialiser(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        engine, asked, zeros = self.config.engine, Signal(), Signal()
+        engine, asks, turn = self.config.engine, Signal(), Signal(2)
+        zeros = turn == len(_WEIGHTS)
         m.d.comb += [
             self.read.request.p.address.eq(self.address),
             self.read.request.p.beats.eq(set_bytes(self.config.learner) // engine.beat_bytes),
+            self.read.request.valid.eq(asks),
             self.image.payload.eq(Mux(zeros, 0, self.read.data.p.data)),
             self.image.valid.eq(zeros | self.read.data.valid),
             self.read.data.ready.eq(self.image.ready & ~zeros),
+            self.sets.eq(Array([*_WEIGHTS, _MOMENTS])[turn]),
         ]
+        with m.If(self.read.request.ready):
+            m.d.sync += asks.eq(0)
         with m.FSM() as fsm:
-            m.d.comb += [
-                self.running.eq(~fsm.ongoing("IDLE")),
-                self.storing.eq(fsm.ongoing("STORE") | fsm.ongoing("STORED")),
-                zeros.eq(fsm.ongoing("ZEROS")),
-            ]
+            m.d.comb += self.running.eq(~fsm.ongoing("IDLE"))
             with m.State("IDLE"):
+                m.d.sync += turn.eq(0)
                 with m.If(self.start):
-                    m.next = "STORE"
-            with m.State("STORE"):
-                m.d.comb += [self.sets.eq(_ONLINE), self.store.eq(1)]
-                m.next = "STORED"
-            with m.State("STORED"):
-                with m.If(self.replied & ~self.busy):
-                    m.next = "TARGET"
-            with m.State("TARGET"):
-                m.d.comb += [self.sets.eq(_TARGET), self.load.eq(1)]
-                m.d.sync += asked.eq(0)
+                    m.next = "BEGIN"
+            with m.State("BEGIN"):
+                m.d.comb += self.load.eq(1)
+                m.d.sync += asks.eq(~zeros)
                 m.next = "LOAD"
             with m.State("LOAD"):
-                m.d.comb += self.read.request.valid.eq(~asked)
-                with m.If(self.read.request.ready):
-                    m.d.sync += asked.eq(1)
                 with m.If(~self.busy):
-                    m.next = "MOMENTS"
-            with m.State("MOMENTS"):
-                every = (1 << len(PARAMETER_SETS)) - 1
-                m.d.comb += [self.sets.eq(every & ~(_ONLINE | _TARGET)), self.load.eq(1)]
-                m.next = "ZEROS"
-            with m.State("ZEROS"):
-                with m.If(~self.busy):
-                    m.d.comb += self.done.eq(1)
-                    m.next = "IDLE"
+                    m.d.sync += turn.eq(turn + 1)
+                    m.next = "BEGIN"
+                    with m.If(zeros):
+                        m.d.comb += self.done.eq(1)
+                        m.next = "IDLE"
         return m

@@ -7,9 +7,6 @@
 ``hw.learner.play.contract`` says what each of these is.
 """
 
-from functools import reduce
-from operator import or_
-
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -24,6 +21,7 @@ from hw.learner.play.experience_queue import ExperienceQueue
 from hw.learner.play.rings import EpisodeRing, ReportRing
 from hw.learner.play.saver import Saver
 from hw.learner.play.segments import Segments
+from hw.learner.play.settings_reader import SettingsReader
 from hw.learner.play.task_loader import TaskLoader
 from hw.replay.commands import Given, Opcode
 from hw.replay.job_dispatcher import JOB
@@ -34,8 +32,6 @@ from hw.shell.ports import mux_ports, read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
 __all__ = ["Player"]
-
-_LARGEST = (1 << 16) - 1
 
 
 class Player(wiring.Component):
@@ -137,9 +133,16 @@ class Player(wiring.Component):
         m.submodules.episode_ring = episode_ring = EpisodeRing(width)
         m.submodules.report_ring = report_ring = ReportRing(width)
         command = data.View(PLAYING[PlayOpcode.PLAY].shape, self.raw)
-        settings = Signal(PLAY_SETTINGS.shape, reset_less=True)
-        self._learns, self._command, self._settings = Signal(), command, settings
-        m.d.comb += self._learns.eq(self._flag(Flag.LEARN))
+        m.submodules.reader = reader = SettingsReader(config)
+        self._reader, self._settings, self._command = reader, reader.settings, command
+        self._learns, settings = Signal(), reader.settings
+        m.d.comb += [
+            self._learns.eq(self._flag(Flag.LEARN)),
+            reader.start.eq(self.play),
+            reader.address.eq(self.operands + command.source),
+            reader.learns.eq(self._learns),
+            reader.capacity.eq(self.capacity),
+        ]
 
         for name in self._passed:
             own, inner = getattr(self, name), getattr(environments, name)
@@ -199,29 +202,8 @@ class Player(wiring.Component):
 
     def _ports(self, m, segments, episode_ring, report_ring):
         """Memory: the settings, then SEGMENTs; EPISODEs, and while iterations run REPORTs."""
-        width = self.config.engine.data_width
-        self._asks, self._asked, self._came = Signal(), Signal(), Signal()
-        beats = 8 * PLAY_SETTINGS.size // width
-        self._left_beats = Signal(range(beats + 1), name="left_beats")
-        own = read_port(width).create()
-        m.d.comb += [
-            own.request.p.address.eq(self.operands + self._command.source),
-            own.request.p.beats.eq(beats),
-            own.request.valid.eq(self._asks & ~self._asked),
-            own.data.ready.eq(self._asks),
-            self._came.eq(own.data.valid & own.data.ready),
-        ]
-        bits = Value.cast(self._settings)
-        with m.If(own.request.valid & own.request.ready):
-            m.d.sync += self._asked.eq(1)
-        with m.If(self._came):
-            m.d.sync += [
-                bits.eq(Cat(bits, own.data.p.data)[width:]),
-                self._left_beats.eq(self._left_beats - 1),
-            ]
-        with m.If(self.play):
-            m.d.sync += [self._asked.eq(0), self._left_beats.eq(beats)]
-        mux_ports(m, self.read, [(self._asks, own), (~self._asks, segments.read)])
+        reader = self._reader
+        mux_ports(m, self.read, [(reader.reading, reader.read), (~reader.reading, segments.read)])
         connect(m, flipped(self.hyperparameters), segments.i)
         mux_ports(
             m,
@@ -327,34 +309,12 @@ class Player(wiring.Component):
             )
         )
 
-    def _broken(self, m):
-        """``(broken, byte)`` of the settings, a clock later."""
-        s, play = self._settings, self.config.play
-        room = self._learns & (s.n[:5] * play.environments > self.capacity)
-        rules = {
-            "period": (s.period == 0) | (s.period > _LARGEST),
-            "iterations": s.iterations > _LARGEST,
-            "n": (s.n == 0) | (s.n > play.longest) | room,
-            "discount": s.discount > 1 << 31,
-            "end": s.end > s.explore,
-            "target_interval": s.target_interval == 0,
-            "phase": s.phase >= s.period,
-            "target_phase": s.target_phase >= s.target_interval,
-            "window": s.window > 7,
-        }
-        broken, byte = Signal(len(rules)), Signal(range(PLAY_SETTINGS.size))
-        m.d.sync += broken.eq(Cat(rules.values()))
-        for k, name in reversed([*enumerate(rules)]):
-            with m.If(broken[k]):
-                m.d.comb += byte.eq(PLAY_SETTINGS.offsets[name])
-        return reduce(or_, broken), byte
-
     def _run(
         self, m, start, environments, queue, segments, episode_ring, report_ring, loader, saver
     ):
         settings, command = self._settings, self._command
         left, phase, starts = Signal(16), Signal(16), Signal()
-        broken, byte = self._broken(m)
+        reader = self._reader
 
         def end(error, detail=0):
             m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
@@ -376,7 +336,6 @@ class Player(wiring.Component):
                 self.moving.eq(Cat(map(fsm.ongoing, ("PROGRAM", "SAVE", "RESUME"))).any()),
                 self.inserting.eq(fsm.ongoing("INSERT")),
                 self.learning.eq(fsm.ongoing("LEARN")),
-                self._asks.eq(fsm.ongoing("SETTINGS")),
             ]
             with m.State("IDLE"):
                 m.d.sync += [self.error.eq(ShellError.NONE), self.detail.eq(0)]
@@ -400,15 +359,13 @@ class Player(wiring.Component):
                     end(Mux(saver.wrong, PlayError.SAVED, 0), Mux(saver.wrong, saver.position, 0))
                     m.d.sync += self.begun.eq(~saver.wrong & ~self.failed)
             with m.State("SETTINGS"):
-                with m.If(self._left_beats == 0):
-                    m.next = "CHECK"
-                    with m.If(self.failed):
+                with m.If(reader.done):
+                    m.next = "DECIDE"
+                    with m.If(reader.failed):
                         end(ShellError.AXI)
-            with m.State("CHECK"):
-                m.next = "DECIDE"
             with m.State("DECIDE"):
-                with m.If(broken):
-                    end(PlayError.SETTINGS, byte)
+                with m.If(reader.broken):
+                    end(PlayError.SETTINGS, reader.byte)
                 with m.Else():
                     m.d.comb += starts.eq(1)
                     m.d.sync += [

@@ -4,6 +4,7 @@ executes the commands of ``hw.learner.play.commands``."""
 import numpy as np
 
 from hw.learner.config import LearnerKernelConfig
+from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.play.commands import PLAYING
 from hw.learner.play.contract import (
     PLAY_SETTINGS,
@@ -69,8 +70,8 @@ class PlayingCore(LearnerCore):
         return _NONE
 
     def _init(self, c):
-        numbers = np.ascontiguousarray(self.learner.store(("online",)))
-        self.at(c, "destination")[: numbers.nbytes] = numbers.view(np.uint8)
+        size = set_bytes(self.config.learner)
+        self.learner.load(self.at(c, "source")[:size].view("<u4").copy(), ("online",))
         self.learner.begin()
         self.missing = 0
         return _NONE

@@ -9,14 +9,15 @@ from learner.play.played import playing, segments_of
 from host.environments.tasks import program_of
 from hw.arith.arithmetic import Arithmetic
 from hw.environment.machine_image import image_of
+from hw.environment.task_program import REGISTERS
 from hw.environment.tasks.cartpole import CartPole
 from hw.learner.play.commands import COMMANDS, PlayOpcode
-from hw.learner.play.contract import PLAY_SETTINGS, Flag, saved_words
+from hw.learner.play.contract import PLAY_SETTINGS, SAVED, Flag, saved_words
 from hw.learner.records import REPORT, record_granules
 from hw.replay.commands import Opcode
 from hw.shell.command import round_up
 
-__all__ = ["SMALL", "PlayProgram", "Plays"]
+__all__ = ["BAD", "SMALL", "PlayProgram", "Plays"]
 
 #: One optimizer, one multiplier: what compiles and runs fastest.
 SMALL = playing(
@@ -37,11 +38,11 @@ class PlayProgram(LearnProgram):
         super().__init__(record_granules(config.learner), COMMANDS)
         self.config = config
 
-    def begin(self, source, *, seed=7):
-        """SETUP to PROGRAM; ``source``: TrainingPrograms."""
+    def begin(self, source, *, seed=7, numbers=None):
+        """SETUP to PROGRAM; ``source``: TrainingPrograms, whose ``numbers`` are the parameters."""
         self.setup(self.config.replay.capacity, self.granules, self.config.replay.one)
         self.raw(Opcode.SEED, state=[1, 2, 3, 4])
-        self.load(source.numbers(15), 15)
+        self.load(source.numbers(15) if numbers is None else numbers, 15)
         self.task(seed=seed)
 
     def task(self, task=CartPole, *, words=None, seed=7, **fields):
@@ -75,6 +76,10 @@ class PlayProgram(LearnProgram):
         self.raw(PlayOpcode.SAVE, destination=place)
         return place
 
+    def init(self, numbers):
+        """``numbers``: an image of one set."""
+        self.raw(PlayOpcode.INIT, source=self.operand(numbers))
+
     def resume(self, words):
         self.raw(PlayOpcode.RESUME, source=self.operand(words))
 
@@ -85,6 +90,27 @@ class Plays(TrainingPrograms):
     def __init__(self, config, seed):
         super().__init__(config, seed)
         self.rng = random.Random(seed)
+
+    def segments(self, repeats):
+        return segments_of(self.config, repeats)
+
+    def command(self, program, saved, fresh):
+        """Adds a random command, sometimes a bad one; returns its kind. ``saved``: words of a SAVE,
+        or None. ``fresh``: a PLAY that begins."""
+        rng = self.rng
+        kind = rng.choice(["play"] * 6 + ["save", "init", "task", *BAD] + ["resume"] * 2)
+        kind = "play" if fresh or (kind in ("resume", "bad_words") and saved is None) else kind
+        if kind == "play":
+            self.play(program, Flag.LEARN + Flag.FRESH if fresh else None)
+        elif kind == "init":
+            program.init(self.numbers(1))
+        elif kind == "task":
+            program.task(seed=rng.randrange(99))
+        elif kind == "resume":
+            program.resume(saved)
+        elif kind != "save":
+            BAD[kind](self, program, saved)
+        return kind
 
     def play(self, program, flags=None, settings=(), **fields):
         rng, config = self.rng, self.config
@@ -113,10 +139,55 @@ class Plays(TrainingPrograms):
             flags = Flag.LEARN * (rng.random() < 0.8) + Flag.GREEDY * (rng.random() < 0.2)
             flags += Flag.FRESH * (rng.random() < 0.3) + Flag.GOAL * (rng.random() < 0.2)
         repeats = [rng.choice([0, 1, 1, 2, 3]) for _ in range(rng.randint(1, 4))]
-        segments = segments_of(config, repeats)
+        segments = self.segments(repeats)
         values = dict(stratum_width=1 << 48, alpha=19661, epsilon=7, **fields)
         values.setdefault("batch", rng.randint(1, config.learner.batch))
         values.setdefault("episodes", rng.choice([0, 1, 4]))
         values.setdefault("reports", rng.choice([0, 1, 4]))
         count = values.pop("count", rng.randint(1, 12))
         program.play(count, flags, own, segments, **values)
+
+
+def _settings(source, program, saved):
+    """A setting that may break its rule."""
+    checked = ("period", "iterations", "n", "discount", "end", "target_interval", "phase")
+    name = source.rng.choice([*checked, "target_phase", "window"])
+    source.play(program, settings={name: source.rng.choice([0, (1 << 32) - 1, 1 << 16, 8])})
+
+
+def _fields(source, program, saved):
+    """Rings that are no power of two, or no segments."""
+    name = source.rng.choice(["episodes", "reports", "segments"])
+    source.play(program, Flag.LEARN + Flag.FRESH, **{name: 0 if name == "segments" else 3})
+
+
+def _words(source, program, saved):
+    """A wrong number in the header, or of open windows."""
+    words, rng, play = saved.view(np.uint32).copy(), source.rng, source.config.play
+    observation, at = source.config.learner.observation, rng.choice([0, 1, 2, None])
+    if at is None:
+        row = 1 + play.longest * (observation + 2)
+        at = SAVED.size // 4 + play.environments * (REGISTERS + observation + 3)
+        at += rng.randrange(play.environments) * row
+    words[at] = rng.choice([play.longest, play.longest + 1, (1 << 32) - 1])
+    program.resume(words)
+
+
+def _task(source, program, saved):
+    """An image that ends early or late, or with a wrong bit in a header."""
+    made, traced = program_of(CartPole)
+    image, rng = image_of(traced, made.limit), source.rng
+    words, change, at = image.words, rng.randrange(4), 0
+    if change == 0:
+        words = words[: rng.randrange(1, len(words))]
+    elif change == 1:
+        words = words + [0] * rng.randrange(1, 5)
+    else:
+        before = rng.randrange(len(image.sections))
+        at = sum(1 + len(own) for _, own in [*image.sections.values()][:before])
+        words[at] ^= 1 << rng.randrange(20)
+    program.task(words=words)
+
+
+#: Kinds of bad commands; some are refused.
+BAD = {"bad_settings": _settings, "bad_fields": _fields, "bad_words": _words, "bad_task": _task}
