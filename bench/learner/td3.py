@@ -1,7 +1,6 @@
 """Clocks of TD3's gradient steps on the simulated card: with the actor's sweep, and without.
 
-Every second step trains the actor (``policy_delay`` 2), so the mean of two steps is what a run
-takes.
+Every second step trains the actor (``policy_delay`` 2), so a run takes the mean of two steps.
 """
 
 from functools import cache
@@ -59,8 +58,8 @@ def by_formula(learner, batch):
 
 
 def rows():
-    """The list of rows of CHEETAH: gradient_step_cycles of each kind of step beside the formula,
-    and of both in the mean beside MOST; iteration_cycles of both in the mean."""
+    """The list of rows of CHEETAH: gradient_step_cycles of each kind of step with the
+    formula's, and their mean with MOST; the mean of iteration_cycles."""
     batch = CHEETAH.batch
     found, formula = measure(CHEETAH, batch), by_formula(CHEETAH, batch)
     case, step = name_of(CHEETAH, batch), "gradient_step_cycles"

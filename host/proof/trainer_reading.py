@@ -87,7 +87,7 @@ def read(trainer, spec):
     ``target_interval`` or ``target_update`` are believed; without them they are 0.99, 1 and 1. With
     two critics, in place of the latter, ``policy_delay`` or ``policy_freq``, ``target_noise`` or
     ``policy_noise``, and ``target_noise_clip`` or ``noise_clip`` are: 2, 0.2 and 0.5. UsageError,
-    which names the place, if it is none of these.
+    which names the place, for all others.
     """
     for name, what in Reach(trainer).opaque.items():
         raise UsageError(f"{name} must be absent to train on the card, not {what}")

@@ -152,9 +152,6 @@ def test_the_usual_ddpg_with_tanh_has_no_kernel(tmp_path):
         proved(changed(tmp_path, "usual", ("nn.ReLU", "nn.Tanh")), CONTINUOUS)
 
 
-_NOISE = "torch.randn_like(action)"
-
-
 @pytest.mark.parametrize(
     "old, new, words",
     [
@@ -174,19 +171,6 @@ _NOISE = "torch.randn_like(action)"
 def test_deviations_of_td3_are_named(old, new, words, tmp_path):
     with pytest.raises(UsageError, match=f"^update_policy must be TD3's step .* whose {words}"):
         proved(changed(tmp_path, "delayed", (old, new)), CONTINUOUS)
-
-
-@pytest.mark.parametrize(
-    "draw, words",
-    [
-        ("torch.rand_like(action)", "no random numbers to train on the card, not those of torch$"),
-        (f"{_NOISE} + {_NOISE}", r"normal numbers \[24, 2\] once to .*, not \[24, 2\] again$"),
-        ("torch.randn(2)", r"normal numbers \[24, 2\] once to train on the card, not \[2\]$"),
-    ],
-)
-def test_draws_that_are_no_noise_of_td3(draw, words, tmp_path):
-    with pytest.raises(UsageError, match=f"^update_policy must draw {words}"):
-        proved(changed(tmp_path, "delayed", (_NOISE, draw)), CONTINUOUS)
 
 
 def test_numbers_that_td3_lacks_are_named(tmp_path):

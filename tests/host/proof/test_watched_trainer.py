@@ -5,6 +5,9 @@ import pytest
 import torch
 
 from host.proof.watched_trainer import given_normals
+from hw.errors import UsageError
+from tests.host.compose.trainer_files import CONTINUOUS, changed
+from tests.host.proof.test_kernel_proof import proved
 
 LIKE = torch.zeros(2, 3)
 #: Draws, and their mean and deviation.
@@ -47,3 +50,19 @@ def test_other_draws_are_not():
     with given_normals(None):
         found = torch.rand(4), torch.randint(9, (4,))
     assert all(map(torch.equal, found, wanted))
+
+
+_NOISE = "torch.randn_like(action)"
+
+
+@pytest.mark.parametrize(
+    "draw, words",
+    [
+        ("torch.rand_like(action)", "no random numbers to train on the card, not those of torch$"),
+        (f"{_NOISE} + {_NOISE}", r"normal numbers \[24, 2\] once to .*, not \[24, 2\] again$"),
+        ("torch.randn(2)", r"normal numbers \[24, 2\] once to train on the card, not \[2\]$"),
+    ],
+)
+def test_draws_that_are_no_noise_of_td3(draw, words, tmp_path):
+    with pytest.raises(UsageError, match=f"^update_policy must draw {words}"):
+        proved(changed(tmp_path, "delayed", (_NOISE, draw)), CONTINUOUS)

@@ -26,12 +26,14 @@ class Trainer:
     def get_action(self, obs):
         return self.actor(obs)
 
+    def noise(self, action):
+        noise = torch.randn_like(action) * self.policy_noise
+        return noise.clamp(-self.noise_clip, self.noise_clip)
+
     def update_policy(self, obs, action, reward, next_obs, done):
         self.updates += 1
         with torch.no_grad():
-            noise = torch.randn_like(action) * self.policy_noise
-            noise = noise.clamp(-self.noise_clip, self.noise_clip)
-            following = (self.actor_target(next_obs) + noise).clamp(-1, 1)
+            following = (self.actor_target(next_obs) + self.noise(action)).clamp(-1, 1)
             ahead = torch.cat([next_obs, following], 1)
             value = torch.min(self.one_target(ahead), self.two_target(ahead)).squeeze(-1)
             wanted = reward + self.gamma * (1 - done) * value
@@ -41,12 +43,15 @@ class Trainer:
         sum(td.square().mean() for td in errors).backward()
         self.critic_optimizer.step()
         if self.updates % self.policy_freq == 0:
-            self.actor_optimizer.zero_grad()
-            (-self.one(torch.cat([obs, self.actor(obs)], 1)).mean()).backward()
-            self.actor_optimizer.step()
+            self.ascend(obs)
             self.follow()
         one, two = (td.detach() for td in errors)
         return torch.where(two.abs() > one.abs(), two, one)
+
+    def ascend(self, obs):
+        self.actor_optimizer.zero_grad()
+        (-self.one(torch.cat([obs, self.actor(obs)], 1)).mean()).backward()
+        self.actor_optimizer.step()
 
     def follow(self):
         pairs = [(self.actor, self.actor_target), (self.one, self.one_target)]
