@@ -162,7 +162,9 @@ def test_the_usual_ddpg_with_tanh_has_no_kernel(tmp_path):
         later("self.two_target(ahead)", "self.one_target(ahead)", "TD errors differ"),
         later("torch.where(two.abs() > one.abs(), two, one)", "one", "TD errors differ"),
         later("(-self.one(torch.cat", "(-self.two(torch.cat", "changes of actor, layer 1, differ"),
-        later("            self.follow()", "        self.follow()", "changes of actor_target, la"),
+        later(
+            "            self.follow()", "        self.follow()", "changes of one_target, layer 1"
+        ),
         later("% self.policy_freq == 0", "% 3 == 0", "changes of actor, layer 1, differ"),
         later("sum(td.square().mean() for td in errors)", "errors[0].square().mean()", "changes"),
         later("[*pairs, (self.two, self.two_target)]", "pairs", "changes of two_target, layer 1,"),
