@@ -30,7 +30,7 @@ def task_of(algorithm, spec):
     [
         ("sequential", "dqn", "dqn", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
         ("polyak", "dqn", "dqn", "cpu", 0.0, {"learner.arithmetic.kind": "float32"}),
-        ("lagged", "ddpg", "ddpg", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
+        later("lagged", "ddpg", "ddpg", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
         ("usual", "ddpg", "fixar", "card", 0.6, {}),
         later("delayed", "td3", "td3", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
     ],

@@ -132,6 +132,9 @@ def quartet(monkeypatch):
         monkeypatch.setitem(names, key, value)
 
 
+TINY = dict(observation=3, action=2, hidden=(4,), batch=8, multipliers=2, update_units=2)
+
+
 def learner(algorithm, **options):
     sizes = dict(observation=3, action=2, hidden=(5,), batch=16, multipliers=2, update_units=2)
     return LearnerConfig(algorithm=algorithm, **(sizes | options))
@@ -212,8 +215,7 @@ CASES = {
 
 
 def config_of(name):
-    sizes = dict(observation=3, action=2, hidden=(4,), batch=8, multipliers=2, update_units=2)
-    return LearnerConfig(**dict(algorithm="quartet") | sizes | CASES[name])
+    return LearnerConfig(**dict(algorithm="quartet") | TINY | CASES[name])
 
 
 @pytest.mark.long
@@ -253,8 +255,7 @@ NORMS = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", NORMS)
 def test_steps_with_a_limited_norm(quartet, simulate, tmp_path, name):
-    sizes = dict(observation=3, action=2, hidden=(4,), batch=8, multipliers=2, update_units=2)
-    config = LearnerConfig(**dict(algorithm="quartet", clip_norm=True) | sizes | NORMS[name])
+    config = LearnerConfig(**dict(algorithm="quartet", clip_norm=True) | TINY | NORMS[name])
     batches = _BATCHES if config.arithmetic.saturates else _BATCHES[:2]
     for most in ((0.3, 0.1), (2.0, np.inf)):
         follows_twin(simulate, tmp_path, config, batches=batches, max_norm=most)
