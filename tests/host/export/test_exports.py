@@ -19,6 +19,7 @@ from tests.host.export.exports import c_outputs, onnx_outputs, saved, torch_outp
 
 VECTOR = Spec((5,), "float32", True, 3, start=-2)
 BOX = Spec((4,), "float32", False, 2, low=(-2.0, 0.0), high=(2.0, 0.5), action_dtype="float64")
+FLOAT = Spec((4,), "float32", False, 2, low=(-2.0, 0.1), high=(2.0, 0.7))
 STEPS = Spec((4,), "float32", False, 2, low=(0.0, -7.0), high=(9.0, 3.0), action_dtype="int32")
 IMAGE = Spec((12, 9, 3), "uint8", True, 4, exponent=-8)
 PLANES = Spec((10, 10, 4), "uint8", True, 3)
@@ -29,13 +30,13 @@ CASES = {
     "dqn pixels": ("dqn", IMAGE, dict(hidden=(8,), convolutions=())),
     "ddpg": ("ddpg", BOX, dict(hidden=(16, 8))),
     "td3": ("td3", STEPS, dict(hidden=(16,))),
-    "sac": ("sac", BOX, dict(hidden=(16, 16))),
+    "sac": ("sac", FLOAT, dict(hidden=(16, 16))),
     "ppo": ("ppo", VECTOR, dict(hidden=(16,), normalize_observations=True)),
     "ppo box": ("ppo", BOX, dict(hidden=(16,), normalize_observations=True)),
     "a3c": ("a3c", PLANES, dict(hidden=(16,), convolutions=((4, 3, 1),))),
 }
 #: one of each kind of layer
-QUICK = ("dqn image", "dueling", "ppo box", "a3c")
+QUICK = ("dqn image", "dueling", "td3", "ppo box", "a3c")
 TOLERANCE = 1e-5
 
 
@@ -127,7 +128,7 @@ def test_torch(name, tmp_path):
     assert len(torch_outputs(run, obs[:1])["action"]) == 1
 
 
-SPECS = {"dqn": VECTOR, "ddpg": BOX, "td3": BOX, "sac": BOX, "ppo": VECTOR, "a3c": PLANES}
+SPECS = {"dqn": VECTOR, "ddpg": BOX, "td3": BOX, "sac": FLOAT, "ppo": VECTOR, "a3c": PLANES}
 
 
 @pytest.mark.parametrize(
@@ -213,6 +214,30 @@ def test_the_folder_of_a_file_is_made(tmp_path):
     files, numbers = export(run, "c", tmp_path / "a" / "b" / "act.c")
     assert [file.name for file in files] == ["act.c", "act.h"] and numbers == "float32"
     assert "act.h" in files[0].read_text() and "ACT_ACTIONS 3" in files[1].read_text()
+
+
+def test_its_place_is_the_run_s(tmp_path):
+    """Also that of a policy's file."""
+    _, run, _ = policy_of("dqn", tmp_path)
+    for given in (run, run / "best.npz"):
+        files, _ = export(given, "c")
+        assert files == [run / "policy.c", run / "policy.h"] and all(f.is_file() for f in files)
+
+
+def test_what_a_file_says_is_a_comment_s_line(tmp_path):
+    policy, _, _ = policy_of("dqn", tmp_path)
+    run = saved(policy, tmp_path / "other", env="a*/\nint b; \\")
+    said = "/* Greedy policy of dqn for a???int b? ?. Written by rlfabric. */"
+    assert [file.read_text().splitlines()[0] for file in export(run, "c")[0]] == [said] * 2
+
+
+@pytest.mark.parametrize("inputs, hidden, actions", [(30, 4, 3), (3, 31, 4), (3, 4, 32)])
+def test_buffers_in_c_are_of_the_widest_layer(inputs, hidden, actions, tmp_path):
+    spec = Spec((inputs,), "float32", True, actions)
+    policy = agent_parts.make("dqn", spec, 1, hidden=(hidden, 2)).policy
+    text = c_files("policy", policy.described(), spec, "")[".c"]
+    widest = max(inputs, hidden, actions)
+    assert f"float a[{widest}], b[{widest}];" in text
 
 
 DENSE = Dense(np.zeros((3, 5), np.float32), np.zeros(3, np.float32))

@@ -5,6 +5,7 @@ import doctest
 import io
 import subprocess
 import sys
+from inspect import signature
 
 import gymnasium
 import pytest
@@ -44,6 +45,37 @@ def test_options_of_the_model():
         PrioritizedDQN(**options, replay_buffer_kwargs=dict(gamma=0.5))
     model = PrioritizedDQN(**options, gamma=0.9, replay_buffer_kwargs=dict(n_steps=3))
     assert (model.replay_buffer.gamma, model.replay_buffer.n_steps) == (0.9, 3)
+
+
+@pytest.mark.skipif("n_steps" not in signature(DQN).parameters, reason="stable-baselines3 2.6")
+def test_steps_of_a_return_are_the_model_s(recwarn):
+    options = copy.deepcopy(MODEL) | dict(n_steps=3)
+    model = PrioritizedDQN(**options)
+    assert not recwarn.list and (model.n_steps, model.replay_buffer.n_steps) == (3, 3)
+    with pytest.raises(
+        UsageError, match=r"n_steps in replay_buffer_kwargs must be the model's \(3"
+    ):
+        PrioritizedDQN(**options, replay_buffer_kwargs=dict(n_steps=2))
+
+
+def test_a_model_is_loaded_with_another_gamma():
+    """``replay_buffer_kwargs`` stay the user's."""
+    file, given = io.BytesIO(), dict(n_steps=2)
+    model = PrioritizedDQN(**copy.deepcopy(MODEL), gamma=0.9, replay_buffer_kwargs=given)
+    assert model.replay_buffer_kwargs == given == dict(n_steps=2)
+    model.save(file)
+    buffer = PrioritizedDQN.load(file, env=model.env, gamma=0.5).replay_buffer
+    assert (buffer.gamma, buffer.n_steps) == (0.5, 2)
+
+
+def test_beta_follows_the_training():
+    """Each gradient step has the share of the training that is left."""
+    left = []
+    beta = dict(beta=lambda share: left.append(share) or share)
+    model = PrioritizedDQN(**copy.deepcopy(MODEL), replay_buffer_kwargs=beta, train_freq=2)
+    left.clear()
+    model.learn(20)
+    assert left == pytest.approx([1 - step / 20 for step in range(10, 21, 2)])
 
 
 def test_saved_and_loaded(tmp_path):
