@@ -14,8 +14,15 @@ from host.export.c_file import c_files
 from host.export.export_command import export
 from hw.errors import UsageError
 from rlfabric import load_policy
+from tests.environment.trained import path_of
 from tests.host import agent_parts
-from tests.host.export.exports import c_outputs, onnx_outputs, saved, torch_outputs
+from tests.host.export.exports import (
+    c_outputs,
+    onnx_outputs,
+    played_in_c,
+    saved,
+    torch_outputs,
+)
 
 VECTOR = Spec((5,), "float32", True, 3, start=-2)
 BOX = Spec((4,), "float32", False, 2, low=(-2.0, 0.0), high=(2.0, 0.5), action_dtype="float64")
@@ -119,6 +126,15 @@ def test_c(name, tmp_path):
     check(policy, run, spec, c_outputs(run, obs, spec, sizes), obs)
 
 
+@pytest.mark.parametrize(
+    "seed, episodes", [(3, 3), *(pytest.param(n, 100, marks=pytest.mark.long) for n in (2, 3))]
+)
+def test_c_plays_cart_pole(seed, episodes, tmp_path):
+    """Of the policies that are kept, these two never drop the pole."""
+    [file, _], _ = export(path_of(f"cartpole_{seed}"), "c", tmp_path / "act.c")
+    assert set(played_in_c(file, episodes)) == {500.0}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_torch(name, tmp_path):
@@ -169,17 +185,18 @@ def test_every_activation_in_torch():
         np.testing.assert_allclose(found, activation.function(x), rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("form, suffix", [("onnx", ".onnx"), ("c", ".c"), ("torch", ".pt2")])
-def test_what_is_refused_leaves_nothing(form, suffix, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "form, suffix, method",
+    [("onnx", ".onnx", "choose"), ("c", ".c", "act"), ("torch", ".pt2", "predict")],
+)
+def test_what_is_refused_leaves_nothing(form, suffix, method, tmp_path, monkeypatch):
+    """A subclass that acts otherwise, in any of three places."""
     policy, run, _ = policy_of("dqn", tmp_path)
-
-    class Changed(DQNPolicy):
-        def choose(self, outputs, **_):
-            return outputs.argmin(axis=1)
-
-    policy.__class__, info = Changed, {"algo": "dqn", "env": "CartPole-v1", "score": None}
+    policy.__class__ = type("Changed", (DQNPolicy,), {method: None})
+    info = {"algo": "dqn", "env": "CartPole-v1", "score": None}
     monkeypatch.setattr(policy_file, "load_policy", lambda *_: (policy, info))
-    with pytest.raises(UsageError, match="RUN must have a policy that is described with its choos"):
+    said = f"RUN must have a policy that is described with its {method}, not Changed"
+    with pytest.raises(UsageError, match=said):
         export(run, form, tmp_path / "new" / f"policy{suffix}")
     assert not (tmp_path / "new").exists()
 

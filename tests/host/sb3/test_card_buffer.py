@@ -172,24 +172,22 @@ def test_many_steps_may_wait(size, env_count, count):
 @pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
 def test_a_draw_is_normalized(space):
     """By the environment that the algorithm gives; what was drawn before stays as it is."""
-    buffer = filled(made(space=space, n_steps=2, gamma=0.5))
-    buffer._warned, drawn = True, []
-    for draw in (buffer.sample_prioritized, buffer.sample):
-        state = buffer.memory.state_dict()
+    for n_steps, name in ((1, "sample"), (2, "sample_prioritized")):
+        buffer, drawn = filled(made(space=space, n_steps=n_steps, gamma=0.5)), []
+        state, buffer._warned = buffer.memory.state_dict(), True
         for env in (None, Changed()):
             buffer.memory.load_state_dict(state)
-            drawn.append(draw(6, env))
-    held = copy.deepcopy(drawn)
-    buffer.sample_prioritized(12)
-    for raw, changed in (drawn[:2], drawn[2:]):
-        for name in ("observations", "next_observations"):
-            for one, other in pairs(raw, changed, name):
+            drawn.append(getattr(buffer, name)(6, env))
+        raw, changed = held = copy.deepcopy(drawn)
+        buffer.sample_prioritized(12)
+        for one, other in zip(drawn, held, strict=True):
+            equal(one, other)
+        for part in ("observations", "next_observations"):
+            for one, other in pairs(raw, changed, part):
                 np.testing.assert_array_equal(other, Changed().normalize_obs(one.numpy()))
         # Of each reward: r / 4 - 1.
-        rewards = raw.rewards / 4 - torch.where(raw.discounts == 0.25, 1.5, 1.0)
-        torch.testing.assert_close(changed.rewards, rewards)
-    for one, other in zip(drawn, held, strict=True):
-        equal(one, other)
+        less = torch.where(raw.discounts == 0.25, 1.5, 1.0) if n_steps == 2 else 1
+        torch.testing.assert_close(changed.rewards, raw.rewards / 4 - less)
 
 
 @pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
