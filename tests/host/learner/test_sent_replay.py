@@ -50,7 +50,7 @@ def small(config):
 
 
 def steps_of(config, count, rate, **values):
-    """``adam``; if the kernel takes STEP, with noise, and every other step trains the critics only."""
+    """``adam``; of STEP with noise, and each other step is of the critics alone."""
     record = HYPERPARAMETERS if config is SMALL else config.learner.step_record
     if record is STEP:
         values |= dict(noise=0.2, noise_clip=0.5, sweeps=np.resize([3, 1], count))
