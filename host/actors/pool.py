@@ -268,6 +268,7 @@ class Pool:
         if away > _AWAY_S:
             for place in self._places:
                 place.since = min(now, place.since + away)
+                place.made = min(now, place.made + away)
 
     def _answers(self, timeout):
         """``[(place, answer)]`` of the calls that have ended; waits at most ``timeout`` seconds for
