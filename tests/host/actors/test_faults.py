@@ -40,6 +40,13 @@ def losses(out):
         return list(csv.DictReader(file))
 
 
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """The summary of the run without actors."""
+    config = small(actors=0, launches_per_message=None)
+    return run(config, None, tmp_path_factory.mktemp("local"))[0].summary
+
+
 @pytest.mark.parametrize(
     ("strike", "kind", "words"),
     [
@@ -54,9 +61,8 @@ def losses(out):
         ("Hangs", "hung", "it gave no answer in time: no answer within 4 s"),
     ],
 )
-def test_replaced(remote, tmp_path, strike, kind, words):
+def test_replaced(remote, tmp_path, local, strike, kind, words):
     """Steps and updates are those of a run without actors; what was inserted stays."""
-    local, _ = run(small(actors=0, launches_per_message=None), None, tmp_path / "local")
     out = tmp_path / "run"
     # An actor that begins anew beside busy cores needs some seconds for its imports.
     told = remote(limit=4.0) if strike == "Hangs" else remote()
@@ -67,7 +73,7 @@ def test_replaced(remote, tmp_path, strike, kind, words):
     [row] = [row for row in losses(out) if row["actor"] == "0"][:1]
     assert row["kind"] == kind and row["where"].startswith("machine ") and float(row["time"]) > 0
     for name in ("steps", "updates", "launches"):
-        assert result.summary[name] == local.summary[name], name
+        assert result.summary[name] == local[name], name
     assert result.summary["actors"] == 2 and result.summary["actor_losses"] >= 1
     assert result.exit_code == 0
 

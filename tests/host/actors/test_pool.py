@@ -291,6 +291,18 @@ def test_an_opening_may_take_as_long_as_others_did():
         assert f"after {wanted:.0f} s; 1 of 2 are left" in lines[-1][3]
 
 
+def test_an_actor_that_opens_has_no_request_yet():
+    """With a process and without environments; it may be asked all the same."""
+    pool, _, _ = made(strikes={(0, 0): {1: KILLED}, (0, 1): {0: SILENT}})
+    pool.start()
+    pool.call(0, "step")
+    received(pool, 1)
+    for asked in range(3):
+        pool.call(1, "step")
+        assert received(pool, 1) == [(1, ("step",))] and pool.asked(0) == asked
+        pool.call(0, "step")
+
+
 def test_a_place_that_was_given_up_is_tried_again():
     """Each minute, without a line; nobody is asked until it is there, which a line tells."""
     strikes = {(0, 0): {1: KILLED}, (0, 1): {-1: SILENT}, (0, 2): {0: KILLED}, (0, 3): {0: SILENT}}
