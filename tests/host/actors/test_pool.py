@@ -385,6 +385,20 @@ def test_answers_that_came_with_the_last_loss_are_returned():
     assert pool.alive == [1, 2]
 
 
+def test_the_error_of_a_loss_is_raised_once():
+    """By whoever needs the actor first."""
+    pool, _, _ = made(strikes={(0, 0): {1: KILLED}}, losses=0)
+    pool.start()
+    for index in range(2):
+        pool.call(index, "step")
+    assert pool.receive() == [(0, None), (1, ("step",))]
+    for said in ("actor 0 was lost .* more than 0 times", "actor 0 must be there"):
+        with pytest.raises(ActorsFailed, match=said):
+            pool.call(0, "step")
+    pool.call(1, "step")
+    assert pool.receive() == [(1, ("step",))]
+
+
 def test_ray_ends():
     """One line for all; nothing is asked or waited for after it."""
     ray = ActorLoss("ray", "raylet has ended")
