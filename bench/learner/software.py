@@ -23,6 +23,7 @@ __all__ = ["CLOCK", "rows", "torch_step", "twin_step"]
 
 CLOCK = 250e6  # assumed, not measured: no card was at hand
 _SIZES = (4, 64, 64, 2)
+_SOURCE = "processor time in this run, one core, median of 15, taken in turn"
 
 
 def _batch(batch):
@@ -180,6 +181,6 @@ def _software(batch, ours):
     for name, seconds in medians(functions, clock=time.process_time).items():
         case = f"4-64-64-2, B={batch}, {name}"
         yield row("learner", case, "software_step_us", round(seconds * 1e6, 1), "us",
-                  source="processor time in this run, one core, median of 15, taken in turn")  # fmt: skip
+                  source=_SOURCE)  # fmt: skip
         yield row("learner", case, "software_over_card", round(seconds * 1e6 / ours, 1), "x",
                   source="software_step_us over modelled_step_us")  # fmt: skip
