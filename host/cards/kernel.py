@@ -144,7 +144,10 @@ class Kernel(OnCard):
             )
         api = self.card.api
         padded = -(-int(size) // self._unit(argument)) * self._unit(argument)
-        bo = api.bo(self.card.device, padded, api.bo.normal, group)
+        try:
+            bo = api.bo(self.card.device, padded, api.bo.normal, group)
+        except MemoryError as error:  # there is room, but not in one piece
+            raise CapacityError(f"{error} ({argument})") from error
         buffer = Buffer(api, bo, size, padded, group)
         self._buffers.add(buffer)
         return buffer
@@ -204,6 +207,10 @@ class Kernel(OnCard):
                 raise UsageError(f"{argument.name} must be set, not missing")
             self._run.set_arg(argument.id, self._checked(argument, value))
 
+    def release_arguments(self) -> None:
+        """Lets go of the buffers of the last launch, which else are held until the next one."""
+        self._run, self._given = self.card.api.run(self._handle), None
+
     def check(self) -> None:
         """Launches an empty program. HashMismatch if the status block has another config hash than
         the description; CardError if it is no status block."""
@@ -213,7 +220,7 @@ class Kernel(OnCard):
             if argument.kind == "pointer"
         }
         self.launch(**arguments, command_count=0)
-        self._run, self._given = self.card.api.run(self._handle), None  # it holds its buffers
+        self.release_arguments()
         status = arguments["status"].read(STATUS.dtype, 1)[0]
         if status["magic"] != MAGIC:
             raise CardError(f"status.magic must be {MAGIC:#x}, not {int(status['magic']):#x}")
