@@ -117,8 +117,8 @@ class Launcher(OnCard):
         return {name: self._buffer(name, size, grows=False) for name, size in sizes.items()}
 
     def _buffer(self, name, size, grows=True):
-        """The buffer ``name`` with at least ``size`` bytes, whole beats: if it ``grows``, a power of
-        two."""
+        """The buffer ``name`` with at least ``size`` bytes, in whole beats. One that ``grows`` has
+        a power of two."""
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
             size = aligned(max(size, 1))
