@@ -225,6 +225,16 @@ def test_another_seed_places_the_same_netlist(folder, tools, description):
     assert called(folder) == ["nextpnr_ecp5"]
 
 
+def test_another_yosys_makes_the_netlist_anew(folder, monkeypatch):
+    """By its version, or where the user names one, by that."""
+    found = []
+    for name, version in (("", "0.70"), ("", "0.71"), ("/opt/yosys", "0.71")):
+        monkeypatch.setenv("YOSYS", name)
+        monkeypatch.setattr(module, "yosys_version", lambda version=version: version)
+        found.append(module._made_of(folder, "ulx3s"))
+    assert len({*found}) == 3
+
+
 @pytest.mark.parametrize("file", ["system.v", "ulx3s.il", "ulx3s.ys"])
 def test_another_input_makes_the_netlist_anew(folder, tools, description, file):
     tool(tools / "nextpnr_ecp5", f"cp {tools}/report ulx3s.report.json; touch ulx3s.tim")
