@@ -23,7 +23,12 @@ def case(name, seed):
 
 
 def routed(name, seed, outcome):
-    """The rows of an ``Outcome``: routed_mhz, and of each kind of cell its count and its share."""
+    """The rows of one bitstream.
+
+    name, seed : the design and the seed of the placer.
+    outcome : its ``Outcome``. Each clock gives a row routed_mhz, with the MHz that were asked for
+        as reference; each kind of cell its count, such as ebr, and its share, ebr_share.
+    """
     own, bar = case(name, seed), _BARS.get(name)
     limits = dict(reference="at most", reference_value=bar) if bar else {}
     result = [

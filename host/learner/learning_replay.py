@@ -304,8 +304,8 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         return size
 
     def _image_of(self, sets):
-        """The bytes of the image of ``sets``: by one launch, or where the bank of results has no
-        room for all of them, by a launch for each."""
+        """The bytes of the image of ``sets``: by one launch, or by a launch for each set where the
+        bank has no room for the whole image."""
         program = []
         size = self._put_store(program, 0, sets)
         self._check_loaded(sets)

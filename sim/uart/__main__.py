@@ -3,8 +3,8 @@
 FOLDER is ``build/ulx3s/<design>``: ``system.v``, which the bitstream is made of, runs Verilated.
 The first line of output is the path to give to ``--card uart:PATH``. Ctrl-C ends it.
 
-Most clocks of a training go by while bytes are on the line. With ``--bit-clocks 4`` the same board
-has a faster line, and what it computes is the same.
+Most clocks of a training go by while bytes are on the line. With ``--bit-clocks 4`` the line is
+faster, and the results are the same.
 """
 
 import argparse
