@@ -171,7 +171,7 @@ def build(folder, description, board, *, target=None, platform=None, seed=None):
     """Runs the tools of ``board`` in ``folder``, which has its ``files``; returns an ``Outcome``,
     whose clocks and cells are also written to the file ``OUTCOME`` there.
 
-    ``target`` None means the board's first target, ``seed`` None the first seed of its placer.
+    ``target`` None means the board's first target, ``seed`` None its placer's own.
     Raises ValueError for a target, a platform or a seed that the board does not know, ToolsMissing,
     WrongVersion, BuildFailed.
     """

@@ -46,7 +46,8 @@ _LOGS = ("rpt", "tim")
 _MADE_OF = "netlist.sha256"
 #: Cells of nextpnr's report -> their names for a user.
 _CELLS = {"TRELLIS_COMB": "LUT4", "TRELLIS_FF": "FF", "DP16KD": "EBR", "MULT18X18D": "MULT18"}
-_LIMIT_S = 3600
+#: On one busy core of many; by itself it takes a quarter of an hour.
+_LIMIT_S = 8 * 3600
 
 
 def _platform(board):
@@ -91,8 +92,9 @@ def files(description, board, banks, mapped):
         synth_opts=passes[0].partition(" ")[2],
         script_after_synth="\n".join(passes[1:]),
         # With this placer a bitstream takes two thirds of the time of the default one. The seed is
-        # a variable of the script, so that the files do not depend on it.
-        nextpnr_opts=f"--placer static --seed ${{SEED:-1}} --report {name}.report.json",
+        # a variable of the script, so that the files do not depend on it; without one nextpnr has
+        # its own, which is no number.
+        nextpnr_opts=f"--placer static ${{SEED:+--seed $SEED}} --report {name}.report.json",
     )
     wanted = (f"{SYSTEM}.v", *(f"{name}.{kind}" for kind in ("il", "lpf", "ys")))
     texts = {file: plan.files[file] for file in (*wanted, f"build_{name}.sh")}
@@ -144,13 +146,13 @@ def _made_of(folder, name):
     return hashlib.sha256(repr([tool, *texts]).encode()).hexdigest()
 
 
-def run(folder, description, board, *, target, platform, seed=1):
+def run(folder, description, board, *, target, platform, seed=None):
     """Runs ``build_<board>.sh`` in ``folder``, which takes some minutes; returns an ``Outcome``.
 
-    ``seed`` is the placer's. The netlist of an earlier run with the same inputs is kept, so that
-    another seed takes the time of place and route alone. ``target`` and ``platform`` have one value
-    on this board. ToolsMissing if a tool is missing, BuildFailed if a tool fails or a clock is not
-    met.
+    ``seed`` is the placer's, None its own. The netlist of an earlier run with the same inputs is
+    kept, so that another seed takes the time of place and route alone. ``target`` and ``platform``
+    have one value on this board. ToolsMissing if a tool is missing, BuildFailed if a tool fails or
+    a clock is not met.
     """
     scripts = Path(sysconfig.get_path("scripts"))
     programs = {}
@@ -174,7 +176,7 @@ def run(folder, description, board, *, target, platform, seed=1):
     for log in (routing, *([] if kept else [synthesis])):
         log.unlink(missing_ok=True)  # nor may old errors look like those of this run
     words = (f"{variable}={program}" for variable, program in programs.items())
-    command = ["env", *words, f"SEED={seed}", "sh", f"build_{board.name}.sh"]
+    command = ["env", *words, f"SEED={seed or ''}", "sh", f"build_{board.name}.sh"]
     try:
         execute(command, folder, "build.log", limit_s=_LIMIT_S)
     except BuildFailed as error:

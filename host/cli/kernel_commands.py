@@ -124,7 +124,9 @@ def bitstream_(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=1, help="ULX3S: seed of the placer; yosys' netlist is kept. [default: 1]"),
+        typer.Option(
+            min=1, help="ULX3S: seed of the placer; yosys' netlist is kept. [default: its own]"
+        ),
     ] = None,
 ):
     """Make the bitstream of DESIGN for a board, and print the clock at which it may run and, where

@@ -112,7 +112,6 @@ class Launcher(OnCard):
             return {name: self._buffer(name, size) for name, size in sizes.items()}
         except CapacityError:
             self._buffers.clear()
-            self.kernel.release_arguments()
         # Here, since the error would hold the buffers that were made before it.
         return {name: self._buffer(name, size, grows=False) for name, size in sizes.items()}
 
