@@ -86,7 +86,7 @@ tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables f
 	@$(RUN) -m bench --print
 	@$(RUN) -m bench figures
 
-release: $(READY) ## build wheel and sdist in dist/, try both in empty environments with each extra (or EXTRAS="sim plot"); uploads nothing
+release: $(READY) ## build the sdist and its wheel in dist/, try them in empty environments with each extra (or EXTRAS="sim plot"); uploads nothing
 	@$(RUN) scripts/release.py dist $(EXTRAS)
 
 tutorial: $(READY_TEST) ## execute examples/tutorial.ipynb, after a change of what it shows, and keep its outputs
