@@ -96,9 +96,9 @@ class Design:
         Its ``CommandCore``: commands, status and buffers are declared there.
     errors : dict of code to (name, meaning)
         Its own errors and those of the shell.
-    records : dict of str to sequence of Layout
-        What lies in operands and results: sections of the register document. Or a function of the
-        config that gives it.
+    records : callable
+        The function of the config that gives ``{section: Layouts}``, sections of the register
+        document: what lies in operands and results.
     largest : str
         The buffer that takes most of a memory bank.
     storage : callable
@@ -140,10 +140,10 @@ class Design:
     default: Callable
     core: type
     errors: dict
-    records: dict | Callable
     largest: str
     storage: Callable
     estimate: Callable
+    records: Callable = lambda config: {}
     items: str = "capacity"
     library: Callable | None = None
     buffers: Callable = lambda config: {}
@@ -208,8 +208,7 @@ class Design:
     def documents(self, config):
         """Sections of the register document: commands, records, status."""
         commands = list(self.core.commands_of(config).values())
-        records = self.records(config) if callable(self.records) else self.records
-        return {"Commands": commands, **records, "Status": [self.status]}
+        return {"Commands": commands, **self.records(config), "Status": [self.status]}
 
 
 def default_engine(numbers):
