@@ -3,6 +3,7 @@
 PYTHON ?= python3
 DESIGN ?= replay
 BOARD ?= u200
+SEED ?=
 BENCH ?= all
 ONLY ?=
 FRESH ?=
@@ -74,8 +75,8 @@ lint: $(READY) ## ruff: rules and format; mypy: types of the public API; vermin:
 verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u200, under build/
 	@$(RLFABRIC) verilog $(DESIGN) --board $(BOARD) --lint
 
-bitstream: $(READY_TOOLS) ## the bitstream of DESIGN for BOARD; without the board's tools, all their inputs
-	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
+bitstream: $(READY_TOOLS) ## the bitstream of DESIGN for BOARD; without the board's tools, all their inputs; SEED=2 places it anew (ulx3s)
+	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD) $(if $(SEED),--seed $(SEED))
 
 bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with README's tables; two hours
 	@$(RUN) -m bench $(BENCH) --area --write

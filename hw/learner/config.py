@@ -17,8 +17,15 @@ from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
 from hw.suggest import written
 
-__all__ = ["MAX_HIDDEN", "PARAMETER_SETS", "LearnerConfig", "LearnerKernelConfig", "check_hidden"]
-__all__ += ["stored_sets"]
+__all__ = [
+    "LOSS_UNITS",
+    "MAX_HIDDEN",
+    "PARAMETER_SETS",
+    "LearnerConfig",
+    "LearnerKernelConfig",
+    "check_hidden",
+    "stored_sets",
+]
 
 #: Hidden layers, at most.
 MAX_HIDDEN = 4

@@ -276,7 +276,8 @@ def _smaller(learner):
     return {
         "lanes": halves(learner.lanes),
         "multipliers": halves(learner.multipliers) if learner.words is None else [],
-        "update_units": halves(learner.update_units),
+        "update_units": [*halves(learner.update_units), *[0] * (learner.update_units > 0)],
+        "loss_unit": ["program"] * (learner.loss_unit == "pipeline" and learner.has_loss_program),
         "batch": [b for b in halves(learner.batch) if b >= 8 and b % learner.lanes == 0],
         "hidden": [
             tuple(min(w, width) for w in learner.hidden)
