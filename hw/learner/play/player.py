@@ -176,8 +176,8 @@ class Player(wiring.Component):
         self._ports(m, segments, episode_ring, report_ring)
         self._insert(m, queue)
         self._program(m, loader, environments)
-        saver = self._saver(m, loader, environments)
         start = self._exploring(m, environments)
+        saver = self._saver(m, loader, environments)
         self._lesson(m)
         units = environments, queue, segments, episode_ring, report_ring, loader, saver
         self._run(m, start, *units)
@@ -250,7 +250,7 @@ class Player(wiring.Component):
         """The Saver, wired to what environments hold, and to the dispatcher's beats."""
         m.submodules.saver = saver = Saver(self.config)
         resumes = Signal()
-        with m.If(self.program | self.resume):
+        with m.If(self.play | self.program | self.save | self.resume):
             m.d.sync += resumes.eq(self.resume)
         tables = {"observations": "seen"} | {n: n for n in ("running", "windows", "returns")}
         for own, name in tables.items():
@@ -288,11 +288,9 @@ class Player(wiring.Component):
                 environments.reseed.eq(1),
                 Value.cast(environments.seed).eq(Value.cast(header.state)),
             ]
-        with m.If(self.playing & resumes):
+        with m.If(resumes):
             names = ("n", "discount", "scale", "window")
             m.d.comb += [environments.settings[name].eq(header[name]) for name in names]
-        with m.If(self.save):
-            m.d.sync += resumes.eq(0)
         return saver
 
     def _lesson(self, m):

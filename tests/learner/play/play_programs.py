@@ -139,7 +139,7 @@ class Plays(TrainingPrograms):
             flags = Flag.LEARN * (rng.random() < 0.8) + Flag.GREEDY * (rng.random() < 0.2)
             flags += Flag.FRESH * (rng.random() < 0.3) + Flag.GOAL * (rng.random() < 0.2)
         repeats = [rng.choice([0, 1, 1, 2, 3]) for _ in range(rng.randint(1, 4))]
-        segments = self.segments(repeats)
+        segments = self.segments(repeats)[: fields.pop("segments", None)]
         values = dict(stratum_width=1 << 48, alpha=19661, epsilon=7, **fields)
         values.setdefault("batch", rng.randint(1, config.learner.batch))
         values.setdefault("episodes", rng.choice([0, 1, 4]))
