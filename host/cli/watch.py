@@ -45,7 +45,7 @@ def bars(points, width, height, low, high, eighths=_EIGHTHS):
 
 
 def picture(rows, title, threshold=None, width=80, height=_HEIGHT, eighths=_EIGHTHS):
-    """Lines of a text: a curve of the actors' returns of ``rows``, those of progress.csv, from the
+    """Lines of a text: a curve of the actors' returns in ``rows`` of progress.csv, from the
     least to the largest, or to ``threshold``; then the last numbers."""
     points = [(row["steps"], row["return_mean"]) for row in rows if row["return_mean"] is not None]
     if not points:
@@ -95,7 +95,7 @@ def watch(run, console=None):
 
 
 def _named(folder):
-    """``(title, threshold)`` of the run: by its summary, once there is one."""
+    """``(title, threshold)`` of the run, by the summary that its end has written."""
     if not (folder / "summary.json").exists():
         return Path(folder).name, None
     config = read_summary(folder / "summary.json", "RUN")["config"]

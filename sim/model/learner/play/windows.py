@@ -1,7 +1,7 @@
 """The twin of ``hw.learner.play.windows``: a ring of steps for each environment, compiled.
 
-A sum of 16 products of 32 bits each has 68 bits; it is kept in two integers, of which the lower one
-has 16 bits.
+A sum of 16 products of 32 bits each has 68 bits; it is kept in two integers, the lower one of 16
+bits.
 """
 
 from math import ldexp
@@ -112,8 +112,8 @@ class Windows:
 @compiled
 def _push(words, rewards, count, first, n, new, following, reward, fraction, terminated, truncated,
           weights, powers, split, experiences, numbers):  # fmt: skip
-    """Writes experiences without their last two numbers, and these to ``numbers``; returns how many
-    there are."""
+    """Writes experiences without their last two numbers, and these to ``numbers``; returns their
+    count."""
     closed = 0
     for e in range(len(count)):
         place = (first[e] + count[e]) % _LONGEST
