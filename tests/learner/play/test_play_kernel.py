@@ -47,10 +47,10 @@ def test_random_programs(stall, count):
         source = Plays(SMALL, count)
         begun = first(SMALL, source)
         run_both(*rigs, begun.launch(), begun.reports, "begin")
-        saved = None
+        saved, ready = None, 1
         for number in range(count):
             program = PlayProgram(SMALL)
-            kind = source.command(program, saved, fresh=number % 40 == 0)
+            kind = source.command(program, saved, ready)
             place = program.save() if kind == "save" else None
             program.store(source.image(15), 15)
             launch = program.launch()
@@ -61,6 +61,7 @@ def test_random_programs(stall, count):
                 saved = rigs[1].buffers["results"].view[place : place + size].copy()
             status = rigs[1].buffers["status"].view[STATUS.size :]
             played = max(played, int(status.view("<u4")[88 // 4]))
+            ready = int(status.view("<u4")[100 // 4])
         iterations = int(status.view("<u8")[80 // 8])
     assert met >= ERRORS
     assert played and iterations > count / 10
@@ -81,11 +82,8 @@ def test_ten_launches_equal_one():
         program.begin(source, numbers=numbers)
         for count in parts:
             own = settings | dict(step=step, explore=explore, goal=1 << 60)
-            own |= dict(phase=step % 3, target_phase=step // 3 * 2 % 5, starts=6)
+            own |= dict(phase=step % 3, target_phase=step // 3 * 2 % 5, starts=3)
             flags = LEARN | (FRESH if not step else 0)
-            # Iterations that were done before: two of three vector steps from the sixth one on.
-            done = max(0, 2 * (step // 3 - 1))
-            own["target_phase"] = done % 5
             program.play(count, flags, own, source.segments([0]), destination=0, **fields)
             step += count
             explore = max(settings["explore"] - step * settings["decrement"], settings["end"])
