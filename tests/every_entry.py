@@ -36,6 +36,7 @@ COMMANDS = {
                        *_SHORT],
     "evaluate": ["evaluate", OUT, "--episodes", "2"],
     "evaluate --render": ["evaluate", OUT, "--episodes", "1", "--render", "gif"],
+    "watch": ["watch", OUT],
     "export": ["export", OUT, "--format", "c", "--out", "policy.c"],
     "list": ["list"],
     "show": ["show", "dqn"],

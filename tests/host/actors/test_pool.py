@@ -86,6 +86,21 @@ def test_hung():
     assert pool.waited_s == pytest.approx(transport.now - 104.0)
 
 
+def test_the_nearest_deadline_is_kept_beside_one_that_is_far():
+    """An actor that opens has half a minute."""
+    strikes = {(0, 0): {2: SILENT}, (1, 0): {1: KILLED}, (1, 1): {0: SILENT}}
+    pool, transport, lines = made(strikes=strikes)
+    pool.start()
+    pool.call(1, "step")
+    received(pool, 1)
+    pool.call(0, "step")
+    assert received(pool, 1) == [(0, ("step",))]
+    called = transport.now
+    pool.call(0, "step")
+    assert received(pool, 1) == [(0, None)] and lines[-1][2].kind == "hung"
+    assert 5 <= transport.now - called < 7
+
+
 def test_the_limit_counts_from_the_first_of_two():
     pool, transport, lines = made(1, strikes={(0, 0): {1: SILENT}}, limit=3.0)
     pool.start()

@@ -106,6 +106,12 @@ def test_operands_at_the_ends_of_weights():
     assert found[-1] == arithmetic.operand.high
 
 
+def test_a_policy_s_file_has_the_kernel_of_its_run(tmp_path):
+    _, _, run = run_of("dqn", tmp_path, 0.3)
+    for given in (run, run / "best.npz"):
+        assert export(given, "c")[1].startswith("the kernel's: weights SQ(")
+
+
 @pytest.mark.parametrize("precision", sorted({*PRECISIONS} - {"float32", "fixed32"}))
 def test_codes_of_16_bits_are_said(precision, tmp_path):
     _, _, run = run_of("fixar", tmp_path, 0.3, precision=precision)
