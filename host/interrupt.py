@@ -21,10 +21,10 @@ _left = []
 
 
 @contextmanager
-def stop_requests():
+def stop_requests(stop=None):
     """A context manager whose value is a list. Within the block the first SIGINT or SIGTERM is
-    appended to the list, and nothing else happens; the caller must look at the list where stopping
-    is safe.
+    appended to the list, ``stop()`` is called if it is given, and nothing else happens; the caller
+    must look at the list where stopping is safe.
 
     A second signal raises KeyboardInterrupt at once. Outside the main thread, where Python takes
     no signals, the list stays empty.
@@ -38,6 +38,8 @@ def stop_requests():
         if received:
             raise KeyboardInterrupt
         received.append(signal.Signals(number))
+        if stop is not None:
+            stop()
 
     previous = {number: signal.signal(number, handle) for number in _SIGNALS}
     try:

@@ -113,7 +113,7 @@ class ConfigBase:
             inside = values
             for part in path:
                 inside = inside[part]
-            if inside[last] == default:
+            if inside[last] == (asdict(default) if is_dataclass(default) else default):
                 del inside[last]
         return values
 

@@ -140,12 +140,14 @@ VALUES = {
 }
 
 
-#: Fields that keep the default's value: those that have one legal value, and ``clip_norm``, which
-#: is without a rule and later than the configs whose numbers are frozen.
+_LATER = "learner.algorithm", "learner.clip_norm", "play"
+
+#: Fields that keep the default's value: those that have one legal value, and those that are later
+#: than the configs whose numbers are frozen.
 FIXED = {
-    **dict.fromkeys(ALGORITHMS, ("learner.algorithm", "learner.clip_norm")),
-    "td3": ("learner.algorithm", "learner.clip_norm", "learner.loss_unit"),
-    "fixar": ("learner.arithmetic",),
+    **dict.fromkeys(ALGORITHMS, _LATER),
+    "td3": (*_LATER, "learner.loss_unit"),
+    "fixar": ("learner.arithmetic", "play"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bench.learning.a3c import A3C
 from bench.learning.claim import AS_GOOD, Claim, Kind
 from bench.learning.fixar import FIXAR
 from hw.errors import UsageError
@@ -127,6 +128,18 @@ def _beside_the_card(algo):
     )
 
 
+def _collected(kind, title, what, **options):
+    """dqn in the formats of the ULX3S, with as many experiences as its memory has room for."""
+    return Kind(
+        name=kind,
+        title=title,
+        what=f"{what}; weights SQ(4, 14), 2048 experiences, 4-32-32-2, RMSProp",
+        fields={"collect": kind, "capacity": 2048, "optimizer": "rmsprop", "hidden": (32, 32)},
+        kernel={"learner.arithmetic.kind": "fixed", "learner.arithmetic.weight.fraction": 14},
+        **options,
+    )
+
+
 def _as_a_task(algo, env, seeds, learner):
     """The command line's defaults in a task, and the same run in gymnasium's environment."""
 
@@ -149,96 +162,6 @@ def _as_a_task(algo, env, seeds, learner):
         "agents learn as in gymnasium's",
     )
 
-
-_IN_ROUNDS = Kind(
-    name="card", title="card", what="rounds of inferences and trainings on the card", learner="card"
-)
-
-
-def _t_max(steps):
-    return replace(
-        _IN_ROUNDS,
-        name=f"t_max{steps}",
-        title=f"t_max {steps}",
-        what=f"gradients of rollouts of {steps} steps",
-        fields={"batch_size": steps},
-    )
-
-
-_SAME_ROUNDS = Kind(
-    name="torch",
-    title="torch",
-    what="the same rounds, by the same schedule, by torch's autodiff",
-    learner="cpu",
-    counts=False,
-)
-
-
-_AS_TORCH = dict(kinds=(replace(_IN_ROUNDS, at_least=AS_GOOD), _SAME_ROUNDS), reference="torch")
-
-
-def _from_pixels(
-    env, threshold, source, *, name=None, kinds=(_IN_ROUNDS, _SAME_ROUNDS), seeds=5, **options
-):
-    return Claim(
-        name=f"a3c-{name or env.replace('/', '-')}",
-        algo="a3c",
-        env=env,
-        kinds=kinds,
-        seeds=seeds,
-        needed=seeds,
-        threshold=threshold,
-        training=True,
-        source=source,
-        **options,
-    )
-
-
-#: 300 000 steps: six runs within an hour of one core
-_OWN_THETA = dict(
-    fields={"steps": 300_000},
-    kinds=(
-        replace(
-            _IN_ROUNDS,
-            name="own",
-            title="own theta",
-            what="groups of one agent: each has a snapshot of theta of its own, as in FA3C",
-            fields={"group": 1},
-        ),
-        replace(
-            _IN_ROUNDS,
-            name="shared",
-            title="four share",
-            what="groups of four agents, the default: they share a snapshot of theta",
-            fields={"group": 4},
-            counts=False,
-        ),
-    ),
-)
-
-#: for the first of FA3C's 100 million steps: the step size falls as over all of them
-_PAPERS_RATE = {"learning_rate_steps": 100_000_000}
-
-#: FA3C's games, 5.6, for so few steps that they only check the computation
-_GAMES = tuple(
-    _from_pixels(
-        f"{game}NoFrameskip-v4",
-        None,
-        "FA3C's six games (5.6), each for 50 000 steps: every number of the run is finite, and on "
-        "the same experiences the critic's loss is smaller after the run than before it",
-        name=f"short-{game}",
-        kinds=(_IN_ROUNDS,),
-        seeds=1,
-        falls="critic's loss",
-        fields={
-            "steps": 50_000,
-            "evaluation_episodes": 2,
-            "evaluation_steps": 3000,
-            **_PAPERS_RATE,
-        },
-    )
-    for game in ("BeamRider", "Breakout", "Pong", "Qbert", "Seaquest", "SpaceInvaders")
-)
 
 _SAME_PPO = _library("ppo", "its PPO with the same hyperparameters", preset="heppo1")
 
@@ -346,6 +269,22 @@ CLAIMS = (
         source="PEARL names TD3 among its algorithms: all three networks learn on the card",
     ),
     _as_a_task("dqn", "CartPole-v1", 5, "card"),
+    Claim(
+        name="dqn-collect-CartPole-v1",
+        algo="dqn",
+        env="CartPole-v1",
+        kinds=(
+            _collected("card", "card", "the card collects and learns"),
+            _collected("cpu", "host", "the host collects, the card learns", counts=False),
+        ),
+        seeds=5,
+        needed=5,
+        until_solved=True,
+        episodes=100,
+        fields={"steps": 30_000},
+        source="a whole agent on the card, in the formats of a small part: it plays a task in "
+        "fixed point, and is judged in gymnasium's environment",
+    ),
     _as_a_task("td3", "Pendulum-v1", 3, "cpu"),
     _on_the_card("dqn", "LunarLander-v3", "the second environment of CF'22"),
     _on_the_card("dqn", "Acrobot-v1", "sparse reward, by the defaults of the command line"),
@@ -376,44 +315,7 @@ CLAIMS = (
         source="CF'22 and PEARL learn from pixels with the replay memory on the card: more than "
         "ten times what random actions return, and as good as a library's DQN",
     ),
-    _from_pixels(
-        "MinAtar/Breakout-v1",
-        4.6,
-        "more than ten times what random actions return, and as good as torch",
-        **_AS_TORCH,
-    ),
-    _from_pixels(
-        "MinAtar/Breakout-v1",
-        2.1,
-        "more than five times what random actions return, where each agent has a theta of its own",
-        name="own-theta-MinAtar-Breakout-v1",
-        seeds=3,
-        **_OWN_THETA,
-    ),
-    _from_pixels(
-        "MinAtar/Breakout-v1",
-        2.1,
-        "FA3C's t_max is 5; the kernel has up to 32, with fewer gradient steps",
-        name="t_max-MinAtar-Breakout-v1",
-        seeds=3,
-        kinds=(_t_max(5), _t_max(32)),
-        fields={"steps": 300_000},
-    ),
-    _from_pixels(
-        "MinAtar/Asterix-v1",
-        1.7,
-        "more than three times what random actions return, and as good as torch",
-        **_AS_TORCH,
-    ),
-    _from_pixels(
-        "PongNoFrameskip-v4",
-        -18.0,
-        "FA3C's Pong (5.6), the first 3 million of its 100 million steps; random actions return "
-        "less than -20",
-        seeds=1,
-        fields={"steps": 3_000_000, **_PAPERS_RATE},
-    ),
-    *_GAMES,
+    *A3C,
     *FIXAR,
 )
 

@@ -10,6 +10,7 @@ import numpy as np
 from host.cards.buffer import Buffer, OnCard
 from host.cards.xrt import ADVICE
 from hw.errors import Failure, UsageError
+from hw.shell.control_map import STOP
 from hw.shell.description import KernelDescription
 from hw.shell.program import PAGE_BYTES
 from hw.shell.status_block import MAGIC, STATUS
@@ -118,6 +119,7 @@ class Kernel(OnCard):
         self._run, self._given, self._unended = card.api.run(handle), None, False
         self._buffers = weakref.WeakSet()
         self.claims, self.replaced = Claims(), False
+        self._stop = self._stopped = False  # asked for; on the card
 
     @property
     def twin(self) -> object | None:
@@ -193,6 +195,7 @@ class Kernel(OnCard):
                 self._set(arguments, new)
         self._given = arguments
         with self.flight:
+            self._write_stop()
             self._run.start()
             try:
                 self._wait(timeout_s)
@@ -217,6 +220,22 @@ class Kernel(OnCard):
             else:
                 raise UsageError(f"{argument.name} must be set, not missing")
             self._run.set_arg(argument.id, self._checked(argument, value))
+
+    def stop(self, stopped: bool = True) -> None:
+        """Sets or clears the bit STOP of a kernel that plays, which ends a PLAY under way, or the
+        next one, before its next vector step. Any thread, and a signal's handler, may call it. A
+        card whose registers cannot be written plays to the end of the launch."""
+        self._stop = stopped
+        if self.twin is not None:
+            self.twin.core.stop = stopped
+
+    def _write_stop(self):
+        """Brings STOP up to date; between two waits for a launch, so that no access is cut."""
+        if self._stop != self._stopped:
+            self._stopped = self._stop
+            write = getattr(self._handle, "write_register", None)
+            if self.twin is None and write is not None:
+                write(STOP.offset, int(self._stop))
 
     def check(self) -> None:
         """Launches an empty program. HashMismatch if the status block has another config hash than
@@ -269,6 +288,7 @@ class Kernel(OnCard):
         deadline, left = time.monotonic() + timeout_s, timeout_s
         while True:
             self.flight.check()
+            self._write_stop()
             # Short waits: pyxrt keeps the interpreter locked, and signals waiting, during each.
             state = self._run.wait(100 if left > 0.1 else max(1, int(1000 * left)))
             if int(state) == _COMPLETED:

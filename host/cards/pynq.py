@@ -172,6 +172,8 @@ class kernel:
     def write(self, offset, value):
         self._registers.write(offset, value)
 
+    write_register = write  # as pyxrt's
+
     def group_id(self, index):
         return 0
 

@@ -123,6 +123,8 @@ class kernel:
             self._line.write(offset, value.to_bytes(4, "little"))
             self._written[offset] = value
 
+    write_register = write  # as pyxrt's
+
     def group_id(self, index):
         return self._groups[self.description.arguments[index].name]
 

@@ -17,6 +17,7 @@ from host.terminal.exit_codes import MISSING_TOOL
 from host.terminal.options import (
     Act,
     BoardName,
+    Collect,
     FieldsAreSet,
     Imports,
     Learner,
@@ -73,7 +74,7 @@ def list_(
         str | None, typer.Argument(metavar="[WHAT]", help=f"One of {', '.join(LISTS)}.")
     ] = None,
 ):
-    """List designs, boards, algorithms, presets, learners, replay memories, cards and
+    """List designs, boards, algorithms, presets, learners, replay memories, tasks, cards and
     machines.
 
     Examples:
@@ -129,6 +130,7 @@ def train(
         typer.Option(help="`ddpg --learner card`: the kernel that trains, `fixar` or `own`."),
     ] = None,
     act: Act = None,
+    collect: Collect = None,
     memory: Memory = None,
     card: Annotated[str, typer.Option(help="A card of `rlfabric list cards`.")] = "model",
     steps: Annotated[
@@ -238,6 +240,8 @@ def train(
 
     - `rlfabric train dqn --env CartPole-v1 --act card --set kernel.learner.arithmetic.kind=fixed`
 
+    - `rlfabric train dqn --env CartPole-v1 --collect card --until-solved`
+
     - `rlfabric train dqn --env CartPole-v1 --memory tree --learner cpu`
 
     - `rlfabric train dqn --set kernel.lanes=2 --set updates_per_launch=4`
@@ -269,7 +273,7 @@ def train(
         ship=ship,
     )
     asked = dict(learner=learner, design=design, act=act, env=env, steps=steps, seed=seed) | own
-    asked |= dict(memory=memory, threshold=threshold)
+    asked |= dict(memory=memory, threshold=threshold, collect=collect)
     asked["until_solved"] = until_solved or None
     config, kernel = request(
         algorithm,

@@ -1,5 +1,5 @@
 """The tables of ``rlfabric list``: designs, boards, algorithms, presets, learners, replay
-memories, cards, machines. Each imports what it lists: help needs none of it."""
+memories, tasks, cards, machines. Each imports what it lists: help needs none of it."""
 
 from collections import Counter
 
@@ -96,6 +96,25 @@ def _memories():
     _named("Memories", MEMORIES.items())
 
 
+def _tasks():
+    from gymnasium.envs.registration import registry
+
+    from host.environments.task_ids import is_task
+    from host.environments.tasks import program_of
+
+    rows = []
+    for id, spec in registry.items():
+        if is_task(spec):
+            task, program = program_of(spec.kwargs["task"])
+            actions = task.actions
+            if not isinstance(task.actions, int):
+                actions = f"of {len(task.actions)}"
+            limit, threshold = spec.max_episode_steps, spec.reward_threshold
+            rows.append((id, len(task.observation), actions, limit, threshold, program.reset_start))
+    heads = ("environment", "observation", "actions", "limit", "threshold", "instructions")
+    table("Tasks", heads, [[str(each) for each in row] for row in rows])
+
+
 #: list -> function that prints it
 LISTS = {
     "designs": _designs,
@@ -104,6 +123,7 @@ LISTS = {
     "presets": _presets,
     "learners": _learners,
     "memories": _memories,
+    "tasks": _tasks,
     "cards": lambda: _named("Cards", CARDS.items()),
     "machines": _machines,
 }

@@ -62,6 +62,10 @@ class Collector:
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continues a saved state, after ``restart``."""
 
+    def stop(self) -> None:
+        """Called when a signal asks the run to end: a ``collect`` that takes long may end sooner
+        then. By default nothing happens."""
+
     def close(self) -> None:
         """Closes the environments."""
         raise NotImplementedError

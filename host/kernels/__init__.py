@@ -189,7 +189,7 @@ def _files(design, board, config, whose):
         "registers.md": document(
             description,
             design.documents(config),
-            design.errors,
+            design.of(config).errors,
             heading=heading,
             schedule=design.schedule(config),
             config=config,

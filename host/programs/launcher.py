@@ -75,6 +75,8 @@ class Launcher(OnCard):
     ----------
     config : ConfigBase
         The kernel's config, an object of the design's class.
+    design : Design
+        The design of a kernel with this config.
     pointers : dict
         A copy of the dict that was given; buffers may be added before the first launch.
     status : record or None
@@ -89,8 +91,9 @@ class Launcher(OnCard):
 
     def __init__(self, kernel, *, pointers=None, design=None, timeout_s=600.0, claim=None):
         self.kernel, self.pointers, self.timeout_s = kernel, dict(pointers or {}), timeout_s
-        self.design = design or DESIGNS[kernel.description.name]
-        self.config = self.design.config_type.from_dict(kernel.description.config)
+        design = design or DESIGNS[kernel.description.name]
+        self.config = design.config_type.from_dict(kernel.description.config)
+        self.design = design.of(self.config)
         self.claim = claim
         self.cycles, self.launches = 0, 0
         self._block = self._status = None

@@ -190,7 +190,10 @@ class _Run:
 
     def to_end(self, card, kernel, log):
         session, scores = self.session, self.scores
-        with stop_requests() as self._stop, progress_bar(self.console) as self._progress:
+        with (
+            stop_requests(session.stop) as self._stop,
+            progress_bar(self.console) as self._progress,
+        ):
             log.stop = self._stop
             told = dict(total=self.config.steps, state="", part="")
             self._task = self._progress.add_task(self.config.env, **told)

@@ -9,6 +9,8 @@ import numpy as np
 from host.actors.messages import message_launches
 from host.fixar.fixar_learner import FixarLearner
 from host.learner.card_learner import CardLearner
+from host.play.play_learner import PlayCollector, PlayLearner
+from host.play.play_settings import PlaySettings, check_collect, task_of
 from host.programs.launcher import aligned
 from host.replay.cpu_memories import MEMORIES, memory_on_cpu
 from host.replay.experience import record_dtype
@@ -58,6 +60,10 @@ class OffPolicyConfig(RunConfig):
     device: str = "cpu"
     #: What computes the actions, also in evaluations: the CPU, or with learner card the card.
     act: Annotated[str, Choice(("cpu", "card"))] = "cpu"
+    #: What steps the environments: this process, or with learner card the card, if it has a task of
+    #: the environment. A launch is then all steps between two evaluations, with the gradient steps
+    #: between: ``updates_per_launch`` after ``steps_per_launch`` steps of each environment.
+    collect: Annotated[str, Choice(("cpu", "card"))] = "cpu"
     #: Launches that may be under way while the environments are stepped.
     launches_in_flight: Annotated[int, Integer(1, 64)] = 1
     #: Gradient steps for one launch, with learner cpu at most 64. A launch has ``env_count`` times
@@ -117,6 +123,10 @@ class OffPolicyConfig(RunConfig):
                 f"env must have observations of at most {most} numbers on the card, not "
                 f"{spec.size} of {self.env!r} (learner cpu takes any)"
             )
+        if self.collect == "card":
+            task_of(self.env)
+            longest = self.agent.n_step
+            values |= {"play.environments": self.env_count, "play.longest": longest}
         return values | {
             "learner.algorithm": self.algorithm.name,
             "learner.observation": spec.size,
@@ -147,10 +157,12 @@ class OffPolicyConfig(RunConfig):
         return self.first_priority == "td_error"
 
     def identity(self):
-        # Without the default of first_priority, so that checkpoints from before this field go on.
+        # Without the defaults of later fields, so that checkpoints from before them go on.
         found = super().identity()
         if not self.actor_td_errors:
             del found["first_priority"]
+        if self.collect == "cpu":
+            del found["collect"]
         return found
 
     def _check_first_priority(self):
@@ -216,6 +228,8 @@ class OffPolicyConfig(RunConfig):
                 raise UsageError(
                     f"{name} must be {wanted} with learner {self.learner}, not {value!r}"
                 )
+        if self.collect == "card":
+            check_collect(self)
         if self.act == "card" and self.weights_interval != 1:
             raise UsageError(
                 f"weights_interval must be 1 with act card, not {self.weights_interval!r}"
@@ -231,7 +245,7 @@ class Replay(Family):
         """Returns a callable: ``made(fields, *, capacity, alpha, epsilon, seed)`` makes the replay
         memory, on ``kernel`` or in front of it. ``fields`` are those of an experience, as
         ``Spec.fields``."""
-        learner = learner_of(config.kernel)
+        learner = PlayLearner if config.collect == "card" else learner_of(config.kernel)
         if config.memory == "card":
             return partial(learner.BUFFER, kernel)
         kind = memory_on_cpu(config.memory)
@@ -245,9 +259,11 @@ class Replay(Family):
 
         return made
 
+    def environments(self, config):
+        return [config.env_count if config.collect == "cpu" else 1]
+
     def join(self, parts, factory):
         config, phases = parts.config, parts.phases
-        collector = parts.actor_pool.experiences() if config.actors else self._collector(parts)
         memory = factory(
             parts.spec.fields,
             capacity=config.capacity,
@@ -265,9 +281,21 @@ class Replay(Family):
             self._check_kernel(config, parts.spec, memory.learner)
             seed = int(parts.seeds.agent[2].generate_state(1, np.uint64)[0])
             options |= dict(weights_interval=config.weights_interval, act=config.act, seed=seed)
+            if config.collect == "card":
+                return self._playing(parts, memory, options)
         else:
             options["updater"] = parts.updater()
+        collector = parts.actor_pool.experiences() if config.actors else self._collector(parts)
         return collector, learner_of(config.kernel)(parts.policy, parts.clock, memory, **options)
+
+    def _playing(self, parts, memory, options):
+        """``(collector, learner)`` of a run whose card collects."""
+        config, [envs] = parts.config, parts.envs
+        envs.close()  # it was made for its Spec
+        memory.program(*task_of(config.env), parts.seeds.play)
+        settings = PlaySettings(config, memory.learner.step_record)
+        learner = PlayLearner(parts.policy, parts.clock, memory, settings, **options)
+        return PlayCollector(learner), learner
 
     def _check_kernel(self, config, spec, learner):
         """UsageError if ``learner``, the LearnerConfig of a kernel, is of another algorithm or
@@ -275,6 +303,7 @@ class Replay(Family):
         wanted = config.decided(spec)
         for name in ("replay.capacity", "learner.batch"):  # which may be larger in the kernel
             wanted.pop(name)
+        wanted = {name: value for name, value in wanted.items() if not name.startswith("play.")}
         found = {name: value_of(learner, name.removeprefix("learner.")) for name in wanted}
         config.check_kernel(wanted, found)
 

@@ -27,10 +27,10 @@ class IterationResult:
 
 class Seeds:
     """The seeds of a run's random numbers. Weights, exploration, gradient steps, draws,
-    environments and evaluations each have a seed of their own, which follows from the run's
-    ``seed`` alone."""
+    environments, play on a card, and evaluations each have a seed of their own, which follows from
+    the run's ``seed`` alone."""
 
-    _AGENT, _BUFFER, _ENVS, _EVALUATION, _ACTORS = range(5)
+    _AGENT, _BUFFER, _ENVS, _EVALUATION, _ACTORS, _PLAY = range(6)
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -48,6 +48,11 @@ class Seeds:
         """Seed of the episodes that begin when the run has made ``launches`` launches: 0 at the
         beginning, more when it is resumed."""
         return self._number(self._ENVS, launches)
+
+    @property
+    def play(self) -> np.random.SeedSequence:
+        """Seed of all that is random in environments on the card."""
+        return np.random.SeedSequence(self._seed, spawn_key=(self._PLAY,))
 
     def evaluation(self, attempt: int) -> int:
         return self._number(self._EVALUATION, attempt)
@@ -208,6 +213,10 @@ class Session:
             landed.set_result(result)
             self._flying.append(landed)
         self._pending = state["pending"]
+
+    def stop(self):
+        """Lets an ``iterate`` under way end as soon as it can; its results stand."""
+        self.collector.stop()
 
     def close(self):
         self.learner.close()

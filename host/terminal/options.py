@@ -15,6 +15,7 @@ __all__ = [
     "Act",
     "BoardName",
     "Capacity",
+    "Collect",
     "ConfigFile",
     "Design",
     "Explored",
@@ -85,6 +86,13 @@ Act = Annotated[
     typer.Option(
         help="What computes actions, also in evaluations: `cpu`, or with `--learner card` `card`. "
         "[default: cpu]"
+    ),
+]
+Collect = Annotated[
+    str | None,
+    typer.Option(
+        help="What steps the environments: `cpu`, or with `--learner card` `card`, for an "
+        "environment of `rlfabric list tasks`. [default: cpu]"
     ),
 ]
 Output = Annotated[Path, typer.Option("--out", help="Folder of `<board>/<design>/`.")]

@@ -20,7 +20,7 @@ from hw.shell.command import Command, CommandTable, Rule, counted, operands, res
 from hw.shell.errors import ShellError
 from hw.shell.layout import Field
 
-__all__ = ["COMMANDS", "LEARNING", "LearnOpcode"]
+__all__ = ["BATCH", "COMMANDS", "LEARNING", "WHOLE_LANES", "LearnOpcode"]
 
 
 class LearnOpcode(enum.Enum, shape=8):
@@ -60,7 +60,7 @@ def _record_bytes(config):
 
 
 #: Of LEARN and TRAIN, at the same place in both.
-_BATCH = Field(
+BATCH = Field(
     "batch",
     "u32",
     "experiences a gradient step, a multiple of the lanes",
@@ -68,7 +68,7 @@ _BATCH = Field(
     high=lambda config: config.learner.batch,
     error=LearnError.BATCH,
 )
-_WHOLE_LANES = Rule(
+WHOLE_LANES = Rule(
     LearnError.BATCH,
     lambda c, s: (c.batch & (s.config.learner.lanes - 1)) != 0,
     "batch is a multiple of the lanes",
@@ -90,7 +90,7 @@ _LEARN = Command(
     "before stand. A REPORT that it fails ends nothing: all iterations stand.",
     (
         Field("stratum_width", "u64", "as SAMPLE, of `batch` draws", high=1 << 48),
-        _BATCH,
+        BATCH,
         FIELDS["alpha"],
         FIELDS["epsilon"],
         Field(
@@ -127,7 +127,7 @@ _LEARN = Command(
         _REPORTS,
     ),
     rules=(
-        _WHOLE_LANES,
+        WHOLE_LANES,
         Rule(
             LearnError.RECORD,
             lambda c, s: s.granules != record_granules(s.config.learner),
@@ -151,7 +151,7 @@ _TRAIN = Command(
     (
         Field("batches", "u32", "byte offset of them, a multiple of 64"),
         Field("td_errors", "u32", "byte offset of the lists of TD errors, a multiple of 64"),
-        _BATCH,
+        BATCH,
     ),
     count=counted(MAX_COUNT, "iterations"),
     values={
@@ -175,7 +175,7 @@ _TRAIN = Command(
             moved=False,
         ),
     ),
-    rules=(_WHOLE_LANES, _ALL_LOADED),
+    rules=(WHOLE_LANES, _ALL_LOADED),
 )
 
 

@@ -10,6 +10,7 @@ from hw.learner.algorithms.registry import ALGORITHMS, algorithm_of
 from hw.learner.block.config import BlockShape
 from hw.learner.block.fit import NetworkWidths, check_words, fit, interleave_of
 from hw.learner.block.layer_config import MAX_WIDTH, LayerConfig
+from hw.learner.play.config import PlayConfig
 from hw.learner.records import STEP, record_words
 from hw.nn.activation import ACTIVATIONS
 from hw.nn.td_loss import TdLoss
@@ -255,11 +256,13 @@ class LearnerConfig(ConfigBase):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerKernelConfig(ConfigBase):
-    """The whole kernel ``dqn`` or ``ddpg``; the algorithm is the learner's."""
+    """The whole kernel ``dqn`` or ``ddpg``; the algorithm is the learner's. With environments in
+    ``play`` it has PLAY."""
 
     replay: ReplayConfig = ReplayConfig()
     engine: EngineConfig = EngineConfig()
     learner: LearnerConfig = LearnerConfig()
+    play: PlayConfig = later(PlayConfig())
 
     def __post_init__(self):
         self.replay_kernel  # noqa: B018 -- its rules are this kernel's too
@@ -268,6 +271,7 @@ class LearnerKernelConfig(ConfigBase):
                 f"batch must be at most the capacity ({self.replay.capacity}), "
                 f"not {self.learner.batch!r}"
             )
+        self.play.check(self.learner, self.replay.capacity)
 
     @property
     def replay_kernel(self):

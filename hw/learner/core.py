@@ -110,12 +110,14 @@ class LearnerCore(CommandCore):
         self._run(m, run, learner, iteration, missing, modes)
         status = {field.name: state[field.name] for field in REPLAY_STATUS.fields}
         status |= {"loaded": ~missing, "iterations": iteration.iterations}
+        self.replay, self.iteration, self.missing = replay, iteration, missing
         m.d.comb += self.status.eq(self.STATUS.encode(**status, **self.extend(m, run, learner)))
 
     def extend(self, m, run, learner):
-        """Hook for designs with more commands (FIXAR): wires these commands, and returns a dict of
-        further status fields, here empty. A command with ``at_once(run)`` finishes one clock after
-        its start."""
+        """Hook for cores with more commands (FIXAR, PLAY): wires these commands, and returns a dict
+        of further status fields, here empty. It is called last; ``self`` has the parts ``replay``,
+        ``iteration`` and ``missing``, the sets that are missing. A command with ``at_once(run)``
+        finishes one clock after its start."""
         return {}
 
     @staticmethod

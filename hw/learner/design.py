@@ -15,6 +15,9 @@ from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
 from hw.learner.iteration_clocks import clocks, learn_clocks
 from hw.learner.parameters.parameter_image import image_identity
+from hw.learner.play.contract import PLAY_ERRORS, PLAY_SETTINGS, SAVED, segment_of
+from hw.learner.play.core import PlayingCore
+from hw.learner.play.episodes import EPISODE
 from hw.learner.records import (
     ERRORS,
     REPORT,
@@ -58,6 +61,15 @@ def records(config):
         "Hyperparameters and reports": [config.learner.step_record, REPORT],
         "Lists and batches": [ITEM, HEADER],
     }
+
+
+def _playing(config):
+    """What a kernel that plays has of its own."""
+    if not config.play:
+        return {}
+    segment = segment_of(config.learner.step_record)
+    own = {**records(config), "Playing": [PLAY_SETTINGS, segment, EPISODE, SAVED]}
+    return {"core": PlayingCore, "errors": PLAY_ERRORS, "records": lambda _: own}
 
 
 #: Lanes, multipliers of the largest layer, and numbers that are updated in a clock, the fastest
@@ -267,6 +279,7 @@ def design_of(algorithm):
         identity=identity,
         check=partial(_check, algorithm),
         training=_training(algorithm),
+        variant=_playing,
         packed=True,
     )
 

@@ -67,7 +67,7 @@ class LossPipeline(wiring.Component):
     arithmetic : Arithmetic
         As of ``TdLoss``.
     ports : dict
-        The members, if they are not those of ``TdLoss``.
+        The members; by default as of ``TdLoss``.
     """
 
     FOLD_LATENCY = BatchSum.FOLD_LATENCY

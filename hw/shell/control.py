@@ -17,7 +17,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.errors import UsageError
 from hw.shell.axi import slave_members
-from hw.shell.control_map import ARGUMENTS, CTRL, GIER, IP_IER, IP_ISR
+from hw.shell.control_map import ARGUMENTS, CTRL, GIER, IP_IER, IP_ISR, STOP
 
 __all__ = ["Control"]
 
@@ -38,6 +38,8 @@ class Control(wiring.Component):
     ----------
     arguments : sequence of Argument
         ValueError for an offset that is not a multiple of 4 in 0x10..0xFFC, or taken twice.
+    stops : bool
+        Whether the word at 0xFFC is ``STOP``.
 
     Members
     -------
@@ -49,21 +51,24 @@ class Control(wiring.Component):
     interrupt : Out(1)
         High while GIER is 1 and a bit of IP_ISR is 1. The end of a launch sets those bits of IP_ISR
         that are 1 in IP_IER.
+    stop : Out(1)
+        As last written to STOP, of a kernel that ``stops``.
     <argument name> : Out(64) for a pointer, Out(32) for a scalar
         As last written; the host leaves them alone between start and done.
 
     Source: UG1393 "Kernel Controls"; the control slave of Vitis_Accel_Examples' rtl_vadd.
     """
 
-    def __init__(self, arguments):
-        self.arguments = tuple(arguments)
+    def __init__(self, arguments, stops=False):
+        self.arguments, self.stops = tuple(arguments), stops
         members = {
             **slave_members(PREFIX, ADDRESS_WIDTH),
+            **({"stop": Out(1)} if stops else {}),
             "start": Out(1),
             "done": In(1),
             "interrupt": Out(1),
         }
-        used = set()
+        used = {STOP.offset} if stops else set()
         for argument in self.arguments:
             words = set(range(argument.offset, argument.offset + argument.size, 4))
             free = set(range(ARGUMENTS, 1 << ADDRESS_WIDTH, 4)) - used
@@ -125,6 +130,10 @@ class Control(wiring.Component):
                     m.d.sync += ier.eq(merged(ier)[:2])
                 with m.Case(IP_ISR.offset >> 2):
                     m.d.sync += isr.eq((isr ^ (write_data & mask)[:2]) | event)
+                if self.stops:
+                    words[STOP.offset] = self.stop
+                    with m.Case(STOP.offset >> 2):
+                        m.d.sync += self.stop.eq(merged(self.stop)[0])
                 for argument in self.arguments:
                     register = getattr(self, argument.name)
                     for low in range(0, len(register), 32):

@@ -7,7 +7,7 @@ Source: UG1393 "Kernel Controls"; the control slave of Vitis_Accel_Examples' rtl
 
 from dataclasses import dataclass
 
-__all__ = ["ARGUMENTS", "CONTROL", "CTRL", "GIER", "IP_IER", "IP_ISR", "Bit", "Register"]
+__all__ = ["ARGUMENTS", "CONTROL", "CTRL", "GIER", "IP_IER", "IP_ISR", "STOP", "Bit", "Register"]
 
 #: Byte offset of the first argument.
 ARGUMENTS = 0x10
@@ -82,3 +82,11 @@ IP_ISR = Register(
     ),
 )
 CONTROL = (CTRL, GIER, IP_IER, IP_ISR)
+
+#: Of kernels with a command that may be stopped; it may be written while a launch is under way.
+STOP = Register(
+    name="STOP",
+    offset=0xFFC,
+    doc="stop",
+    bits=(Bit(name="stop", bit=0, doc="PLAY ends before its next vector step; stays as written"),),
+)

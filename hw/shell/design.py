@@ -1,7 +1,7 @@
 """A design: how a kernel is configured, built, described and documented. One object a package."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hw.config import value_of
@@ -129,6 +129,9 @@ class Design:
         A function of the config that raises ValueError if the config is another design's.
     training : Training or None
         None: no host program is known.
+    variant : callable
+        A function of the config that gives ``{field: value}`` of this class, where a kernel of the
+        config has others, such as a core with more commands.
     packed : bool
         Whether registers and adders are meant to lie within DSP blocks. A mapping that leaves them
         outside counts too many.
@@ -154,7 +157,13 @@ class Design:
     identity: Callable = lambda config: {}
     check: Callable = lambda config: None
     training: Training | None = None
+    variant: Callable = lambda config: {}
     packed: bool = False
+
+    def of(self, config):
+        """The design of a kernel with ``config``, whose core, commands and errors are its own."""
+        own = self.variant(config)
+        return replace(self, **own) if own else self
 
     @property
     def commands(self):
@@ -167,12 +176,14 @@ class Design:
         return self.core.STATUS
 
     def kernel(self, config):
-        return Kernel(self.describe(config), self.core(config))
+        return Kernel(self.describe(config), self.of(config).core(config))
 
     def check_buffers(self, config):
         """UsageError for a buffer that must be larger than its size argument can say, which has 32
         bits: one of ``buffers``, or ``largest`` with all items of ``storage``."""
-        declared = {each.name: each for each in (*HOST_BUFFERS, *self.core.buffers_of(config))}
+        declared = {
+            each.name: each for each in (*HOST_BUFFERS, *self.of(config).core.buffers_of(config))
+        }
         for name, size in self.buffers(config).items():
             if size > declared[name].limit:
                 raise UsageError(
@@ -189,14 +200,15 @@ class Design:
     def describe(self, config):
         self.check(config)
         self.check_buffers(config)
-        buffers = self.core.buffers_of(config)
+        own = self.of(config)
+        buffers = own.core.buffers_of(config)
         arguments = standard_arguments(buffers)
         layouts = [layout for section in self.documents(config).values() for layout in section]
         return KernelDescription(
             name=self.name,
             config=config.to_dict(),
             config_hash=digest(
-                config, arguments, [STATUS, *layouts], self.errors, self.identity(config)
+                config, arguments, [STATUS, *layouts], own.errors, own.identity(config)
             ),
             arguments=arguments,
             verilog=f"{self.name}.v",
@@ -207,8 +219,9 @@ class Design:
 
     def documents(self, config):
         """Sections of the register document: commands, records, status."""
-        commands = list(self.core.commands_of(config).values())
-        return {"Commands": commands, **self.records(config), "Status": [self.status]}
+        own = self.of(config)
+        commands = list(own.core.commands_of(config).values())
+        return {"Commands": commands, **own.records(config), "Status": [own.status]}
 
 
 def default_engine(numbers):

@@ -66,7 +66,8 @@ class Kernel(wiring.Component):
         core, arguments = self.core, self.description.arguments
         pointers = [argument for argument in arguments if argument.kind == "pointer"]
         m.submodules.core = core
-        m.submodules.control = control = Control(arguments)
+        stops = "stop" in core.signature.members
+        m.submodules.control = control = Control(arguments, stops)
         m.submodules.sequencer = sequencer = Sequencer(
             data_width=self.description.masters[0].data_width,
             status_bytes=core.STATUS.size,
@@ -96,6 +97,8 @@ class Kernel(wiring.Component):
         for buffer in core.buffers:
             for name in (buffer.name, buffer.size_name):
                 m.d.comb += getattr(core, name).eq(getattr(control, name))
+        if stops:
+            m.d.comb += core.stop.eq(control.stop)
         connect(m, sequencer.command, core.command)
         connect(m, core.outcome, sequencer.outcome)
         for master in self.description.masters:

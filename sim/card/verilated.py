@@ -178,6 +178,10 @@ class VerilatedKernel:
         )
         self._registers |= changed
 
+    def write(self, offset, value):
+        """Writes the control register at ``offset``, also while a launch is under way."""
+        self._library.card_write(self._card, (_u32 * 1)(offset), (_u32 * 1)(value), 1)
+
     def wait(self, seconds=None):
         """Simulates until the launch ends, or until about ``seconds`` of real time have passed.
 

@@ -220,6 +220,10 @@ class kernel:
             raise RuntimeError(f"argument {index} ({argument.name}) has no memory")
         return self._device._groups[argument.name]
 
+    def write_register(self, offset, value):
+        """Writes a control register ("sim")."""
+        self._device._kernel.write(offset, value)
+
     def __call__(self, *arguments):
         """Starts a run and returns it. As in pyxrt, arguments neither buffer nor int32 stay 0."""
         launched = run(self)

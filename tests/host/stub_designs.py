@@ -82,6 +82,9 @@ class StubDesign:
     def default(self, numbers):
         return StubConfig(data_width=numbers["data_width"])
 
+    def of(self, config):
+        return self
+
     def kernel(self, config):
         return Stub(config)
 

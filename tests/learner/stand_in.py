@@ -20,7 +20,7 @@ from hw.learner.records import action_granules, observation_granules, record_wor
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.stream.pack import Pack
 from hw.stream.ram import Ram
-from sim.model.learner.kernel import LearnerCore as Twin
+from sim.model.learner.core import LearnerCore as Twin
 from sim.model.program import ProgramTwin
 
 __all__ = ["StandInCore", "StandInKernel"]
@@ -230,7 +230,7 @@ class StandIn(wiring.Component):
 
 
 class StandInModel:
-    """The same for ``sim.model.learner.kernel.LearnerCore``."""
+    """The same for ``sim.model.learner.core.LearnerCore``."""
 
     def __init__(self, config):
         self.config, self.sections, self.mask = config, sections(config), 0

@@ -12,6 +12,7 @@ import pytest
 from hw.errors import Failure, UsageError
 from system import memory
 from system.disk import clear_dead, naming, temporary_folder, user_path
+from system.lock import locked
 
 ROOT = Path(__file__).parents[2]
 
@@ -138,6 +139,14 @@ def test_text_files_have_an_encoding():
                     if not any(word.arg == "encoding" for word in node.keywords):
                         found.append(f"{path.relative_to(ROOT)} line {node.lineno}")
     assert not found
+
+
+def test_an_error_frees_the_lock(tmp_path):
+    """Also while somebody has its traceback."""
+    with pytest.raises(KeyError) as held, locked(tmp_path / "lock"):
+        raise KeyError
+    with locked(tmp_path / "lock"):
+        assert held.value.__traceback__
 
 
 def test_another_locale(tmp_path):

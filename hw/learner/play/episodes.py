@@ -18,6 +18,7 @@ from amaranth.lib.wiring import In, Out
 from hw.area import area
 from hw.config import ConfigBase, check_range
 from hw.estimate import together
+from hw.learner.play.access import access_port
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.shell.layout import Field, Layout
 from hw.stream.ram import Ram, shallow_memory
@@ -113,6 +114,13 @@ class Episodes(wiring.Component):
         of all.
     met : Out(1)
         ``full``, and ``total`` is at least ``goal``.
+    running, returns : Out(access_port())
+        A row for each environment: the sum of its rewards, 64 bits, low word first, and its steps.
+        A row for each place of the window: a return, 64 bits; 0 for one that is not in the window.
+    window : Out(3)
+        Of the last start.
+    set : In(1), set_ended : In(32), set_total : In(signed(64))
+        ``set``, a pulse after a start: ``ended`` and ``total`` become these.
     """
 
     def __init__(self, config):
@@ -130,6 +138,12 @@ class Episodes(wiring.Component):
                 "total": Out(signed(_RETURN + LARGEST_WINDOW.bit_length() - 1)),
                 "full": Out(1),
                 "met": Out(1),
+                "running": Out(access_port()),
+                "returns": Out(access_port()),
+                "window": Out(3),
+                "set": In(1),
+                "set_ended": In(32),
+                "set_total": In(signed(64)),
             }
         )
 
@@ -169,6 +183,19 @@ class Episodes(wiring.Component):
             write.en.eq(came | (mode == _Mode.CLEAR)),
             write.data.eq(Mux(came & ~ends, after, 0)),
         ]
+        access, sign = self.running, read.data.total[-1].replicate(64 - _RETURN)
+        words = Array(
+            [*(Cat(read.data.total, sign).word_select(k, 32) for k in range(2)), read.data.length]
+        )
+        m.d.sync += access.held.eq(words[access.word])
+        with m.If(access.active):
+            m.d.comb += [
+                read.addr.eq(access.row),
+                write.addr.eq(access.row),
+                write.en.eq(access.write & (access.word == 2)),
+                write.data.total.eq(Cat(access.before[1], access.before[0])),
+                write.data.length.eq(access.value),
+            ]
         with m.If(turns):
             m.d.sync += environment.eq(Mux(last, 0, environment + 1))
         sent = self._record(m, mode, environment, episode, taken)
@@ -224,7 +251,7 @@ class Episodes(wiring.Component):
         """The returns of the last episodes, and their sum."""
         bits = (LARGEST_WINDOW - 1).bit_length()
         m.submodules.returns = returns = Ram(width=_RETURN, depth=LARGEST_WINDOW, style="block")
-        window, size = Signal(3, reset_less=True), Signal(bits + 1)
+        window, size = self.window, Signal(bits + 1)
         oldest = Signal(signed(_RETURN))
         m.d.comb += [
             size.eq(1 << window),
@@ -236,6 +263,29 @@ class Episodes(wiring.Component):
             oldest.eq(Mux(self.full, returns.read_data.as_signed(), 0)),
             self.met.eq(self.full & (self.total >= self.goal)),
         ]
+        access, low = self.returns, Signal()
+        age, inside = Signal(bits), Signal(reset_less=True)
+        # Episodes since the one at a place, less one.
+        m.d.comb += age.eq(self.ended - 1 - access.row)
+        m.d.sync += [
+            low.eq(access.word == 0),
+            inside.eq((age < size) & ((age < self.ended) | self.full)),
+        ]
+        whole = Cat(returns.read_data, returns.read_data[-1].replicate(64 - _RETURN))
+        m.d.comb += access.held.eq(Mux(inside, Mux(low, whole[:32], whole[32:]), 0))
+        with m.If(access.active):
+            m.d.comb += [
+                returns.read_address.eq(access.row),
+                returns.write_enable.eq(access.write & (access.word == 1)),
+                returns.write_address.eq(access.row),
+                returns.write_data.eq(Cat(access.before[0], access.value)),
+            ]
+        with m.If(self.set):
+            m.d.sync += [
+                self.ended.eq(self.set_ended),
+                self.total.eq(self.set_total),
+                self.full.eq(self.set_ended >= size),
+            ]
         with m.If(mode == _Mode.COUNT):
             m.d.sync += [
                 self.ended.eq(self.ended + 1),

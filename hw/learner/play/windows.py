@@ -22,6 +22,7 @@ from amaranth.lib.wiring import In, Out
 from hw.area import area
 from hw.config import ConfigBase, check_range
 from hw.estimate import together
+from hw.learner.play.access import access_port
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.learner.play.weighted_sum import FRACTION, WeightedSum
 from hw.stream.delay import delay
@@ -139,6 +140,11 @@ class Windows(wiring.Component):
     o : Out(stream of WINDOW)
         Experiences, in the order of ``record_words``: observation, next observation, action, reward
         and discount; no padding.
+    access : Out(access_port())
+        For each environment a row: the count of its open windows, then the words of their steps,
+        0 for those that are none. A count that is written opens as many windows.
+    settings : Out(window_settings)
+        Of the last start.
     """
 
     def __init__(self, config):
@@ -148,6 +154,8 @@ class Windows(wiring.Component):
                 "start": In(stream.Signature(window_settings(config))),
                 "i": In(stream.Signature(TRANSITION)),
                 "o": Out(stream.Signature(WINDOW)),
+                "access": Out(access_port()),
+                "settings": Out(window_settings(config)),
             }
         )
 
@@ -171,7 +179,7 @@ class Windows(wiring.Component):
         config, mode = self.config, Signal(_Mode)
         m.submodules.weighted = weighted = WeightedSum(config.longest)
         m.submodules.to_float = to_float = ScaledToFloat(_scaled(config))
-        settings = Signal(window_settings(config), reset_less=True)
+        settings = self.settings
         environment, last = Signal(range(config.environments)), Signal()
         came, starts, advance = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -274,21 +282,26 @@ class Windows(wiring.Component):
         layout = data.StructLayout(
             {"slot": range(config.slots), "count": range(config.longest + 1)}
         )
+        access, counts = self.access, Signal()
         m.submodules.opened = opened = memory.Memory(
             shape=layout, depth=config.environments, init=[]
         )
         read, write = opened.read_port(domain="comb"), opened.write_port()
         ends, after = self.i.p.terminated | self.i.p.truncated, Signal.like(read.data.count)
         m.d.comb += [
-            read.addr.eq(environment),
-            write.addr.eq(environment),
-            write.en.eq(takes | (mode == _Mode.CLEAR)),
+            counts.eq(access.active & access.write & (access.word == 0)),
+            read.addr.eq(Mux(access.active, access.row, environment)),
+            write.addr.eq(Mux(access.active, access.row, environment)),
+            write.en.eq(takes | (mode == _Mode.CLEAR) | counts),
             after.eq(read.data.count + 1),
         ]
+        with m.If(access.active):
+            m.d.comb += [write.data.slot.eq(access.value), write.data.count.eq(access.value)]
         with m.If(takes):
             m.d.comb += write.data.slot.eq(read.data.slot + 1)
             with m.If(~ends):
                 m.d.comb += write.data.count.eq(Mux(after == settings.n, read.data.count, after))
+        self._count = read.data.count
         return read.data.slot, read.data.count
 
     def _memories(
@@ -312,8 +325,19 @@ class Windows(wiring.Component):
                 m.d.comb += place.eq(config.observation + walk.word)
             with m.Default():
                 m.d.comb += place.eq(reward_at)
-        sends = mode == _Mode.SEND
+        sends, access = mode == _Mode.SEND, self.access
+        # Rows are read from the oldest step on, and written from slot 0 on.
+        count, kept_slot = self._count, Signal.like(slot)
+        shown_step, first = (Signal(name=name, reset_less=True) for name in ("shown_step", "first"))
+        s1_count = Signal.like(count, reset_less=True)
+        m.d.comb += kept_slot.eq(slot - count + access.step)
+        m.d.sync += [
+            shown_step.eq(access.step < count),
+            first.eq(access.word == 0),
+            s1_count.eq(count),
+        ]
         m.d.comb += [
+            access.held.eq(Mux(first, s1_count, Mux(shown_step, ring.read_data, 0))),
             ring.write_enable.eq(came & (walk.field != _Field.NEXT)),
             ring.write_address.eq(Cat(place, slot, environment)),
             ring.write_data.eq(self.i.p.word),
@@ -325,6 +349,16 @@ class Windows(wiring.Component):
             ring.read_address.eq(Cat(Mux(sends, place, reward_at), aged, environment)),
             weighted.reward.eq(ring.read_data),
         ]
+        with m.If(access.active):
+            width = len(environment)
+            at = access.place[: len(place)]
+            m.d.comb += [
+                ring.read_enable.eq(1),
+                ring.read_address.eq(Cat(at, kept_slot, access.row[:width])),
+                ring.write_enable.eq(access.write & (access.word != 0)),
+                ring.write_address.eq(Cat(at, access.step[: len(slot)], access.row[:width])),
+                ring.write_data.eq(access.value),
+            ]
         s1_valid = delay(m, sends, 1, name="sends", enable=advance, reset=True)
         s1_field = delay(m, walk.field, 1, name="field", enable=advance)
         s1_word = delay(m, walk.word, 1, name="word", enable=advance)

@@ -8,7 +8,7 @@ from hw.fixar.precision import Precision, slots
 from hw.replay.records import Error
 from sim.model.arith.noise import with_noise
 from sim.model.fixar.learner import FixarTrainer
-from sim.model.learner.kernel import LearnerCore
+from sim.model.learner.core import LearnerCore
 from sim.model.program import ProgramTwin
 
 __all__ = ["FixarCore", "FixarKernel"]

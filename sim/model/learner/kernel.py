@@ -1,302 +1,203 @@
-"""Bit-exact twin of the kernels ``dqn`` and ``ddpg``: the replay core's twin, and a learner's.
-
-An iteration of LEARN is a SAMPLE, a gradient step, an UPDATE and an INSERT, one after the other. An
-iteration of TRAIN is the gradient step alone.
-"""
+"""Bit-exact twin of the kernels ``dqn``, ``ddpg`` and ``td3``, and of their core that plays, which
+executes the commands of ``hw.learner.play.commands``."""
 
 import numpy as np
 
-from hw.learner.commands import LEARNING
-from hw.learner.config import PARAMETER_SETS, LearnerKernelConfig
-from hw.learner.records import (
-    LEARNER_STATUS,
-    LIMIT,
-    REPORT,
-    LearnError,
-    action_granules,
-    observation_granules,
-    record_granules,
+from hw.learner.config import LearnerKernelConfig
+from hw.learner.parameters.parameter_image import set_bytes
+from hw.learner.play.commands import PLAYING
+from hw.learner.play.contract import (
+    PLAY_SETTINGS,
+    PLAY_STATUS,
+    Flag,
+    PlayError,
+    saved_words,
+    segment_of,
 )
-from hw.replay.records import GRANULE_BYTES, HEADER, ITEM, Error
+from hw.learner.records import REPORT
+from hw.replay.records import Error
 from hw.shell.command import round_up
-from hw.shell.program import COMMAND_BYTES
-from sim.model.learner.network.trainer import Trainer
-from sim.model.program import CommandTwin, ProgramTwin
-from sim.model.replay.kernel import ReplayCore
+from sim.model.learner.core import LearnerCore
+from sim.model.learner.play.player import Player, wrong_word
+from sim.model.program import ProgramTwin
 
-__all__ = ["LearnerCore", "LearnerKernel"]
+__all__ = ["LearnerKernel", "PlayingCore"]
 
-#: Smaller numbers are zeros to the hardware.
-_TINY = np.finfo(np.float32).tiny
+_NONE = Error.NONE, 0
+_WORD = (1 << 36) - 1
 
 
-class LearnerCore(CommandTwin):
-    """Executes the commands of ``hw.learner.commands`` on a learner's twin, and passes all others
-    to the replay core's twin that it contains.
+class PlayingCore(LearnerCore):
+    """As LearnerCore, with PLAY, PROGRAM, INIT, SAVE and RESUME, for a config with ``play``.
 
-    config : LearnerKernelConfig
-    make_learner : a function that makes the learner's twin from a LearnerConfig; by default the
-        class ``Trainer``.
+    Attributes
+    ----------
+    stop : bool
+        The stop bit: PLAY ends before the next vector step. PLAY does not change it.
     """
 
-    COMMANDS, BUFFERS = LEARNING, ReplayCore.BUFFERS
-    #: Whether an INSERT is refused for what no batch may have.
-    CHECKS_INSERTS = False
+    COMMANDS, STATUS = PLAYING, PLAY_STATUS
 
-    def __init__(self, config, make_learner=Trainer):
-        self.config = config
-        self._own = {opcode.value for opcode in self.COMMANDS}  # those that are no replay core's
-        self.replay = ReplayCore(config, self._refused if self.CHECKS_INSERTS else None)
-        self.learner = make_learner(config.learner)
-        self.iterations, self.missing = 0, (1 << len(PARAMETER_SETS)) - 1
-        self.saturations = np.zeros(3, np.uint64)
-        fields = config.fields
-        experience = np.dtype(
-            {
-                "names": list(fields),
-                "formats": list(fields.values()),
-                "itemsize": record_granules(config.learner) * GRANULE_BYTES,
-            }
-        )
-        self._record = np.dtype([("header", HEADER.dtype), ("experience", experience)])
-
-    @property
-    def capacity(self):
-        return self.replay.capacity
-
-    @property
-    def granules(self):
-        return self.replay.granules
-
-    @property
-    def fill(self):
-        return self.replay.fill
-
-    @property
-    def ring(self):
-        """That of the replay core; None if an INSERT is checked in a way that a ring is not."""
-        return None if self.CHECKS_INSERTS else self.replay.ring
+    def __init__(self, config):
+        super().__init__(config)
+        self._player, self.stop = Player(config), False
+        self.programmed = self.begun = 0
+        record = config.learner.step_record
+        self._segment, self._plain = segment_of(record), record
 
     def status(self):
-        """Bytes of LEARNER_STATUS; clock counts are 0."""
-        block = np.zeros(LEARNER_STATUS.size, np.uint8)
-        replay = np.frombuffer(self.replay.status(), np.uint8)
-        block[: len(replay)] = replay
-        record = block.view(LEARNER_STATUS.dtype)
-        record["iterations"] = self.iterations
-        record["loaded"] = self.missing ^ (1 << len(PARAMETER_SETS)) - 1
+        """Bytes of PLAY_STATUS; clock counts are 0."""
+        block, player = np.zeros(PLAY_STATUS.size, np.uint8), self._player
+        learner = super().status()
+        block[: len(learner)] = learner
+        record = block.view(PLAY_STATUS.dtype)
+        record["step"], record["episodes"] = player.step, player.episodes.ended
+        record["explore"], record["play_state"] = player.explore.epsilon, player.generator
+        record["ready"] = self.programmed | self.begun << 1
+        record["clipped"], record["returns"] = player.clipped, player.episodes.total
         return block
 
-    def execute(self, raw, arguments, memory):
-        """Checks and runs one command, the 64 bytes ``raw``, here or in the replay core's twin;
-        returns ``(error, detail)``. ``arguments`` and ``memory`` are the launch's."""
-        self.replay.arguments, self.replay.memory = arguments, memory
-        if int.from_bytes(raw[:4], "little") not in self._own:
-            return self.replay.execute(raw, arguments, memory)
-        return super().execute(raw, arguments, memory)
+    # -- tasks and parameters
 
-    # -- LEARN and TRAIN
+    def _program(self, c):
+        self.programmed = self.begun = 0
+        words = [int(word) & _WORD for word in self.at(c, "source").view("<u8")[: c.count]]
+        wrong = wrong_word(words, self.config.learner.observation)
+        if wrong is not None:
+            return PlayError.TASK, wrong
+        self._player.load(words, c.shift, c.state)
+        self.programmed = 1
+        return _NONE
 
-    def _learn(self, c):
-        return self._iterations(c, self._iterate)
+    def _init(self, c):
+        size = set_bytes(self.config.learner)
+        self.learner.load(self.at(c, "source")[:size].view("<u4").copy(), ("online",))
+        self.learner.begin()
+        self.missing = 0
+        return _NONE
 
-    def _train(self, c):
-        return self._iterations(c, self._train_on)
+    # -- what environments hold
 
-    def _iterations(self, c, iterate):
-        """``iterate(c, iteration, step)`` returns ``(error, detail, result)``; ``result`` is None
-        if the iteration learned nothing."""
-        record = self.config.learner.step_record
-        steps = self.at(c, "source")[: c.count * record.size].view(record.dtype)
-        reports = self.at(c, "destination")[: c.count * REPORT.size].reshape(c.count, REPORT.size)
-        for iteration in range(c.count):
-            error, detail, result = iterate(c, iteration, steps[iteration])
-            if result is not None:
-                # The whole record, what no field names being zeros.
-                reports[iteration] = np.frombuffer(self._report(result).tobytes(), np.uint8)
-            if error:
-                return error, detail
-        return Error.NONE, 0
-
-    def _iterate(self, c, iteration, step):
-        batch, replay, weighing = c.batch, self.replay, dict(alpha=c.alpha, epsilon=c.epsilon)
-        records = np.zeros(batch * self._record.itemsize, np.uint8)
-        error, detail = replay.draw(
-            records.view(np.uint32),
-            count=batch,
-            stratum_width=c.stratum_width,
-            beta=int(step["beta"]),
-        )
-        if error:
-            return error, detail, None
-        error, detail, result, items = self._trained(records, batch, step)
-        if error:
-            return error, detail, None
-        error, detail = replay.update(items.view(np.uint32), count=batch, **weighing)
-        if not error and c.inserts:
-            error, detail = replay.insert(
-                count=c.inserts,
-                source=c.experiences + iteration * round_up(c.run, COMMAND_BYTES),
-                given=c.given,
-                priorities=c.priorities
-                + iteration * round_up(c.inserts * ITEM.size, COMMAND_BYTES),
-                **weighing,
-            )
-        self.iterations += 1
-        return error, detail, result
-
-    def _train_on(self, c, iteration, step):
-        records = self.at(c, "batches")[iteration * round_up(c.run, COMMAND_BYTES) :]
-        error, detail, result, items = self._trained(records, c.batch, step)
-        if error:
-            return error, detail, None
-        size = round_up(len(items), self.config.engine.beat_bytes)
-        place = iteration * round_up(len(items), COMMAND_BYTES)
-        beats = self.at(c, "td_errors")[place : place + size]
-        beats[:], beats[: len(items)] = 0, items
-        self.iterations += 1
-        return Error.NONE, 0, result
-
-    def learn(self, step, batch, stratum_width, power, records, first_priorities):
-        """An iteration of LEARN for a program in this process, on the ``ring``, byte for byte.
-
-        step : record of HYPERPARAMETERS
-        batch, stratum_width : as the command's
-        power : dict with the command's alpha and epsilon
-        records : experiences to store, structured array, at most the ring's capacity
-        first_priorities : dict with ``given``, ``values`` and what else ``ring.insert`` takes
-
-        Returns ``(error, detail, report)``; the record REPORT is None with an error.
-        """
-        ring = self.ring
-        if not ring.manager.total:
-            return Error.EMPTY, 0, None
-        drawn = np.empty(batch, self._record["experience"])
-        indexes, weights = ring.draw(batch, int(step["beta"]), stratum_width, drawn)
-        error, detail, result = self._gradient_step(drawn, indexes, weights, step)
-        if error:
-            return error, detail, None
-        if not ring.update(indexes, np.array(result.td, np.float32), **power):
-            return Error.TD, 0, None
-        if len(records):
-            ring.insert(records, **first_priorities)
-        self.iterations += 1
-        return Error.NONE, 0, self._report(result)
-
-    def _trained(self, records, batch, step):
-        """``(error, detail, result, items)`` of a gradient step on a batch in memory; ``items`` is
-        the list that UPDATE takes, uint8, or None with an error."""
-        records = records[: batch * self._record.itemsize].view(self._record)
-        indexes, weights = records["header"]["index"], records["header"]["weight"]
-        found = self._gradient_step(records["experience"], indexes, weights, step)
-        error, detail, result = found
-        if error:
-            return *found, None
-        items = np.zeros(batch, ITEM.dtype)
-        items["index"], items["value"] = indexes, np.asarray(result.td, "<f4").view("<u4")
-        return *found, items.view(np.uint8)
-
-    def _gradient_step(self, experiences, indexes, weights, step):
-        """``(error, detail, result)``."""
-        bad = self._bad(experiences)
-        bad |= ~np.isfinite(weights) | np.signbit(weights)
-        if not bad.any() and weights.max() < _TINY:
-            bad[-1] = True
-        if bad.any():
-            return LearnError.NUMBER, int(indexes[np.argmax(bad)]), None
-        names = experiences.dtype.names
-        result = self.learner.train(
-            {name: experiences[name] for name in names},
-            indexes,
-            weights,
-            step,
-        )
-        self.saturations += np.asarray(result.saturations, np.uint64)
-        if result.diverged is not None:
-            return LearnError.DIVERGED, int(indexes[result.diverged]), None
-        return Error.NONE, 0, result
-
-    def _report(self, result):
-        report = np.zeros((), REPORT.dtype)
-        report["loss"], report["td"] = result.loss, result.td_sum
-        report["value"], report["weight"] = result.value, result.weight
-        report["saturations"] = np.minimum(self.saturations, 0xFFFF_FFFF)
-        report["position"] = self.replay.position
-        return report
-
-    def _bad(self, experiences):
-        """Which experiences are bad, bool [batch]: a number is infinite or NaN, an action does not
-        exist, or a number is beyond its limits (``hw.learner.records.word_rules``)."""
-        learner, bad = self.config.learner, np.zeros(len(experiences), bool)
-        if learner.discrete:
-            bad |= experiences["action"] >= learner.action
-        if learner.bounded:
-            discount = experiences["discount"]
-            bad |= (np.abs(experiences["action"]) > 1).any(axis=1)
-            bad |= np.signbit(discount) | (discount > 1)
-        if learner.early_priorities:
-            for name in ("reward", "discount"):
-                bad |= np.abs(experiences[name]) >= LIMIT
-        for name in experiences.dtype.names:
-            values = experiences[name]
-            if values.dtype.kind == "f":
-                bad |= ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-        return bad
-
-    def _refused(self, words):
-        """``(error, position)`` of an INSERT of experiences; experiences of another size are all
-        taken."""
-        experience = self._record["experience"]
-        if words.shape[1] * 4 != experience.itemsize:
-            return Error.NONE, 0
-        bad = self._bad(words.view(experience)[:, 0])
-        return (LearnError.NUMBER, int(np.argmax(bad))) if bad.any() else (Error.NONE, 0)
-
-    # -- ACT
-
-    def _act(self, c):
-        learner = self.config.learner
-        size = c.count * observation_granules(learner) * GRANULE_BYTES
-        observations = self.at(c, "source")[:size].view("<f4").reshape(c.count, -1)
-        observations = observations[:, : learner.observation]
-        bad = ~np.isfinite(observations).all(axis=1)
-        if bad.any():
-            return LearnError.NUMBER, int(np.argmax(bad))
-        actions = np.zeros((c.count, action_granules(learner) * GRANULE_BYTES // 4), np.float32)
-        actions[:, : learner.action] = self.acted(c, observations)
-        # Whole beats are written.
-        place = self.at(c, "destination")
+    def _save(self, c):
+        words, place = self._player.save(), self.words(c, "destination")
         place[:] = 0
-        place[: actions.nbytes] = actions.view(np.uint8).reshape(-1)
-        return Error.NONE, 0
+        place[: len(words)] = words
+        return _NONE
 
-    def acted(self, c, observations):
-        """What an ACT answers: the learner's outputs, float32 [n, action], for ``observations``
-        [n, observation], which are finite. ``c`` has the fields of the ACT."""
-        return self.learner.act(observations)
+    def _resume(self, c):
+        count = sum(saved_words(self.config).values())
+        wrong = self._player.resume(self.words(c, "source")[:count].copy())
+        self.begun = int(wrong is None)
+        return _NONE if wrong is None else (PlayError.SAVED, wrong)
 
-    # -- LOAD and STORE
+    # -- PLAY
 
-    def _load(self, c):
-        sets = self._sets(c)
-        self.learner.load(self.at(c, "source")[: c.count].view("<u4").copy(), sets)
-        self.missing &= ~c.sets
-        return Error.NONE, 0
+    def _play(self, c):
+        operands = self.at(c, "source")
+        settings = PLAY_SETTINGS.unpack(operands.tobytes())
+        learns = bool(c.flags & Flag.LEARN.value)
+        wrong = self._refused_setting(settings, learns)
+        if wrong is not None:
+            return PlayError.SETTINGS, PLAY_SETTINGS.offsets[wrong]
+        player, greedy = self._player, bool(c.flags & Flag.GREEDY.value)
+        player.step = settings["step"]
+        player.explore.epsilon = 0 if greedy else settings["explore"]
+        schedule = (0, 0) if greedy else (settings["decrement"], settings["end"])
+        if c.flags & Flag.FRESH.value:
+            clipped = player.begin(*(settings[x] for x in ("n", "discount", "scale", "window")))
+            self.begun = 1
+            if clipped.any():
+                return PlayError.ENVIRONMENT, int(np.argmax(clipped))
+        segments = operands[PLAY_SETTINGS.size :][: c.segments * self._segment.size]
+        work = _Iterations(segments.view(self._segment.dtype), self._plain, settings)
+        phase = settings["phase"]
+        for _ in range(c.count):
+            met = c.flags & Flag.GOAL.value and player.episodes.met(settings["goal"])
+            if self.stop or met:
+                break
+            played = player.play(self.learner.act, *schedule, c.episodes)
+            self._put_episodes(c, played.episodes)
+            phase = (phase + 1) % settings["period"]
+            if learns and played.experiences:
+                error, detail = self.replay.insert_records(
+                    self._padded(played.experiences), count=len(played.experiences)
+                )
+                if error:
+                    return error, detail
+            if played.clipped.any():
+                return PlayError.ENVIRONMENT, int(np.argmax(played.clipped))
+            if learns and not phase and player.step >= settings["starts"]:
+                for _ in range(settings["iterations"]):
+                    error, detail, result = self._learned(c, work.next())
+                    if result is not None:
+                        self._put_report(c, result)
+                    if error:
+                        return error, detail
+        return _NONE
 
-    def _store(self, c):
-        numbers = np.ascontiguousarray(self.learner.store(self._sets(c)))
-        self.at(c, "destination")[: c.count] = numbers.view(np.uint8)
-        return Error.NONE, 0
+    def _refused_setting(self, s, learns):
+        """Name of the first field of PLAY_SETTINGS that breaks its rule; None if all are right."""
+        play = self.config.play
+        most = self.capacity // play.environments if learns else play.longest
+        rules = {
+            "period": 1 <= s["period"] <= 0xFFFF,
+            "iterations": s["iterations"] <= 0xFFFF,
+            "n": 1 <= s["n"] <= min(play.longest, most),
+            "discount": s["discount"] <= 1 << 31,
+            "end": s["end"] <= s["explore"],
+            "target_interval": s["target_interval"] >= 1,
+            "phase": s["phase"] < s["period"],
+            "target_phase": s["target_phase"] < s["target_interval"],
+            "window": s["window"] <= 7,
+        }
+        return next((name for name, right in rules.items() if not right), None)
 
-    @staticmethod
-    def _sets(c):
-        return tuple(
-            parameter_set for k, parameter_set in enumerate(PARAMETER_SETS) if c.sets >> k & 1
-        )
+    def _padded(self, experiences):
+        """The words of all experiences, each with zeros up to whole granules."""
+        words = np.zeros((len(experiences), self._record["experience"].itemsize // 4), np.uint32)
+        words[:, : len(experiences[0])] = experiences
+        return words.reshape(-1)
+
+    def _put_episodes(self, c, episodes):
+        size = self.config.engine.beat_bytes
+        for place, record in episodes:
+            beat = self.at(c, "destination")[place * size : (place + 1) * size]
+            beat[:] = 0
+            beat[: record.nbytes] = np.frombuffer(record.tobytes(), np.uint8)
+
+    def _put_report(self, c, result):
+        if not c.reports:
+            return
+        begin = round_up(c.episodes * self.config.engine.beat_bytes, 64)
+        begin += (self.iterations - 1) % c.reports * REPORT.size
+        report = self._report(result).tobytes()
+        self.at(c, "destination")[begin : begin + REPORT.size] = np.frombuffer(report, np.uint8)
 
 
 class LearnerKernel(ProgramTwin):
-    """Twin of the whole kernels ``dqn`` and ``ddpg``."""
+    """Twin of the whole kernels."""
 
     def make_core(self, description):
-        return LearnerCore(LearnerKernelConfig.from_dict(description.config))
+        config = LearnerKernelConfig.from_dict(description.config)
+        return PlayingCore(config) if config.play else LearnerCore(config)
+
+
+class _Iterations:
+    """The records of a PLAY's iterations, one after the other."""
+
+    def __init__(self, segments, record, settings):
+        self._segments, self._record, self._at, self._done = segments, record, 0, 0
+        self._number, self._interval = settings["target_phase"], settings["target_interval"]
+
+    def next(self):
+        """The record of the next iteration."""
+        segment = self._segments[self._at]
+        step = np.frombuffer(segment.tobytes(), self._record.dtype)[0].copy()
+        step["reserved"] = 0
+        self._number, self._done = (self._number + 1) % self._interval, self._done + 1
+        if self._number:
+            step["blend"], step["keep"] = 0, 1
+        last = self._at == len(self._segments) - 1
+        if self._done == int(segment["repeat"]) and not last:
+            self._at, self._done = self._at + 1, 0
+        return step

@@ -108,7 +108,9 @@ def _placed(scale, turned, places, missing):
 def _tiles(rows, turned, places, depth):
     """[tiles, depth * 64]: the second operand in the order of ``places``, with zeros."""
     width = rows.shape[0] if turned else rows.shape[1]
-    tiles = np.zeros((-(-width // _TILE), depth * _TILE), np.float32)
+    tiles = np.empty((-(-width // _TILE), depth * _TILE), np.float32)
+    if width % _TILE or depth != places.size:
+        tiles[:] = 0
     for number in range(len(tiles)):
         tile, first = tiles[number], _unsigned(number * _TILE)
         columns = _unsigned(min(_TILE, width - number * _TILE))

@@ -92,10 +92,13 @@ class ReplayCore(CommandTwin):
         return _DONE
 
     def _insert(self, c):
+        return self._insert_of(c, self.words(c, "source") if self.granules else _NO_WORDS)
+
+    def _insert_of(self, c, records):
         manager, ring = self.manager, self._ring
         begin, capacity = ring.position, ring.capacity
         if self.granules:
-            stored, records = self._stored(), self.words(c, "source")
+            stored = self._stored()
             store(stored, records, begin, c.count, capacity, ring.stride, ring.size)
             if self._wrong is not None:
                 refused = self._wrong(records[: c.count * ring.size].reshape(c.count, -1))
@@ -178,6 +181,12 @@ class ReplayCore(CommandTwin):
         """Executes an INSERT, whose experiences and priorities are in the buffer ``operands`` as
         usual. ``fields`` are the command's; others are 0. Returns ``(error, detail)``."""
         return self._job(Opcode.INSERT, fields, self._insert)
+
+    def insert_records(self, records, **fields):
+        """Executes an INSERT that takes its experiences from the array ``records``, uint32, in
+        place of a buffer. ``fields`` are the command's; others are 0. Returns ``(error, detail)``.
+        """
+        return self._job(Opcode.INSERT, fields, lambda c: self._insert_of(c, records), "source")
 
     def _job(self, opcode, fields, execute, *streams):
         _, c, error, detail = self._check.job(opcode, fields, self, self.room, streams)

@@ -271,9 +271,11 @@ def test_worker():
     assert [launch.steps for launch in message.launches] == [12, 12]
     assert message.bytes == sum(launch.experience.nbytes for launch in message.launches)
     assert not message.launches[0].experience.flags.writeable
-    worker._envs[0].step = lambda _: 1 / 0
+    worker._envs[0].step, tried = lambda _: 1 / 0, []
+    worker._envs[0].close = lambda: (tried.append(1), 1 / 0)
     message = transport.call(worker, "collect", ActorRequest(7, 0, 2), parameters)
     assert message.loss.kind == "raised" and "ZeroDivisionError" in message.loss.text
+    assert tried, "its environments are closed, as far as they can be"
     assert "1 / 0" in message.loss.traceback
 
 

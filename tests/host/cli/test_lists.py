@@ -29,3 +29,12 @@ def test_memory_of_boards(tables):
 def test_presets_are_of_those_that_have_some(tables):
     lists.LISTS["presets"]()
     assert [name for name, _ in tables["Presets"]] == ["ddpg", "ppo"]
+
+
+def test_tasks_are_those_that_are_registered(tables):
+    """With the numbers of gymnasium's own environments, and the steps of the machine."""
+    lists.LISTS["tasks"]()
+    rows = {row[0]: row[1:] for row in tables["Tasks"] if row[0].startswith("rlfabric/")}
+    assert rows["rlfabric/CartPole-v1"] == ["4", "2", "500", "475.0", "51"]
+    assert rows["rlfabric/Pendulum-v1"][:3] == ["3", "of 1", "200"]
+    assert len(rows) == 3

@@ -10,6 +10,7 @@ from host.algorithms.activation import ACTIVATIONS
 from host.algorithms.dqn import DQNPolicy
 from host.algorithms.layers import Activate, Dense, Described, Normalize
 from host.environments.spec import Spec
+from host.export import export_command
 from host.export.c_file import c_files
 from host.export.export_command import export
 from hw.errors import UsageError
@@ -239,6 +240,21 @@ def test_its_place_is_the_run_s(tmp_path):
     for given in (run, run / "best.npz"):
         files, _ = export(given, "c")
         assert files == [run / "policy.c", run / "policy.h"] and all(f.is_file() for f in files)
+
+
+def test_the_command_s_line(monkeypatch, capsys):
+    """It passes on what it is given, ``--import`` too."""
+    told = []
+
+    def writes(*place, imports):
+        told.append((*place, imports))
+        return ["a.c", "a.h"], "float32"
+
+    monkeypatch.setattr(export_command, "export", writes)
+    export_command.export_command("runs/demo", "c", "a.c", ["own"])
+    export_command.export_command("runs/demo", "torch")
+    assert told == [("runs/demo", "c", "a.c", ["own"]), ("runs/demo", "torch", None, ())]
+    assert capsys.readouterr().out == "a.c and a.h: numbers are float32\n" * 2
 
 
 def test_what_a_file_says_is_a_comment_s_line(tmp_path):

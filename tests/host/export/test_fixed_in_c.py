@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import boards
+from host.algorithms.layers import Clip, Dense, Described
 from host.environments.spec import Spec
 from host.export.export_command import export
 from host.export.fixed import FixedLayers
@@ -18,6 +19,8 @@ from host.kernels import configure, find_design
 from host.learner.parameters import to_image
 from host.learner.policy_weights import online_of
 from host.summaries import PRECISIONS
+from hw.arith.fixed import SQ
+from hw.arith.fixed_point import FixedPoint
 from hw.errors import UsageError
 from sim.model.fixar.learner import FixarTrainer
 from sim.model.fixar.numbers import operands
@@ -103,11 +106,37 @@ def test_operands_at_the_ends_of_weights():
     assert found[-1] == arithmetic.operand.high
 
 
+def test_a_policy_s_file_has_the_kernel_of_its_run(tmp_path):
+    _, _, run = run_of("dqn", tmp_path, 0.3)
+    for given in (run, run / "best.npz"):
+        assert export(given, "c")[1].startswith("the kernel's: weights SQ(")
+
+
 @pytest.mark.parametrize("precision", sorted({*PRECISIONS} - {"float32", "fixed32"}))
 def test_codes_of_16_bits_are_said(precision, tmp_path):
     _, _, run = run_of("fixar", tmp_path, 0.3, precision=precision)
     _, numbers = export(run, "c")
     assert numbers.startswith(f"float32: the codes of precision {precision} depend on ranges")
+
+
+def dense(outputs, inputs):
+    return Dense(np.zeros((outputs, inputs)), np.zeros(outputs))
+
+
+@pytest.mark.parametrize(
+    "layers, heads, text",
+    [
+        ([dense(2, 4)], {"q": [], "value": []}, "RUN must have one head, not q, value"),
+        ([dense(2, 4), Clip()], {"q": []}, "RUN must have dense layers only, not Clip"),
+        ([dense(1, 1 << 17)], {"q": []}, "kernel must have sums of at most 62 bits for C, not 63"),
+    ],
+)
+def test_refused(layers, heads, text):
+    """A product of 27 and 18 bits leaves 17 for the count of a sum."""
+    arithmetic = FixedPoint(weight=SQ(4, 23), activation=SQ(8, 10))
+    FixedLayers(arithmetic, Described([dense(1, (1 << 17) - 1)], "q", {"q": []}))
+    with pytest.raises(UsageError, match=text):
+        FixedLayers(arithmetic, Described(layers, "q", heads))
 
 
 def test_a_summary_of_another_release(tmp_path):

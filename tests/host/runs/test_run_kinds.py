@@ -128,10 +128,14 @@ OWN = dict(
 )  # fmt: skip
 #: of a run on the card alone
 ON_CARD = dict(learner="card", design="own", act="card", weights_interval=7)
+#: of a run whose card collects
+COLLECTING = dict(collect="card")
 #: of a run whose new experiences have TD errors
 RATED = dict(first_priority="td_error")
 #: of a run whose environment has one instance
 ALONE = dict(evaluation_on="training")
+#: Fields whose defaults are not in checkpoints of before.
+LATER = RATED.keys() | ALONE.keys() | COLLECTING.keys()
 #: of a run with actors
 ACTING = dict(actors=4, actor_order="fixed", launches_per_message=3)
 
@@ -143,13 +147,12 @@ def test_what_a_resumed_run_must_share():
     assert whole == config.identity() | {"agent": whole["agent"]}
     assert whole["agent"]["hidden"] == [8, 9]
     every = {field.name for field in fields(config)}
-    assert (
-        every
-        == FREE.keys() | OWN.keys() | ON_CARD.keys() | ACTING.keys() | RATED.keys() | ALONE.keys()
-    )
-    assert whole.keys() == every - FREE.keys() - RATED.keys() - ALONE.keys()
+    assert every == FREE.keys() | OWN.keys() | ON_CARD.keys() | ACTING.keys() | LATER
+    assert whole.keys() == every - FREE.keys() - LATER
     rated = replace(config, **RATED).identity()
     assert rated == config.identity() | RATED, "the default is not in checkpoints of before"
+    card = replace(config, learner="card")
+    assert replace(card, **COLLECTING).identity() == card.identity() | COLLECTING
     one = replace(config, env_count=1)
     assert replace(one, **ALONE).identity() == one.identity() | ALONE
     assert replace(config, **FREE).identity() == config.identity()

@@ -254,6 +254,8 @@ def test_a_batch_larger_than_what_is_stored(count):
     assert len(drawn.indexes) == count and set(drawn.indexes) <= set(range(5))
     p = np.array([1.0, 2, 3, 4, 8])[drawn.indexes]
     np.testing.assert_allclose(drawn.weights[:, 0], p.min() / p, rtol=1e-3)
+    # Also than what it can hold, of which it has stored more.
+    assert set(filled(made(size=3), 9).sample_prioritized(7).indexes) <= {0, 1, 2}
 
 
 def test_priorities_are_of_the_experiences_that_were_drawn():

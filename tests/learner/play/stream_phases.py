@@ -51,7 +51,10 @@ class Phases:
         for name, flow in directions.items():
             if name.endswith("__valid"):
                 ends["valid" if flow == "In" else "ready"].append(name.removesuffix("__valid"))
+        # Inputs that no phase drives.
+        streams = ("__valid", "__ready", "__payload")
+        idle = [n for n, flow in directions.items() if flow == "In" and not n.endswith(streams)]
         simulate(
             self.unit, "learner.play.stream_phases_bench", phases=str(path), gaps=gaps,
-            inputs=ends["valid"], outputs=ends["ready"], **case,
+            inputs=ends["valid"], outputs=ends["ready"], idle=idle, **case,
         )  # fmt: skip

@@ -17,6 +17,8 @@ PERIOD_NS = 10
 
 
 async def start(dut):
+    for name in CASE["idle"]:
+        getattr(dut, name).value = 0
     for name in CASE["inputs"]:
         getattr(dut, f"{name}__valid").value = 0
     for name in CASE["outputs"]:

@@ -98,6 +98,13 @@ class ParameterSets:
                 parts.append(np.zeros(section.size // 4, np.uint32))
         return np.concatenate(parts)
 
+    def begin(self):
+        """The target becomes the online parameters, and all moments become 0."""
+        for sets in self._numbers.values():
+            sets["target"][:] = sets["online"]
+            for moment in self._sets[2:]:
+                sets[moment][:] = 0
+
     # -- a gradient step
 
     def weights_of(self, name, parameter_set):

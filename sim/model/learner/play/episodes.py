@@ -1,4 +1,5 @@
-"""The twin of ``hw.learner.play.episodes``: a list of rewards for each episode under way.
+"""The twin of ``hw.learner.play.episodes``: a sum and a count for each episode under
+way.
 
 Returns are Python's integers, with the fraction bits of the rewards.
 """
@@ -17,8 +18,13 @@ class Episodes:
 
     Attributes
     ----------
+    running : list of lists
+        Of each environment's episode: the sum of its rewards, and its steps.
+    size : int
+        Episodes of the window.
     returns : list of int
-        Of all episodes that ended since the start, the oldest first.
+        Of the episodes that ended since the start, the oldest first; older ones than the window's
+        are lost in ``resume``.
     """
 
     def __init__(self, environments):
@@ -27,18 +33,33 @@ class Episodes:
 
     def start(self, window):
         """All episodes begin anew; the sum is one of the last 2^window."""
-        self._last = 1 << window
-        self._rewards = [[] for _ in range(self._count)]
-        self.returns = []
+        self.resume(window, [(0, 0)] * self._count, 0, 0, [])
+
+    def resume(self, window, running, ended, total, returns):
+        """Goes on from ``running``, ``ended``, ``total`` and the returns of the window."""
+        self.size = 1 << window
+        self.running = [list(each) for each in running]
+        self.returns, self._before = list(returns), ended - len(returns)
+        self._more = total - sum(returns)
+
+    @property
+    def ended(self):
+        """Episodes that ended since the start, of 32 bits."""
+        return (self._before + len(self.returns)) % (1 << 32)
+
+    @property
+    def window(self):
+        """The last 2^window returns, or all if they are fewer."""
+        return self.returns[-self.size :]
 
     @property
     def total(self):
-        """Sum of the last 2^window returns, or of all if they are fewer."""
-        return sum(self.returns[-self._last :])
+        """Sum of ``window``."""
+        return sum(self.window) + self._more
 
     def met(self, goal):
         """Whether 2^window episodes ended, with a sum of at least ``goal``."""
-        return len(self.returns) >= self._last and self.total >= goal
+        return len(self.returns) >= self.size and self.total >= goal
 
     def push(self, step, reward, fraction, terminated, truncated, records):
         """Takes a step of each environment: ``reward``, int [environments], with ``fraction``
@@ -47,14 +68,15 @@ class Episodes:
         Returns ``(place, EPISODE)`` of each episode that ends; none if ``records`` is 0.
         """
         ended = []
-        for number, rewards in enumerate(self._rewards):
-            rewards.append(int(reward[number]))
+        for number, episode in enumerate(self.running):
+            episode[0] += int(reward[number])
+            episode[1] += 1
             how = int(terminated[number]) + 2 * int(truncated[number])
             if how:
-                total = sum(rewards)
+                total, length = episode
                 if records:
-                    row = step, number, how, len(rewards), binary32(total, fraction), 0
-                    ended.append((len(self.returns) % records, np.array(row, EPISODE)))
+                    row = step, number, how, length, binary32(total, fraction), 0
+                    ended.append((self.ended % records, np.array(row, EPISODE)))
                 self.returns.append(total)
-                rewards.clear()
+                episode[:] = 0, 0
         return ended

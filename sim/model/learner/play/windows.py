@@ -26,19 +26,26 @@ class Windows:
     ----------
     open : list of lists
         Steps of each environment that are in a window: observation, action, reward.
+    settings : tuple of int
+        n, discount and scale of the last start; after a reset zeros.
     """
 
     def __init__(self, environments):
-        self.open = [[] for _ in range(environments)]
+        self.open, self.settings = [[] for _ in range(environments)], (0, 0, 0)
 
     def start(self, n, discount, scale):
         """Forgets all windows. ``discount`` and ``scale`` are times 2^31."""
+        self.weigh(n, discount, scale)
+        for steps in self.open:
+            steps.clear()
+
+    def weigh(self, n, discount, scale):
+        """Sets the three numbers, as ``start``, and keeps the windows."""
+        self.settings = n, discount, scale
         self._n, self._powers, self._weights = n, [_ONE], [scale]
         for _ in range(n):
             for numbers in (self._powers, self._weights):
                 numbers.append((numbers[-1] * discount + _ONE // 2) // _ONE)
-        for steps in self.open:
-            steps.clear()
 
     def push(self, obs, next_obs, action, reward, fraction, terminated, truncated):
         """Takes a transition of each environment.

@@ -1,0 +1,216 @@
+"""A kernel that plays: its Verilog on card ``sim`` against the twin, byte for byte."""
+
+import threading
+
+import numpy as np
+import pytest
+from faults import EVERYWHERE, Course
+from learner.core_programs import run_both, without_clocks
+from learner.play.play_programs import SMALL, PlayProgram, Plays
+from replay.kernels import opened
+from replay.programs import Rig
+
+from hw.learner.config import LearnerKernelConfig
+from hw.learner.play.contract import Flag, PlayError, saved_words
+from hw.shell.errors import ShellError
+from hw.shell.status_block import STATUS
+from sim.card.memory import MemoryConfig
+
+STORAGE_BYTES = 1 << 14
+LEARN, FRESH = Flag.LEARN, Flag.FRESH
+#: The errors that bad programs and good ones meet.
+ERRORS = {ShellError.NONE, ShellError.FIELD, PlayError.SETTINGS, PlayError.TASK, PlayError.BEGUN}
+ERRORS |= {PlayError.SAVED}
+
+
+def both(memory, config=SMALL):
+    return opened("sim", config, memory=memory), opened("model", config)
+
+
+def first(config, source):
+    program = PlayProgram(config)
+    program.begin(source)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("stall", "count"), [(0.0, 150), (0.3, 40), pytest.param(0.2, 500, marks=pytest.mark.long)]
+)
+def test_random_programs(stall, count):
+    """PLAY with all flags and settings, tasks, parameters, words that were saved; and each kind of
+    bad one."""
+    memory = MemoryConfig(stall=stall, seed=3, max_idle=20_000, read_latency=9)
+    kernel, twin = both(memory)
+    met, played = set(), 0
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        source = Plays(SMALL, count)
+        begun = first(SMALL, source)
+        run_both(*rigs, begun.launch(), begun.reports, "begin")
+        saved = None
+        for number in range(count):
+            program = PlayProgram(SMALL)
+            kind = source.command(program, saved, fresh=number % 40 == 0)
+            place = program.save() if kind == "save" else None
+            program.store(source.image(15), 15)
+            launch = program.launch()
+            shell, *_ = run_both(*rigs, launch, program.reports, f"program {number} ({kind})")
+            met.add(int(shell["error"]))
+            if place is not None and not shell["error"]:
+                size = 4 * sum(saved_words(SMALL).values())
+                saved = rigs[1].buffers["results"].view[place : place + size].copy()
+            status = rigs[1].buffers["status"].view[STATUS.size :]
+            played = max(played, int(status.view("<u4")[88 // 4]))
+        iterations = int(status.view("<u8")[80 // 8])
+    assert met >= ERRORS
+    assert played and iterations > count / 10
+
+
+def test_ten_launches_equal_one():
+    """Vector steps one after the other, and in launches of ten: status, rings, storage, saved words
+    and parameters are the same, and are the twin's."""
+    kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=9))
+    settings = dict(period=3, iterations=2, n=4, discount=int(0.97 * 2**31), scale=1 << 30)
+    settings |= dict(explore=1 << 31, decrement=1 << 23, end=1 << 28, target_interval=5, window=2)
+    source = Plays(SMALL, 5)
+    numbers = source.numbers(15)
+    fields = dict(stratum_width=1 << 48, batch=8, alpha=19661, epsilon=7, episodes=8, reports=4)
+
+    def played(rig, parts, steps=60):
+        program, step, explore = PlayProgram(SMALL), 0, settings["explore"]
+        program.begin(source, numbers=numbers)
+        for count in parts:
+            own = settings | dict(step=step, explore=explore, goal=1 << 60)
+            own |= dict(phase=step % 3, target_phase=step // 3 * 2 % 5, starts=6)
+            flags = LEARN | (FRESH if not step else 0)
+            # Iterations that were done before: two of three vector steps from the sixth one on.
+            done = max(0, 2 * (step // 3 - 1))
+            own["target_phase"] = done % 5
+            program.play(count, flags, own, source.segments([0]), destination=0, **fields)
+            step += count
+            explore = max(settings["explore"] - step * settings["decrement"], settings["end"])
+        program.results_bytes = 8 * 16 + 4 * 64
+        program.save()
+        program.store(source.image(15), 15)
+        outputs = without_clocks(rig.run(program.launch()), range(8 * 16, 8 * 16 + 4 * 64, 64))
+        block = outputs["status"].view(np.uint8)
+        assert not block[: STATUS.size].view(STATUS.dtype)["error"]
+        block[: STATUS.size] = 0
+        return outputs
+
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        whole = played(rigs[1], [60])
+        for outputs in (
+            played(rigs[0], [60]),
+            played(rigs[0], [10] * 6),
+            played(rigs[1], [10] * 6),
+        ):
+            for name, data in whole.items():
+                if name != "status":
+                    assert (outputs[name] == data).all(), name
+            # Draws go on from launch to launch: all but the iterations since reset are equal.
+            different = np.flatnonzero(outputs["status"] != whole["status"])
+            assert set(different - STATUS.size) <= set(range(80, 88)), different
+
+
+def test_a_learn_is_what_it_was():
+    """LEARN, TRAIN, ACT and INSERT of a kernel that plays, after a PLAY, against the twin of a
+    kernel that does not, which has no PLAY."""
+    plain = LearnerKernelConfig(replay=SMALL.replay, engine=SMALL.engine, learner=SMALL.learner)
+    source = Plays(SMALL, 8)
+    with opened("sim", SMALL, memory=MemoryConfig(max_idle=20_000)) as kernel:
+        with opened("model", plain) as twin:
+            rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+            program = first(SMALL, source)
+            source.play(program, LEARN | FRESH, dict(iterations=1, starts=0), count=9)
+            rigs[0].run(program.launch())
+            launches = [source.first()] + [source.program(3, None) for _ in range(8)]
+            learned = []
+            for number, (launch, reports) in enumerate(launches):
+                got, expected = (without_clocks(rig.run(launch), reports) for rig in rigs)
+                # Counts since reset, and the hash in the shell's block.
+                for outputs in (got, expected):
+                    block = outputs["status"]
+                    learned.append(block[STATUS.size + 80 :][:8].view("<u8")[0])
+                    block[: STATUS.size] = 0
+                    block[STATUS.size + 80 : STATUS.size + 192] = 0
+                    for place in reports:
+                        outputs["results"][place + 16 : place + 28] = 0
+                for name, data in expected.items():
+                    assert (got[name] == data).all(), (number, name)
+    assert learned[-1] > 3
+
+
+def test_the_stop_bit():
+    """It ends a PLAY before its first vector step, or between two; what was played is the twin's
+    that played as many."""
+    kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=1, write_latency=1))
+    source = Plays(SMALL, 5)
+    settings = dict(period=4, iterations=1, n=2, goal=1 << 60, explore=1 << 31, end=0)
+    fields = dict(stratum_width=1 << 48, batch=4, episodes=0, reports=0)
+
+    def played(rig, count):
+        program = PlayProgram(SMALL)
+        source.play(program, LEARN | FRESH, settings, count=count, **fields)
+        outputs = rig.run(program.launch())
+        return outputs["status"][STATUS.size :], outputs["storage"]
+
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        begun = first(SMALL, source)
+        for rig in rigs:
+            rig.run(begun.launch())
+        kernel.stop(True)
+        steps = played(rigs[0], 1000)[0][88:92].view("<u4")[0]
+        assert steps == settings.get("step", 0)
+        kernel.stop(False)
+        twin.stop(True)
+        played(rigs[1], 1)
+        twin.stop(False)
+        threading.Timer(1.5, kernel.stop).start()
+        status, storage = played(rigs[0], 65_000)
+        steps = int(status[88:92].view("<u4")[0])
+        assert 0 < steps < 65_000
+        kernel.stop(False)
+        expected = played(rigs[1], steps)
+        assert (expected[0] == status).all()
+        assert (expected[1] == storage).all()
+
+
+def _course(count=6):
+    source = Plays(SMALL, 3)
+    launches = [first(SMALL, source).launch()]
+    program = PlayProgram(SMALL)
+    settings = dict(period=3, iterations=2, starts=0, goal=1 << 60, explore=1 << 31, end=0, n=2)
+    fields = dict(episodes=4, reports=4, batch=3)
+    source.play(program, LEARN | FRESH, settings, count=count, **fields)
+    program.save()
+    launches.append(program.launch())
+    again = PlayProgram(SMALL)
+    again.begin(source)
+    source.play(again, LEARN | FRESH, settings | dict(phase=0), count=count, **fields)
+    launches.append(again.launch())
+    reports = again.reports
+    rig = lambda kernel: Rig(kernel, STORAGE_BYTES)  # noqa: E731
+
+    def clean(outputs):
+        outputs = without_clocks(outputs, reports)
+        # Iterations since reset, and where their REPORTs are.
+        outputs["status"][STATUS.size + 80 : STATUS.size + 88] = 0
+        outputs["results"][:] = 0
+        return outputs
+
+    return Course(
+        lambda card, **options: opened(card, SMALL, **options),
+        rig, launches, max_cycles=200_000, read_latency=3, write_latency=3,
+    ), clean  # fmt: skip
+
+
+@pytest.mark.parametrize("stride", [29, pytest.param(1, marks=pytest.mark.long)])
+def test_memory_that_fails(stride):
+    """Each answer of a PLAY and a SAVE fails once: the launch ends, with AXI, and all that begins
+    anew afterwards is the twin's."""
+    course, clean = _course()
+    errors = course.sweep(1, 2, stride, clean)
+    assert errors == EVERYWHERE, errors
