@@ -3,6 +3,7 @@
 PYTHON ?= python3
 DESIGN ?= replay
 BOARD ?= u200
+SEED ?=
 BENCH ?= all
 ONLY ?=
 FRESH ?=
@@ -74,8 +75,8 @@ lint: $(READY) ## ruff: rules and format; mypy: types of the public API; vermin:
 verilog: $(READY) ## Verilog, config, register map of DESIGN=replay for BOARD=u200, under build/
 	@$(RLFABRIC) verilog $(DESIGN) --board $(BOARD) --lint
 
-bitstream: $(READY_TOOLS) ## the bitstream of DESIGN for BOARD; without the board's tools, all their inputs
-	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD)
+bitstream: $(READY_TOOLS) ## the bitstream of DESIGN for BOARD; without the board's tools, all their inputs; SEED=2 places it anew (ulx3s)
+	@$(RLFABRIC) bitstream $(DESIGN) --board $(BOARD) $(if $(SEED),--seed $(SEED))
 
 bench: $(READY_PEERS) ## measure BENCH=all and keep it in docs/results, with README's tables; two hours
 	@$(RUN) -m bench $(BENCH) --area --write
@@ -85,7 +86,7 @@ tables: $(READY) ## print docs/results/*.md, docs/bench.md and README's tables f
 	@$(RUN) -m bench --print
 	@$(RUN) -m bench figures
 
-release: $(READY) ## build wheel and sdist in dist/, try both in empty environments with each extra (or EXTRAS="sim plot"); uploads nothing
+release: $(READY) ## build the sdist and its wheel in dist/, try them in empty environments with each extra (or EXTRAS="sim plot"); uploads nothing
 	@$(RUN) scripts/release.py dist $(EXTRAS)
 
 tutorial: $(READY_TEST) ## execute examples/tutorial.ipynb, after a change of what it shows, and keep its outputs

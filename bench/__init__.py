@@ -11,6 +11,7 @@ __all__ = ["BENCHES", "medians", "row"]
 
 BENCHES = (
     "actors",
+    "bitstreams",
     "compose",
     "explore",
     "fa3c",

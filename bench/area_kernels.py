@@ -100,7 +100,7 @@ _LAYER, _REPLAY = r"core\.learner\.\w+_\d", r"core\.replay"
 _LEARNER_PARTS = {
     **{rf"{_LAYER}\.{unit}": unit for unit in ("forward", "backward", "parameters")},
     rf"{_LAYER}\.ring": "buffers",
-    r"core\.learner\.loss_unit": "loss",
+    r"core\.learner\.(loss_\d|\w+_(merge|smooth))": "loss",
     r"core\.learner\.(batch_memory|play)": "samples",
     r"core\.learner\.outputs": "results",
     r"core\.td_errors": "results",
@@ -123,6 +123,7 @@ _LEARNER_PARTS = {
 PARTS = {
     "dqn": _LEARNER_PARTS,
     "ddpg": _LEARNER_PARTS,
+    "td3": _LEARNER_PARTS,
     "replay": {
         r"core\.manager\.level_\d+": "tree",
         r"core\.manager\.table": "table",
@@ -156,4 +157,5 @@ ESTIMATES = {
     "gae": gae.parts,
     "dqn": learner_estimate.parts,
     "ddpg": learner_estimate.parts,
+    "td3": learner_estimate.parts,
 }

@@ -31,7 +31,7 @@ _CASES = {
 _BARS = dict(zip(_CASES, (1.2, None, 1.3, 1.2), strict=True))
 #: Runs of other algorithms with the same networks, batches and updates: case -> algorithm,
 #: environment, environments, learner, the steps of a slice, our settings, the peer's class and
-#: its options.
+#: its options; no class without a peer that does equal work.
 _ACTOR_CRITIC = dict(learning_starts=100, batch_size=64, gamma=0.99)
 _OTHERS = {
     "ddpg on Pendulum-v1, 1 environment, an update of 64 a step": (
@@ -49,6 +49,10 @@ _OTHERS = {
         "ppo", _ENV, 8, "cpu", 2048,
         dict(env_count=8, steps_per_launch=128, batch_size=256, epochs=10),
         "PPO", dict(n_steps=128, batch_size=256, n_epochs=10),
+    ),
+    # stable-baselines3's A2C makes one gradient step of all environments' rollouts.
+    "a3c on CartPole-v1, a gradient step for 5 steps of each agent": (
+        "a3c", _ENV, None, "card", 2000, dict(), None, None,
     ),
 }  # fmt: skip
 _ROUNDS, _WARM, _NEVER = 9, 1200, 1 << 20
@@ -80,7 +84,7 @@ def rows(area=False):
             result += _compared(f"dqn on {_ENV}, {case}", found, _BARS[case])
         for case, (algo, env, count, learner, steps, settings, kind, options) in _OTHERS.items():
             with _Run(algo, env, learner, dict(settings, hidden=f"{_HIDDEN},{_HIDDEN}")) as ours:
-                peer = _made_peer(kind, env, count, make=_peer_of, **options)
+                peer = kind and _made_peer(kind, env, count, make=_peer_of, **options)
                 result += _compared(case, in_turn({"rlfabric": ours, _PEER: peer}, steps))
     return result
 

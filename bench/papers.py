@@ -21,13 +21,14 @@ def papers(results):
         "ours at the paper's point",
         "the paper",
         "what still differs",
+        "ours is of",
     ]
     for each in comparisons(results):
         unlike = dict.fromkeys(each.reasons.values())
         yield [
             each.paper, f"`{each.kernel}`: {each.what}",
             _short(each.ours, each), _short(each.nearest, each), _short(each.theirs, each),
-            "; ".join(unlike) or "nothing",
+            "; ".join(unlike) or "nothing", each.made,
         ]  # fmt: skip
 
 
@@ -67,6 +68,12 @@ def comparisons(results):
     return [kind(results) for kind in kinds]
 
 
+def _made(*rows):
+    """Commit and day of the oldest of ``rows``."""
+    oldest = min(rows, key=lambda row: row["date"])
+    return f"{oldest['commit']}, {oldest['date'].split()[0]}"
+
+
 def _cf22(results):
     rows, case = results("learner"), "4-64-2, words 4-8-2{}, DP=2, {}, B=64"
     step = dict(metric="gradient_step_cycles", reference="CF'22's formula, DP=2")
@@ -75,6 +82,7 @@ def _cf22(results):
     point = dict(batch="64", sharing="2 lanes", inside=(), how="measured")
     return Comparison(
         paper="CF'22",
+        made=_made(units, binary32),
         kernel="dqn",
         what="clocks of a DQN step, 4-64-2, batch 64",
         ours=Point(name="`dqn`, 32 update units", value=units["value"], arithmetic="fixed",
@@ -99,6 +107,7 @@ def _pearl(results):
     point = dict(arithmetic="integers", bits="24", batch="512", inside=("draw",), how="measured")
     return Comparison(
         paper="PEARL",
+        made=_made(draw, binary),
         kernel="replay",
         what="clocks to draw 512 indexes of 2^20",
         ours=Point(name="`replay`", value=draw["value"], sharing="fanout 16", **point),
@@ -130,6 +139,7 @@ def _heppo(results):
     point = dict(arithmetic="fixed", batch="64 x 1024", sharing="k = 2", how="measured")
     return Comparison(
         paper="HEPPO",
+        made=_made(narrow, wide),
         kernel="gae",
         what="time steps a clock, 64 PEs",
         ours=Point(name="`gae`, the array", value=narrow["value"], bits="27", inside=(), **point),
@@ -160,6 +170,7 @@ def _fa3c(results):
     device, host = ("inference",), ("inference", "host", "launch", "transfers")
     return Comparison(
         paper="FA3C",
+        made=_made(shared, own),
         kernel="a3c",
         what="inferences a second, 16 agents, 180 MHz",
         ours=Point(name="`a3c`", value=shared["value"], sharing="4 agents a theta", inside=device,
@@ -187,6 +198,7 @@ def _fixar(results):
     acting = dict(inside=("draw", "inference"), how="formula")
     return Comparison(
         paper="FIXAR",
+        made=_made(best, small),
         kernel="fixar",
         what="samples a second, 17-400-300-6, 164 MHz",
         ours=Point(name="`fixar`, without acting", value=best["value"], batch="512",

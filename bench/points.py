@@ -75,6 +75,7 @@ class Comparison:
     reasons : ``{column: reason}`` where ``same`` still differs from ``theirs``, each of at most
         five words.
     more : further figures of ours, which have no counterpart in the paper.
+    made : commit and day of the measurement of ``ours`` and ``same``, of the older one.
 
     UsageError if ours differs from the paper's without a second value, if a column differs without
     a reason, or if a reason is too long or explains nothing.
@@ -88,6 +89,7 @@ class Comparison:
     same: Point | None = None
     reasons: dict = field(default_factory=dict)
     more: tuple = ()
+    made: str = ""
 
     def __post_init__(self):
         if self.same is None and self.ours.unlike(self.theirs):

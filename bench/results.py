@@ -78,7 +78,8 @@ class Results:
     name : str
         The bench.
     rows : tuple of dict
-        The rows of all its measurements, the latest last.
+        The rows of all its measurements, the latest last, each with the ``commit`` and the
+        ``date`` of its measurement.
     """
 
     name: str
@@ -86,7 +87,12 @@ class Results:
 
     @classmethod
     def of(cls, name, folder=FOLDER):
-        return cls(name, tuple(row for each in kept(name, folder) for row in each["rows"]))
+        rows = (
+            row | {"commit": each["commit"], "date": each["date"]}
+            for each in kept(name, folder)
+            for row in each["rows"]
+        )
+        return cls(name, tuple(rows))
 
     def row(self, case, metric, *, reference=None, source=""):
         """The latest row of ``case`` and ``metric``; KeyError if there is none.

@@ -5,6 +5,8 @@ group ``rlfabric.boards`` names, or, without such a module, the module of the bo
 
 ``TARGETS : tuple of str``
     The targets of ``run``, the default first; every board has "hw".
+``SEEDED : bool``, if true
+    ``run`` has a keyword ``seed``, an integer from 1 on: another one places the same netlist anew.
 ``files(description, board, banks, mapped)``
     ``{relative path: text}`` of the inputs of the board's tools besides the Verilog and
     ``kernel.json``. Equal inputs give equal texts, without paths of this machine. ``banks``: one
@@ -31,6 +33,7 @@ from pathlib import Path
 from boards import BOARDS
 from boards.memory import banks, configured
 from boards.templates import heading, render
+from hw.config import check_range
 from hw.errors import Failure, UsageError
 from hw.names import LABEL
 from hw.verilog import to_verilog
@@ -41,6 +44,7 @@ __all__ = [
     "OUTCOME",
     "Outcome",
     "ToolsMissing",
+    "Used",
     "WrongVersion",
     "build",
     "counts_in",
@@ -97,12 +101,30 @@ class AchievedClock:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Used:
+    """How many cells of the kind ``name`` a finished build has, of the part's ``total``."""
+
+    name: str
+    count: int
+    total: int
+
+    @property
+    def share(self):
+        """In percent."""
+        return 100 * self.count / self.total
+
+    def __str__(self):
+        return f"{self.name}: {self.count} of {self.total} ({self.share:.0f} %)"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The results of a build: ``bitstream``, the path of the file that a card loads, and
-    ``clocks``, at which it may run; empty for an emulation."""
+    """The results of a build: ``bitstream``, the path of the file that a card loads; ``clocks``, at
+    which it may run, empty for an emulation; ``used``, its cells, empty if the tools do not say."""
 
     bitstream: Path
     clocks: tuple[AchievedClock, ...] = ()
+    used: tuple[Used, ...] = ()
 
 
 def _builder(board):
@@ -145,12 +167,13 @@ def whole(description, board, banks):
     return to_verilog(design.kernel(config), name=description.name), description.name
 
 
-def build(folder, description, board, *, target=None, platform=None):
+def build(folder, description, board, *, target=None, platform=None, seed=None):
     """Runs the tools of ``board`` in ``folder``, which has its ``files``; returns an ``Outcome``,
-    whose clocks are also written to the file ``OUTCOME`` there.
+    whose clocks and cells are also written to the file ``OUTCOME`` there.
 
-    ``target`` None means the board's first target. Raises ValueError for a target or a platform
-    that the board does not know, ToolsMissing, WrongVersion, BuildFailed.
+    ``target`` None means the board's first target, ``seed`` None its placer's own.
+    Raises ValueError for a target, a platform or a seed that the board does not know, ToolsMissing,
+    WrongVersion, BuildFailed.
     """
     builder = _builder(board)
     target = target or builder.TARGETS[0]
@@ -160,9 +183,19 @@ def build(folder, description, board, *, target=None, platform=None):
         )
     if platform is not None and board.platform is None:
         raise UsageError(f"platform must be none on {board.title}, not {platform!r}")
-    outcome = builder.run(Path(folder), description, board, target=target, platform=platform)
+    options = {}
+    if seed is not None:
+        if not getattr(builder, "SEEDED", False):
+            raise UsageError(f"seed must be none on {board.title}, not {seed!r}")
+        check_range("seed", seed, 1, 2**31 - 1)
+        options["seed"] = seed
+    outcome = builder.run(
+        Path(folder), description, board, target=target, platform=platform, **options
+    )
     clocks = {clock.name: clock.mhz for clock in outcome.clocks}
-    record = {"config_hash": description.config_hash, "clocks_mhz": clocks}
+    record = {"config_hash": description.config_hash, "clocks_mhz": clocks, **options}
+    if outcome.used:
+        record["used"] = {each.name: each.count for each in outcome.used}
     (Path(folder) / OUTCOME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return outcome
 

@@ -1,15 +1,16 @@
 """usage: release.py FOLDER [EXTRA ...]
 
-Builds wheel and sdist into FOLDER, and tries each in environments that have nothing else:
-one without an extra and one for each EXTRA, by default for all; "none" is no extra. In each, pip
-must find no conflict, the command line must answer, and every module of the extra's packages must
-be importable. Nothing is uploaded: the last line says how. Exit code 1: something of this failed.
+Builds an sdist into FOLDER, and from it the wheel, as pip does in an empty environment. Tries the
+wheel in environments that have nothing else: one without an extra and one for each EXTRA, by
+default for all; "none" is no extra. In each, pip must find no conflict, the command line must
+answer, and every module of the extra's packages must be importable. Whoever installs the sdist gets
+this wheel. Nothing is uploaded: the last line says how. Exit code 1: something of this failed.
 """
 
-import re
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
@@ -41,22 +42,30 @@ def run(*words):
     subprocess.run([str(word) for word in words], check=True, cwd=tempfile.gettempdir())
 
 
-def build(folder):
-    """Builds into ``folder``; returns the paths of wheel and sdist."""
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", folder], check=True, cwd=ROOT)
-    found = [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]
-    if len(found) != 2:
-        raise SystemExit(f"FOLDER must have one wheel and one sdist, not {sorted(found)}")
-    return found
-
-
-def check(file, extra):
-    """Tries ``file`` with ``extra``, or without one if it is empty."""
+@contextmanager
+def environment():
+    """``(its Python, its pip)`` of an empty environment, as the first words of a command."""
     with tempfile.TemporaryDirectory(prefix="rlfabric-") as place:
         run(sys.executable, "-m", "venv", place)
         python = Path(place, "bin", "python")
-        pip = python, "-m", "pip", "--quiet", "--disable-pip-version-check"
-        what = f"{file}[{extra}]" if extra else file
+        yield python, (python, "-m", "pip", "--quiet", "--disable-pip-version-check")
+
+
+def build(folder):
+    """Builds into ``folder``; returns the paths of wheel and sdist."""
+    make = sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder
+    subprocess.run(make, check=True, cwd=ROOT)
+    [sdist] = folder.glob("rlfabric-*.tar.gz")
+    with environment() as (_, pip):
+        run(*pip, "wheel", "--no-deps", "--wheel-dir", folder, sdist)
+    [wheel] = folder.glob("rlfabric-*.whl")
+    return wheel, sdist
+
+
+def check(wheel, extra):
+    """Tries ``wheel`` with ``extra``, or without one if it is empty."""
+    with environment() as (python, pip):
+        what = f"{wheel}[{extra}]" if extra else wheel
         # Importing compiles what is needed; pip would compile every file of every package.
         run(*pip, "install", "--no-compile", "--constraint", ROOT / "constraints.txt", what)
         run(*pip, "check")
@@ -78,21 +87,20 @@ def main(words):
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("rlfabric-*"):
         old.unlink()
-    files, failed = build(folder), []
-    for file in files:
-        for extra in ["", *(extra for extra in extras if extra != "none")]:
-            title = f"{re.sub('.*[.]', '', file.name)}, {f'extra {extra}' if extra else 'no extra'}"
-            try:
-                check(file, extra)
-            except subprocess.CalledProcessError as error:
-                failed.append(title)
-                print(f"release: {title}: failed ({error})", flush=True)
-            else:
-                print(f"release: {title}: ok", flush=True)
+    (wheel, sdist), failed = build(folder), []
+    for extra in ["", *(extra for extra in extras if extra != "none")]:
+        title = f"extra {extra}" if extra else "no extra"
+        try:
+            check(wheel, extra)
+        except subprocess.CalledProcessError as error:
+            failed.append(title)
+            print(f"release: {title}: failed ({error})", flush=True)
+        else:
+            print(f"release: {title}: ok", flush=True)
     if failed:
         print(f"release: not ready: {'; '.join(failed)}")
         return 1
-    print(f"release: ready; not uploaded: twine upload {' '.join(map(str, files))}")
+    print(f"release: ready; not uploaded: twine upload {wheel} {sdist}")
     return 0
 
 

@@ -56,7 +56,7 @@ def compiled(function=None, **options):
     """
     if function is None:
         return partial(compiled, **options)
-    dispatcher = numba.njit(error_model="numpy", **options)(function)
+    dispatcher = numba.njit(error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     dispatcher._cache = _Kept(function)
     return dispatcher
 

@@ -25,6 +25,9 @@ MODULES = ("run", "policy", "kernels", "replay", "advantages", "training", "plan
 #: A word that ASCII does not have.
 OUT = os.fsdecode("опыт".encode())  # as a command line has it in ASCII
 _SHORT = ["--set", "hidden=8", "--set", "evaluation_episodes=2", "--set", "batch_size=8"]
+#: A kernel that yosys maps in a minute.
+_LEAST = ["--set", "gae.rows=1", "--set", "gae.depth=16", "--set", "engine.depth=16", "--set",
+          "engine.bursts=1", "--set", "engine.burst_beats=4"]  # fmt: skip
 #: Of a run in the folder OUT, which the first of these makes.
 COMMANDS = {
     "train": ["train", "dqn", "--steps", "1200", "--out", OUT, *_SHORT],
@@ -33,12 +36,13 @@ COMMANDS = {
                        *_SHORT],
     "evaluate": ["evaluate", OUT, "--episodes", "2"],
     "evaluate --render": ["evaluate", OUT, "--episodes", "1", "--render", "gif"],
+    "watch": ["watch", OUT],
     "export": ["export", OUT, "--format", "c", "--out", "policy.c"],
     "list": ["list"],
     "show": ["show", "dqn"],
     "doctor": ["doctor"],
     "verilog": ["verilog", "gae", "--board", "u50", "--set", "gae.rows=4", "--out", OUT + "2"],
-    "report": ["report", "gae", "--board", "ulx3s", "--set", "gae.rows=1", "--out", OUT + "2"],
+    "report": ["report", "gae", "--board", "ulx3s", *_LEAST, "--out", OUT + "2"],
     "bitstream": ["bitstream", "gae", "--board", "u50", "--set", "gae.rows=4", "--out", OUT + "2"],
     "explore": ["explore", "gae", "--board", "u50", "--set", "gae.depth=256", "--out", OUT + "3"],
     "compose": ["compose", "dqn", "--env", "CartPole-v1", "--profile", "--launches", "5", "--out",

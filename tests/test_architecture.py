@@ -29,7 +29,7 @@ HW_ARROWS = {
     "environment": {"stream", "arith"},
     "replay": {"stream", "arith", "shell"},
     "gae": {"stream", "arith", "shell"},
-    "learner": {"stream", "arith", "nn", "shell", "replay"},
+    "learner": {"stream", "arith", "nn", "shell", "environment", "replay"},
     "fixar": {"stream", "arith", "nn", "shell", "replay", "learner"},
     "fa3c": {"stream", "arith", "nn", "shell"},
 }
@@ -42,12 +42,13 @@ HOST_ARROWS = {
     "advantages": {"cards", "programs", "algorithms", "environments"},
     "a3c": {"cards", "programs", "algorithms", "environments"},
     "learner": {"cards", "programs", "algorithms", "replay"},
+    "play": {"cards", "programs", "algorithms", "environments", "replay", "learner"},
     "fixar": {"cards", "algorithms", "replay", "learner"},
     "proof": {"algorithms", "learner", "fixar", "trainers"},
     "agents": {"algorithms", "environments", "advantages", "a3c", "fixar", "trainers"},
     "actors": {"algorithms", "environments", "replay", "advantages", "agents"},
     "runs": {"cards", "kernels", "programs", "algorithms", "environments", "replay", "advantages",
-        "a3c", "learner", "fixar", "agents", "actors"},
+        "a3c", "learner", "play", "fixar", "agents", "actors"},
     "terminal": {"cards", "kernels", "agents", "runs"},
     "explore": {
         "cards", "kernels", "replay", "advantages", "a3c", "learner", "fixar", "terminal"},

@@ -128,11 +128,11 @@ def _beside_the_card(algo):
     )
 
 
-def _collected(kind, what, **options):
-    """dqn as the ULX3S has it: weights of 18 bits, and so many experiences as fit the board."""
+def _collected(kind, title, what, **options):
+    """dqn in the formats of the ULX3S, with as many experiences as its memory has room for."""
     return Kind(
         name=kind,
-        title=what,
+        title=title,
         what=f"{what}; weights SQ(4, 14), 2048 experiences, 4-32-32-2, RMSProp",
         fields={"collect": kind, "capacity": 2048, "optimizer": "rmsprop", "hidden": (32, 32)},
         kernel={"learner.arithmetic.kind": "fixed", "learner.arithmetic.weight.fraction": 14},
@@ -274,8 +274,8 @@ CLAIMS = (
         algo="dqn",
         env="CartPole-v1",
         kinds=(
-            _collected("card", "the card collects and learns"),
-            _collected("cpu", "the host collects, the card learns", counts=False),
+            _collected("card", "card", "the card collects and learns"),
+            _collected("cpu", "host", "the host collects, the card learns", counts=False),
         ),
         seeds=5,
         needed=5,

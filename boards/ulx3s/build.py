@@ -3,6 +3,7 @@
 The tools are Python packages with WebAssembly: nothing else has to be installed.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import amaranth_boards.ulx3s as boards_of_amaranth
 
-from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, execute
+from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, Used, execute
 from boards.memory import configured
-from boards.open_tools import ecp5_passes
+from boards.open_tools import ecp5_passes, yosys_version
 from boards.templates import heading, render, training
 from boards.ulx3s.top import SYSTEM, Top
 from hw.errors import UsageError
@@ -21,9 +22,10 @@ from hw.uart.config import UartConfig
 from hw.uart.system import System
 from hw.verilog import to_verilog
 
-__all__ = ["TARGETS", "achieved", "files", "run", "whole"]
+__all__ = ["SEEDED", "TARGETS", "achieved", "files", "run", "used", "whole"]
 
 TARGETS = ("hw",)
+SEEDED = True
 
 #: Device, the beginning of a part's number -> the platform that has it.
 _PLATFORMS = {
@@ -40,7 +42,12 @@ _TOOLS = {
 #: Logs of yosys and nextpnr in amaranth's plan: lines after yosys' first call of ABC are in the log
 #: alone.
 _LOGS = ("rpt", "tim")
-_LIMIT_S = 3600
+#: Digest of the inputs of the netlist in the folder.
+_MADE_OF = "netlist.sha256"
+#: Cells of nextpnr's report -> their names for a user.
+_CELLS = {"TRELLIS_COMB": "LUT4", "TRELLIS_FF": "FF", "DP16KD": "EBR", "MULT18X18D": "MULT18"}
+#: On one busy core of many; by itself it takes a quarter of an hour.
+_LIMIT_S = 8 * 3600
 
 
 def _platform(board):
@@ -84,8 +91,10 @@ def files(description, board, banks, mapped):
         emit_src=False,
         synth_opts=passes[0].partition(" ")[2],
         script_after_synth="\n".join(passes[1:]),
-        # With this placer a bitstream takes two thirds of the time of the default one.
-        nextpnr_opts=f"--placer static --report {name}.report.json",
+        # With this placer a bitstream takes two thirds of the time of the default one. The seed is
+        # a variable of the script, so that the files do not depend on it; without one nextpnr has
+        # its own, which is no number.
+        nextpnr_opts=f"--placer static ${{SEED:+--seed $SEED}} --report {name}.report.json",
     )
     wanted = (f"{SYSTEM}.v", *(f"{name}.{kind}" for kind in ("il", "lpf", "ys")))
     texts = {file: plan.files[file] for file in (*wanted, f"build_{name}.sh")}
@@ -120,14 +129,33 @@ def achieved(report, board):
     return AchievedClock(name=clock.name, asked_mhz=clock.mhz, mhz=round(slowest, 2))
 
 
-def run(folder, description, board, *, target, platform):
+def used(report):
+    """A tuple of ``Used``, one for each kind of cell in ``_CELLS``, from the text of nextpnr's
+    ``report`` (JSON)."""
+    found = json.loads(report)["utilization"]
+    return tuple(
+        Used(name=name, count=found[cell]["used"], total=found[cell]["available"])
+        for cell, name in _CELLS.items()
+    )
+
+
+def _made_of(folder, name):
+    """The digest of all that the netlist depends on."""
+    texts = ((folder / file).read_bytes() for file in (f"{SYSTEM}.v", f"{name}.il", f"{name}.ys"))
+    tool = os.environ.get("YOSYS") or yosys_version()
+    return hashlib.sha256(repr([tool, *texts]).encode()).hexdigest()
+
+
+def run(folder, description, board, *, target, platform, seed=None):
     """Runs ``build_<board>.sh`` in ``folder``, which takes some minutes; returns an ``Outcome``.
 
-    ``target`` and ``platform`` have one value on this board. ToolsMissing if a tool is missing,
-    BuildFailed if a tool fails or a clock is not met.
+    ``seed`` is the placer's, None its own. The netlist of an earlier run with the same inputs is
+    kept, so that another seed takes the time of place and route alone. ``target`` and ``platform``
+    have one value on this board. ToolsMissing if a tool is missing, BuildFailed if a tool fails or
+    a clock is not met.
     """
     scripts = Path(sysconfig.get_path("scripts"))
-    environment = []
+    programs = {}
     for variable, program in _TOOLS.items():
         found = os.environ.get(variable) or shutil.which(program, path=scripts)
         if found is None:
@@ -135,22 +163,32 @@ def run(folder, description, board, *, target, platform):
                 f"{program} must be in this Python environment, not missing; all its inputs are "
                 f"written: make setup, or run build_{board.name}.sh there with tools of your own"
             )
-        environment.append(f"{variable}={found}")
+        programs[variable] = found
     bitstream = folder / f"{board.name}.bit"
     bitstream.unlink(missing_ok=True)  # an old one must not look like the result of a failed run
-    logs = [folder / f"{board.name}.{kind}" for kind in _LOGS]
-    for log in logs:  # nor may old errors look like those of this run
-        log.unlink(missing_ok=True)
-    command = ["env", *environment, "sh", f"build_{board.name}.sh"]
+    stamp, made_of = folder / _MADE_OF, _made_of(folder, board.name)
+    kept = stamp.exists() and stamp.read_text(encoding="utf-8") == made_of
+    if kept:
+        programs["YOSYS"] = "true"  # the program that does nothing
+    else:
+        stamp.unlink(missing_ok=True)
+    synthesis, routing = (folder / f"{board.name}.{kind}" for kind in _LOGS)
+    for log in (routing, *([] if kept else [synthesis])):
+        log.unlink(missing_ok=True)  # nor may old errors look like those of this run
+    words = (f"{variable}={program}" for variable, program in programs.items())
+    command = ["env", *words, f"SEED={seed or ''}", "sh", f"build_{board.name}.sh"]
     try:
         execute(command, folder, "build.log", limit_s=_LIMIT_S)
     except BuildFailed as error:
         found = [
             log.read_text(errors="replace", encoding="utf-8").splitlines()
-            for log in logs
+            for log in (synthesis, routing)
             if log.exists()
         ]
         said = [line for lines in found for line in lines if line.startswith("ERROR")]
         raise BuildFailed("\n".join([str(error), *said[-1:]])) from None
-    clock = achieved((folder / f"{board.name}.report.json").read_text(encoding="utf-8"), board)
-    return Outcome(bitstream=bitstream, clocks=(clock,))
+    finally:
+        if routing.exists():  # nextpnr has begun: the netlist is whole
+            stamp.write_text(made_of, encoding="utf-8")
+    report = (folder / f"{board.name}.report.json").read_text(encoding="utf-8")
+    return Outcome(bitstream=bitstream, clocks=(achieved(report, board),), used=used(report))

@@ -130,13 +130,24 @@ class ActorEnvs(VectorEnv):
 
 
 class RoundActors(RoundCollector):
-    """A RoundCollector whose ``envs`` are ActorEnvs of the actors of ``pool``."""
+    """A RoundCollector whose ``envs`` are ActorEnvs of the actors of ``pool``. Actors are made, and
+    episodes begin, in the first ``collect``: a run that loses them meanwhile can be saved."""
 
     columns = ("wait_actors_s", "actors_alive", "actor_losses")
 
     def __init__(self, pool, envs, schedule, **options):
-        self.pool = pool
+        self.pool, self._seed = pool, None  # the seed of episodes that have not begun
         super().__init__(envs, schedule, **options)
+
+    def restart(self, seed):
+        self._seed = seed
+
+    def collect(self, policy, clock):
+        if self._seed is not None:
+            with self.phases("environments"):
+                super().restart(self._seed)
+            self._seed = None
+        return super().collect(policy, clock)
 
     def progress(self):
         pool = self.pool

@@ -185,7 +185,7 @@ class Pool:
                     f"(--actor-start), not {_so_far(waiting[0])}"
                 )
             for place, answer in self._answers(min(left, _LOOK_S)):
-                if isinstance(answer, ActorLoss):
+                if isinstance(answer, ActorLoss) and place.alive:  # until Ray has ended
                     if answer.kind in _REFUSED:
                         raise UsageError(_REFUSED[answer.kind].format(place.index, answer.text))
                     self._lose(place, answer)
@@ -268,6 +268,7 @@ class Pool:
         if away > _AWAY_S:
             for place in self._places:
                 place.since = min(now, place.since + away)
+                place.made = min(now, place.made + away)
 
     def _answers(self, timeout):
         """``[(place, answer)]`` of the calls that have ended; waits at most ``timeout`` seconds for

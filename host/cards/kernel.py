@@ -137,6 +137,17 @@ class Kernel(OnCard):
         if not isinstance(size, int | np.integer) or size < 1:
             raise UsageError(f"size must be a positive integer, not {size!r}")
         group = self._group(argument)
+        padded = -(-int(size) // self._unit(argument)) * self._unit(argument)
+        try:
+            bo = self._allocate(argument, size, padded, group)
+        except CapacityError:
+            self._release()
+            bo = self._allocate(argument, size, padded, group)
+        buffer = Buffer(self.card.api, bo, size, padded, group)
+        self._buffers.add(buffer)
+        return buffer
+
+    def _allocate(self, argument, size, padded, group):
         used = sum(b.pages for b in self._buffers if b.group == group)
         bank = self._banks.get(group & 0xFFFF)  # above: slot and flags, in newer XRT
         if bank and size > bank.get_size_kb() * 1024 - used:
@@ -145,11 +156,14 @@ class Kernel(OnCard):
                 f"(bank {bank.get_tag()} of {bank.get_size_kb()} KB, {used} bytes used), not {size}"
             )
         api = self.card.api
-        padded = -(-int(size) // self._unit(argument)) * self._unit(argument)
-        bo = api.bo(self.card.device, padded, api.bo.normal, group)
-        buffer = Buffer(api, bo, size, padded, group)
-        self._buffers.add(buffer)
-        return buffer
+        try:
+            return api.bo(self.card.device, padded, api.bo.normal, group)
+        except MemoryError as error:  # there is room, but not in one piece
+            raise CapacityError(f"{error} ({argument})") from error
+
+    def _release(self):
+        """Lets go of the last launch's buffers, which its run holds."""
+        self._run, self._given = self.card.api.run(self._handle), None
 
     def launch(self, *, timeout_s: float = 60.0, **arguments: Buffer | int) -> int | None:
         """Runs the kernel to its end. Returns the clocks that it took, or None if the card's run
@@ -232,7 +246,7 @@ class Kernel(OnCard):
             if argument.kind == "pointer"
         }
         self.launch(**arguments, command_count=0)
-        self._run, self._given = self.card.api.run(self._handle), None  # it holds its buffers
+        self._release()
         status = arguments["status"].read(STATUS.dtype, 1)[0]
         if status["magic"] != MAGIC:
             raise CardError(f"status.magic must be {MAGIC:#x}, not {int(status['magic']):#x}")

@@ -1,4 +1,4 @@
-"""The commands that show something: fields that can be set, a trained policy."""
+"""The commands that show something: fields that can be set, a run, a trained policy."""
 
 import json
 from pathlib import Path
@@ -95,3 +95,19 @@ def evaluate(
     )
     if played.file is not None:
         print(played.file)
+
+
+@agent_group.command()
+def watch(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    verbose: Verbose = False,
+):
+    """Draw the returns of a run in the terminal while it trains in another one, until it ends.
+
+    Examples:
+
+    - `rlfabric watch runs/acrobot`
+    """
+    from host.cli.watch import watch as follow
+
+    follow(run)

@@ -122,8 +122,15 @@ def bitstream_(
         int | None,
         typer.Option(min=1, help="U50: bytes of the largest buffer, over several banks."),
     ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="ULX3S: seed of the placer; yosys' netlist is kept. [default: its own]"
+        ),
+    ] = None,
 ):
-    """Make the bitstream of DESIGN for a board, and print the clock at which it may run.
+    """Make the bitstream of DESIGN for a board, and print the clock at which it may run and, where
+    the tools say so, the cells that it takes.
 
     Writes the files of `verilog` and the other inputs of the board's tools, then runs these tools.
     If they are missing, it says which, and how to go on, and exits with code 5.
@@ -131,6 +138,8 @@ def bitstream_(
     Examples:
 
     - `rlfabric bitstream replay --board ulx3s`
+
+    - `rlfabric bitstream dqn --board ulx3s --seed 2`
 
     - `rlfabric bitstream dqn --board u50 --target hw_emu`
 
@@ -153,15 +162,15 @@ def bitstream_(
     )
     try:
         found = boards.get(board, design)
-        made = build(directory, description, found, target=target, platform=platform)
+        made = build(directory, description, found, target=target, platform=platform, seed=seed)
     except ToolsMissing as missing:
         missing.__notes__ = [
             f"`make bitstream DESIGN={design} BOARD={name}` needs no vendor's tool"
             for name in _open_boards(design)
         ]
         raise
-    for clock in made.clocks:
-        print(clock)
+    for each in (*made.clocks, *made.used):
+        print(each)
     print(os.path.relpath(made.bitstream))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from host.cards.kernel import Kernel
+from host.cards.kernel import CapacityError, Kernel
 from host.learner.experience_checks import (
     check_actions,
     check_batch,
@@ -249,10 +249,7 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
 
     def store(self, sets: Sequence[str] = PARAMETER_SETS) -> Sets:
         """Parameters from the card as ``load`` takes them, float32."""
-        program = []
-        size = self._put_store(program, 0, sets)
-        self._check_loaded(sets)
-        return from_image(self.learner, self.launcher.run(program, (), size), sets)
+        return from_image(self.learner, self._image_of(sets), sets)
 
     @property
     def _identity(self):
@@ -261,10 +258,7 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
 
     def state_dict(self) -> dict[str, object]:
         """The replay memory's state, and all parameters as they lie in memory (uint32)."""
-        program = []
-        size = self._put_store(program, 0, PARAMETER_SETS)
-        self._check_loaded(PARAMETER_SETS)
-        image = self.launcher.run(program, (), size)
+        image = self._image_of(PARAMETER_SETS)
         return {**super().state_dict(), "parameters": image.view(np.uint32)}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
@@ -309,9 +303,42 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         program.append((LearnOpcode.STORE, {"count": size, "destination": offset, "sets": bits}))
         return size
 
+    def _image_of(self, sets):
+        """The bytes of the image of ``sets``: by one launch, or by a launch for each set where the
+        bank has no room for the whole image."""
+        program = []
+        size = self._put_store(program, 0, sets)
+        self._check_loaded(sets)
+        try:
+            return self.launcher.run(program, (), size)
+        except CapacityError:
+            if len(set(sets)) == 1:
+                raise
+        image = np.zeros(size, np.uint8)
+        for each in sets:
+            image[self._bytes_of(each, sets)] = self._image_of((each,))
+        return image
+
     def _load(self, image, sets):
-        command = {"count": image.nbytes, "sets": set_bits(sets)}
-        self.launcher.run([(LearnOpcode.LOAD, command)], [(0, image.view(np.uint8))])
+        """Loads the image of ``sets``; launches as for ``_stored``, by the bank of operands."""
+        command, image = {"count": image.nbytes, "sets": set_bits(sets)}, image.view(np.uint8)
+        try:
+            self.launcher.run([(LearnOpcode.LOAD, command)], [(0, image)])
+        except CapacityError:
+            if len(set(sets)) == 1:
+                raise
+            for each in sets:
+                self._load(image[self._bytes_of(each, sets)], (each,))
+
+    def _bytes_of(self, parameter_set, sets):
+        """Places of the bytes of ``parameter_set`` in the image of ``sets``, in order."""
+        return np.concatenate(
+            [
+                np.arange(each.offset, each.offset + each.size)
+                for each in sections(self.learner, sets)
+                if each.parameter_set == parameter_set
+            ]
+        )
 
     def _run(self, program, operands, size):
         """The launch of a LEARN or TRAIN; its errors in the words of experiences."""

@@ -9,6 +9,7 @@ import re
 import numpy as np
 
 from host.cards.buffer import OnCard
+from host.cards.kernel import CapacityError
 from host.programs.encoder import Encoder
 from hw.designs import DESIGNS
 from hw.errors import Failure
@@ -107,13 +108,27 @@ class Launcher(OnCard):
             self._status = np.frombuffer(self._block, layout.dtype, 1, STATUS.size)[0]
         return self._status
 
-    def _buffer(self, name, size):
-        """The buffer ``name`` with at least ``size`` bytes; whole beats, grows to powers of two."""
+    def _taken(self, sizes):
+        """The buffers with at least ``sizes``, ``{name: bytes}``. Where the bank has no room, those
+        that grew for other programs are given back, and these take no more than they need."""
+        try:
+            return {name: self._buffer(name, size) for name, size in sizes.items()}
+        except CapacityError:
+            self._buffers.clear()
+        # Here, since the error would hold the buffers that were made before it.
+        return {name: self._buffer(name, size, grows=False) for name, size in sizes.items()}
+
+    def _buffer(self, name, size, grows=True):
+        """The buffer ``name`` with at least ``size`` bytes, in whole beats. One that ``grows`` has
+        a power of two."""
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
             size = aligned(max(size, 1))
             first = self._sizes.get(name, PAGE_BYTES)
-            size = first if size <= first else 1 << (size - 1).bit_length()
+            if size <= first:
+                size = first
+            elif grows:
+                size = 1 << (size - 1).bit_length()
             buffer = self._buffers[name] = self.kernel.buffer(name, size)
         return buffer
 
@@ -148,32 +163,30 @@ class Launcher(OnCard):
             end = offset + array.nbytes
             if end > size:
                 size = end
-        operand_buffer = self._buffer("operands", size)
-        results = self._buffer("results", results_bytes)
-        status = self._buffer("status", self._status_bytes)
-        program_buffer = self._buffer("program", len(raw))
+        taken = self._taken(
+            {
+                "operands": size,
+                "results": results_bytes,
+                "status": self._status_bytes,
+                "program": len(raw),
+            }
+        )
         if raw:
-            program_buffer.write_bytes(raw)
+            taken["program"].write_bytes(raw)
         for offset, array in operands:
-            operand_buffer.stage_bytes(array.tobytes(), offset)
+            taken["operands"].stage_bytes(array.tobytes(), offset)
         if size:
-            operand_buffer.to_device(size)
+            taken["operands"].to_device(size)
         try:
             self.kernel.launch(
-                timeout_s=self.timeout_s,
-                program=program_buffer,
-                operands=operand_buffer,
-                results=results,
-                status=status,
-                command_count=len(program),
-                **self.pointers,
+                timeout_s=self.timeout_s, command_count=len(program), **taken, **self.pointers
             )
         except Failure as error:  # the card has not said in which command
             note = f"the launch was of the commands {self._in_words(program)}"
             error.__notes__ = [*getattr(error, "__notes__", ()), note]
             raise
         self.launches += 1
-        self._block, self._status = status.read_bytes(self._status_bytes), None
+        self._block, self._status = taken["status"].read_bytes(self._status_bytes), None
         _, _, _, error, position, detail, _, cycles = STATUS.numbers(self._block)
         # A card that cannot count says so by 0 (the model) and is not added up.
         self.cycles = None if self.cycles is None or not cycles else self.cycles + cycles
@@ -185,4 +198,4 @@ class Launcher(OnCard):
             raise CommandError(error, self.design.errors, position, detail, name, doc)
         if not results_bytes:
             return _NOTHING
-        return np.frombuffer(results.read_bytes(results_bytes), np.uint8)
+        return np.frombuffer(taken["results"].read_bytes(results_bytes), np.uint8)

@@ -16,6 +16,7 @@ from host.algorithms.ddpg import DDPGUpdater
 from host.algorithms.deterministic import DeterministicPolicy
 from host.algorithms.dqn import DQNConfig
 from host.algorithms.exploration import EpsilonConfig, NoiseConfig
+from host.algorithms.td3 import TD3Config
 from host.fixar.fixar_ddpg import FixarDDPGConfig
 from host.learner.card_learner import steps_of
 from host.learner.policy_weights import flat, layers_of, set_weights
@@ -24,6 +25,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.errors import UsageError
 from hw.fixar.config import FixarConfig
 from hw.learner.config import LearnerConfig
+from hw.learner.records import HYPERPARAMETERS
 from sim.model.fixar.learner import FixarTrainer
 from sim.model.learner.network.trainer import Trainer
 
@@ -34,7 +36,13 @@ LIMIT = 1e-4
 #: The same of fixar's twin, in the root of squares, since its numbers are rounded to 2^-28.
 _ROUNDED_LIMIT = 2e-2
 _ULP = 2.0**-23
-_NAMES = {"dqn": "DQN", "ddpg": "DDPG"}
+_NAMES = {"dqn": "DQN", "ddpg": "DDPG", "td3": "TD3"}
+#: Algorithm -> configs of the agent, and of how it explores.
+_KINDS = {
+    "dqn": (DQNConfig, EpsilonConfig),
+    "ddpg": (FixarDDPGConfig, NoiseConfig),
+    "td3": (TD3Config, NoiseConfig),
+}
 #: Factors of observations, rewards and weights of the last steps -> the limit of changes there: of
 #: a unit that saturates little is left but rounding.
 _EXTREMES = {(100, 1e4, 1): 5e-2, (1, 1e-3, 0.03): LIMIT}
@@ -55,8 +63,9 @@ def prove(reading, agent, spec, record=None):
     Returns
     -------
     list
-        For DQN one pair with design dqn. For DDPG ddpg, if the actor ascends the critic as it was
-        before the critic's step, else fixar. The configs have loss and ``double`` that were found.
+        For DQN one pair with design dqn, for TD3 one with td3. For DDPG ddpg, if the actor ascends
+        the critic as it was before the critic's step, else fixar. The configs have loss and
+        ``double`` that were found.
 
     UsageError if no kernel does so, at first or with the trainer's counters far on; its text has
     the first quantity that differs of the best match, to what counters were set, and why a kernel
@@ -93,6 +102,8 @@ def _matches(record, reading, agent, spec):
     """``{design: config}`` of the kernels that do the first steps of a Recording."""
     if reading.algorithm == "dqn":
         kinds = [("dqn", {"double": double}) for double in (False, True)]
+    elif reading.algorithm == "td3":
+        kinds = [("td3", {})]
     else:
         kinds = [
             ("ddpg", {"lagged_critic": True}),
@@ -150,6 +161,8 @@ def _refusal(reading, record, words, more=""):
     targets = any(f" of {each.target}, " in words for each in reading.networks.values())
     matters = {"gamma"} if "done" in record.takes else set()
     matters |= {"tau or polyak", "target_interval or target_update"} if targets else set()
+    if reading.algorithm == "td3":
+        matters |= {names for names in reading.assumed if names != "gamma"}
     for names, value in reading.assumed.items():
         if names in matters:
             more += f"; the trainer has no number {names}, so {value:g} was assumed"
@@ -161,9 +174,7 @@ def _refusal(reading, record, words, more=""):
 
 def _config(reading, record, agent, values):
     """The config of our agent with the numbers that were read, and those of the trainer's run."""
-    kind, explores = (
-        (DQNConfig, EpsilonConfig) if reading.algorithm == "dqn" else (FixarDDPGConfig, NoiseConfig)
-    )
+    kind, explores = _KINDS[reading.algorithm]
     names = {each.name for part in (ReplayConfig, explores) for each in fields(part)}
     own = {name: getattr(agent, name) for name in names}
     if "done" in record.takes:
@@ -183,6 +194,7 @@ class _Twin:
         sizes = dict(observation=spec.size, action=spec.action_count, hidden=config.hidden)
         sizes |= dict(batch=config.batch_size, optimizer=config.optimizer)
         self._config, self.rounded = config, design == "fixar"
+        self._record = HYPERPARAMETERS
         if self.rounded:
             self._trainer = FixarTrainer(FixarConfig(**sizes))
             self._one = 2.0**self._trainer.config.arithmetic.weight.fraction
@@ -192,10 +204,11 @@ class _Twin:
             sizes["double"] = config.double
         self._one = 1
         self._trainer = Trainer(LearnerConfig(arithmetic=Arithmetic(kind="float32"), **sizes))
+        self._record = self._trainer.config.step_record
 
     def train(self, batch, clock):
         """TD errors, and ``{network: [{set: (weights, biases)}]}`` after a gradient step."""
-        [values] = steps_of(self._config, clock, 1)
+        [values] = steps_of(self._config, clock, 1, self._record)
         result = self._trainer.train(batch, None, batch["weights"], values)
         return result.td, {
             name: [
@@ -211,14 +224,13 @@ class _Twin:
 
     def fill(self, numbers, _):
         """Sets the parameters to ``numbers``, as those before or after a Step."""
-        # The card's moments are those of half of mse, for the network with the loss.
-        first = next(iter(numbers))
+        # The card's moments are those of half of mse, for networks with the loss.
         scale = self._config.loss_scale
         shares = {"first": scale, "second": scale**2}
         for name, layers in numbers.items():
             for theirs, own in zip(layers, self._trainer.parameters[name], strict=True):
                 for each, pair in own.items():
-                    share = shares.get(each, 1) if name == first else 1
+                    share = 1 if name == "actor" else shares.get(each, 1)
                     for part, values in zip(pair, theirs.get(each, (0, 0)), strict=True):
                         if each in _COMPARED and self.rounded:
                             part[...] = np.rint(values * self._one)

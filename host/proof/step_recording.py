@@ -11,11 +11,11 @@ import numpy as np
 
 from host.algorithms.autodiff import torch
 from host.algorithms.config import Clock
-from host.proof.reachable_numbers import Reach, drawing_nothing
+from host.proof.reachable_numbers import Reach
 from host.proof.torch_layers import read_layers
 from host.proof.trainer_reading import contract_numbers
+from host.proof.watched_trainer import WatchedPolicy, WatchedUpdater
 from host.trainers.module_state import modules_of, optimizers_of
-from host.trainers.trainer import TrainerPolicy, TrainerUpdater
 from hw.config import check_range
 from hw.errors import UsageError
 
@@ -34,7 +34,7 @@ _REALISTIC = 10**8
 _EXACT = 1 << 23
 #: Factors of observations and rewards in the last step; DDPG's are smaller, since fixed point must
 #: not clip.
-LARGE = {"dqn": (10, 50), "ddpg": (2, 10)}
+LARGE = {"dqn": (10, 50), "ddpg": (2, 10), "td3": (2, 10)}
 #: Factor of rewards, and share of rows that are terminal.
 _ENDS = ((1, 0), (1, 1), (0, 0), (0, 1 / 3))
 #: torch's name of a moment -> its set of parameters.
@@ -97,16 +97,21 @@ class Recording:
     """
 
     def __init__(self, reading, agent, spec):
-        interval = reading.agent["target_interval"]
+        interval = reading.interval
         check_range("target_interval", interval, 1, _LONGEST, " to be proved for the card")
         self._reading, self._agent, self._spec = reading, agent, spec
         self._interval, self._rng = interval, np.random.default_rng(1)
         self.count, self.places, self._linears = 0, 0, {}
         self._kept = Reach(agent.CONTRACT.kind).numbers
-        self.policy = _WatchedPolicy(agent, spec, weights=1, exploration=1)
-        self._updater = _Watched(self.policy, seed=1)
+        self.policy = WatchedPolicy(agent, spec, weights=1, exploration=1)
+        self._updater = WatchedUpdater(self.policy, seed=1)
         self.trainer, self._clock, self._done = self.policy.trainer, Clock(), 0
-        self._rates, self._contract = self._rates_now(), contract_numbers(self.trainer)
+        self._late = set()  # parameters of an actor that is updated with the targets
+        if reading.algorithm == "td3":
+            self._updater.noise = agent.batch_size, spec.action_count
+            actor = modules_of(self.trainer)[reading.networks["actor"].online]
+            self._late = {id(each) for each in actor.parameters()}
+        self._rates, self._contract = self._rates_now(), self._contract_now()
         self._at, self.set_to, self._returned = 0, "", None
         self._lead(max(2, interval - 2))
 
@@ -214,9 +219,10 @@ class Recording:
                     return False
         for name, value in wanted.items():
             now[name].put(value)
-        for _, state in self._states():
+        for parameter, state in self._states():
             if "step" in state:
-                step = int(state["step"]) + counted - self._clock.updates
+                each = interval if id(parameter) in self._late else 1
+                step = int(state["step"]) + counted // each - self._clock.updates // each
                 over = max(0, step - _EXACT)
                 state["step"] = state["step"] * 0 + max(0, step - -(-over // interval) * interval)
         self._at, self._clock.updates = start, counted
@@ -245,7 +251,7 @@ class Recording:
             )
         self._returned = errors is None
         before = self._rates | self._contract
-        for name, value in (self._rates_now() | contract_numbers(self.trainer)).items():
+        for name, value in (self._rates_now() | self._contract_now()).items():
             if value != before.get(name):
                 raise UsageError(
                     f"{name} must be constant to train on the card, not {before.get(name)!r} and "
@@ -308,6 +314,9 @@ class Recording:
             for field, value in group.items()
             if field != "params"
         }
+
+    def _contract_now(self):
+        return contract_numbers(self.trainer, self._reading.algorithm)
 
     def _states(self):
         """(parameter, its state) of all optimizers."""
@@ -376,22 +385,6 @@ class Recording:
 
 #: Rows of the calls of ``get_action`` after the first steps.
 _ROWS = (1, 64, 2, 33, 1, 5, 100, 1, 1, 17, 16, 15)
-
-
-class _WatchedPolicy(TrainerPolicy):
-    """Refuses a trainer that draws random numbers, inside ``seeded``, which takes draws back."""
-
-    def _called(self, rows):
-        with drawing_nothing(self.trainer, "get_action"):
-            return super()._called(rows)
-
-
-class _Watched(TrainerUpdater):
-    """Refuses a trainer that draws random numbers."""
-
-    def _called(self, tensors):
-        with drawing_nothing(self.trainer, "update_policy"):
-            return super()._called(tensors)
 
 
 def _counting(seen, early):

@@ -30,6 +30,13 @@ _CONTRACT = {
     "target_tau": (float, 1.0, "tau", "polyak"),
     "target_interval": (int, 1, "target_interval", "target_update"),
 }
+#: The same of a trainer with two critics, whose targets move with the actor.
+_DELAYED = {
+    **{field: _CONTRACT[field] for field in ("gamma", "target_tau")},
+    "policy_delay": (int, 2, "policy_delay", "policy_freq"),
+    "target_noise": (float, 0.2, "target_noise", "policy_noise"),
+    "target_noise_clip": (float, 0.5, "target_noise_clip", "noise_clip"),
+}
 #: What the card's optimizers have not.
 _WITHOUT = ("weight_decay", "amsgrad", "centered", "nesterov", "dampening", "maximize")
 
@@ -49,7 +56,7 @@ class Reading:
     """What a trainer seems to be.
 
     algorithm : str
-        dqn or ddpg.
+        dqn, ddpg or td3.
     networks : dict
         Our name of each network -> Network, in the order of the card.
     agent : dict
@@ -64,15 +71,23 @@ class Reading:
     agent: dict
     assumed: dict
 
+    @property
+    def interval(self):
+        """Updates from one step of the targets to the next."""
+        return self.agent.get("policy_delay") or self.agent["target_interval"]
+
 
 def read(trainer, spec):
     """The Reading of ``trainer``, an object of a user's class, for a Spec.
 
     A module is in training if an optimizer has its parameters; its target is the one module of the
-    same layers that is in no optimizer. One in training is DQN's, two are DDPG's, the actor being
-    the one that ends in tanh. The attributes ``gamma``, ``tau`` or ``polyak``, and
-    ``target_interval`` or ``target_update`` are believed; without them they are 0.99, 1 and 1.
-    UsageError, which names the place, if it is neither.
+    same layers that is in no optimizer and, of several, has equal parameters. One in training is
+    DQN's, two are DDPG's and three TD3's, the actor being the one that ends in tanh, and the critic
+    that it ascends the first. The attributes ``gamma``, ``tau`` or ``polyak``, and
+    ``target_interval`` or ``target_update`` are believed; without them they are 0.99, 1 and 1. With
+    two critics, in place of the latter, ``policy_delay`` or ``policy_freq``, ``target_noise`` or
+    ``policy_noise``, and ``target_noise_clip`` or ``noise_clip`` are: 2, 0.2 and 0.5. UsageError,
+    which names the place, for all others.
     """
     for name, what in Reach(trainer).opaque.items():
         raise UsageError(f"{name} must be absent to train on the card, not {what}")
@@ -80,12 +95,15 @@ def read(trainer, spec):
     layers = {name: read_layers(module, name) for name, module in modules.items()}
     owners = {name: _owner(name, module, optimizers) for name, module in modules.items()}
     trained = [name for name, owner in owners.items() if owner]
-    found = {name: Network(name, _target(name, layers, owners), owners[name]) for name in trained}
+    found = {
+        name: Network(name, _target(name, modules, layers, owners), owners[name])
+        for name in trained
+    }
     algorithm, networks = _named(found, layers, spec)
     chosen = [layers[each.online] for each in networks.values()]
     agent = _numbers(networks, optimizers) | _layers(networks, chosen)
-    numbers, assumed = contract_numbers(trainer), {}
-    for field, (kind, default, *names) in _CONTRACT.items():
+    numbers, assumed = contract_numbers(trainer, algorithm), {}
+    for field, (kind, default, *names) in _contract(algorithm).items():
         found = [numbers[name] for name in names if name in numbers]
         agent[field] = kind(found[0] if found else default)
         if not found:
@@ -107,12 +125,17 @@ def _owner(name, module, optimizers):
     return None
 
 
-def _target(name, layers, owners):
+def _target(name, modules, layers, owners):
     found = [
         other
         for other, owner in owners.items()
         if owner is None and layers[other].shapes == layers[name].shapes
     ]
+    if len(found) > 1:  # of two critics
+        own = [*modules[name].parameters()]
+        found = [
+            other for other in found if all(map(torch.equal, own, modules[other].parameters()))
+        ]
     if len(found) != 1:
         raise UsageError(
             f"{name} must have one target, a module of its layers that is in no optimizer, to "
@@ -128,12 +151,19 @@ def _named(found, layers, spec):
         names, wanted = {"q": next(iter(found), None)}, {"q": (size, count, "linear")}
         algorithm = "dqn"
     else:
-        ends = {layers[name].activations[-1]: name for name in found}
-        names = {"critic": ends.get("linear"), "actor": ends.get("tanh")}
-        wanted = {"critic": (size + count, 1, "linear"), "actor": (size, count, "tanh")}
-        algorithm = "ddpg"
+        ends = {"linear": [], "tanh": []}
+        for name in found:
+            ends.setdefault(layers[name].activations[-1], []).append(name)
+        critics = ("critic", "critic_2")[: max(1, len(ends["linear"]))]
+        names = dict(zip(critics, ends["linear"] or [None], strict=False))
+        names["actor"] = next(iter(ends["tanh"]), None)
+        wanted = dict.fromkeys(critics, (size + count, 1, "linear"))
+        wanted["actor"] = size, count, "tanh"
+        algorithm = "ddpg" if len(critics) == 1 else "td3"
     if len(found) != len(names) or None in names.values():
-        rule = "one network, DQN's" if spec.discrete else "a critic and an actor that ends in tanh"
+        rule = "one network, DQN's"
+        if not spec.discrete:
+            rule = "one critic or two and an actor that ends in tanh"
         raise UsageError(
             f"networks in training must be {rule}, to train on the card, not "
             f"{', '.join(found) or 'none'}"
@@ -174,15 +204,18 @@ def _numbers(networks, optimizers):
     """The agent's fields of the optimizers."""
     read = {each.optimizer: _optimizer(each.optimizer, optimizers) for each in networks.values()}
     (first, common), *others = read.items()
-    rates = [read[each.optimizer]["learning_rate"] for each in networks.values()]
+    critics = {each.optimizer for ours, each in networks.items() if ours != "actor"}
     for name, values in others:
         for field, value in values.items():
-            if field != "learning_rate" and value != common.get(field):
+            own = field == "learning_rate" and name not in critics
+            if not own and value != common.get(field):
                 raise UsageError(
                     f"{name} must have {field} {common.get(field)!r} as {first} to train on the "
                     f"card, not {value!r}"
                 )
-    return common | dict(zip(("learning_rate", "actor_learning_rate"), rates, strict=False))
+    if "actor" not in networks:
+        return common
+    return common | {"actor_learning_rate": read[networks["actor"].optimizer]["learning_rate"]}
 
 
 def _optimizer(name, optimizers):
@@ -210,10 +243,14 @@ def _optimizer(name, optimizers):
     return {"optimizer": ours, "learning_rate": float(group["lr"]), **found}
 
 
-def contract_numbers(trainer):
-    """``{name: number}`` of the attributes that the contract knows; one that is no number, as a
-    method of the same name, is none."""
-    names = [name for _, _, *names in _CONTRACT.values() for name in names]
+def _contract(algorithm):
+    return _DELAYED if algorithm == "td3" else _CONTRACT
+
+
+def contract_numbers(trainer, algorithm):
+    """``{name: number}`` of the attributes that the contract of an ``algorithm`` knows; one that is
+    no number, as a method of the same name, is none."""
+    names = [name for _, _, *names in _contract(algorithm).values() for name in names]
     found = {name: _number(getattr(trainer, name, None)) for name in names}
     return {name: value for name, value in found.items() if value is not None}
 

@@ -6,15 +6,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from host.cards.buffer import OnCard
+from host.cards.kernel import CapacityError
 from host.replay.experience import put_items
 from host.replay.replay_memory import ReplayMemory
 from hw.replay.commands import MAX_COUNT, Opcode
 from hw.replay.records import HEADER
 
-__all__ = ["Stored"]
+__all__ = ["Stored", "in_parts"]
 
 #: that are read at a time, so that a large memory is copied once
 _PART_BYTES = 1 << 24
+
+
+def in_parts(launch, *arrays):
+    """The list of what ``launch(*arrays)`` returns: of one call, or where the card's memory has no
+    room for all items at once, of calls with halves of ``arrays``, in order."""
+    try:
+        return [launch(*arrays)]
+    except CapacityError:
+        half = len(arrays[0]) // 2
+        if not half:
+            raise
+    first, rest = ([each[part] for each in arrays] for part in (slice(half), slice(half, None)))
+    return in_parts(launch, *first) + in_parts(launch, *rest)
 
 
 class Stored(OnCard, ReplayMemory):
@@ -41,14 +55,17 @@ class Stored(OnCard, ReplayMemory):
     def priorities(self) -> NDArray[np.uint32]:
         """The priorities of all experiences in the order of their indexes: uint32 [fill], raw
         numbers of the card's format."""
-        parts = []
+        parts = [np.zeros(0, np.uint32)]
         for begin in range(0, len(self), MAX_COUNT):
             indexes = np.arange(begin, min(begin + MAX_COUNT, len(self)), dtype=np.uint32)
-            program, operands = [], []
-            put_items(program, operands, 0, Opcode.GET, indexes, np.zeros_like(indexes))
-            results = self.launcher.run(program, operands, len(indexes) * HEADER.size)
-            parts.append(results.view(HEADER.dtype)["priority"])
-        return np.concatenate(parts) if parts else np.zeros(0, np.uint32)
+            parts += in_parts(self._get, indexes)
+        return np.concatenate(parts)
+
+    def _get(self, indexes):
+        program, operands = [], []
+        put_items(program, operands, 0, Opcode.GET, indexes, np.zeros_like(indexes))
+        results = self.launcher.run(program, operands, len(indexes) * HEADER.size)
+        return results.view(HEADER.dtype)["priority"]
 
     @property
     def _identity(self):
@@ -93,7 +110,10 @@ class Stored(OnCard, ReplayMemory):
         self._set(np.arange(fill, dtype=np.uint32), priorities)
 
     def _set(self, indexes, raw):
+        if len(indexes):
+            in_parts(self._put, indexes, raw)
+
+    def _put(self, indexes, raw):
         program, operands = [], []
         put_items(program, operands, 0, Opcode.SET, indexes, raw)
-        if program:
-            self.launcher.run(program, operands)
+        self.launcher.run(program, operands)

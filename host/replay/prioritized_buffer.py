@@ -25,14 +25,14 @@ class PrioritizedReplayBuffer(RingSteps, Stored):
     ``p = (|td| + epsilon)**alpha``.
 
     Every call is a launch. A loop of one's own is fastest with ``step``, which does an update, an
-    insert and a draw in one launch. On card ``model`` with the kernels ``replay``, ``dqn`` and
-    ``ddpg``, steps change what the kernel's twin holds, and launch nothing: the buffer is then a
-    ``TreeMemory``, to the byte.
+    insert and a draw in one launch. On card ``model`` with the kernels ``replay``, ``dqn``,
+    ``ddpg`` and ``td3``, steps change what the kernel's twin holds, and launch nothing: the buffer
+    is then a ``TreeMemory``, to the byte.
 
     Parameters
     ----------
     kernel : host.cards.Kernel
-        A loaded kernel with a replay memory: ``replay``, ``dqn``, ``ddpg``.
+        A loaded kernel with a replay memory: ``replay``, ``dqn``, ``ddpg``, ``td3``.
     fields : dict
         ``{name: (dtype, shape)}`` of an experience: numbers or bools. Each part of a dict of
         observations needs a field of its own.

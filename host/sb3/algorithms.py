@@ -32,7 +32,8 @@ class _Prioritized:
                 "replay_buffer_class must be rlfabric.sb3.PrioritizedReplayBuffer, not "
                 f"{kind.__name__}: {type(self).__name__} draws by priority"
             )
-        n_steps, options = getattr(self, "n_steps", 1), dict(self.replay_buffer_kwargs)
+        n_steps, given = getattr(self, "n_steps", 1), self.replay_buffer_kwargs
+        options = dict(given)
         for name, own in (("gamma", self.gamma), ("n_steps", n_steps)):
             wanted = name == "gamma" or n_steps > 1
             if wanted and options.setdefault(name, own) != own:
@@ -43,7 +44,8 @@ class _Prioritized:
         self.replay_buffer_class, self.replay_buffer_kwargs = kind, options
         self.n_steps = 1  # else the library warns that a buffer of one's own has no n-step returns
         super()._setup_model()
-        self.n_steps = n_steps
+        # A saved model has the user's options: it may be loaded with another gamma.
+        self.n_steps, self.replay_buffer_kwargs = n_steps, given
 
     def load_replay_buffer(self, path, *options, **more):
         """As the library's; the buffer before is closed, so that its card is free."""

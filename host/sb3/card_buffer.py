@@ -270,8 +270,8 @@ class CardBuffer(ReplayBuffer):
         reward, discounts = self._normalize_reward(batch["reward"], env), None
         if self.n_steps > 1:
             length = batch["length"]
-            powers = self.gamma ** np.arange(self.n_steps, dtype=np.float32)
-            reward = (reward * powers).sum(1, keepdims=True)  # after the last they are 0
+            steps = np.arange(self.n_steps, dtype=np.float32)
+            reward = np.where(steps < length, self.gamma**steps * reward, 0).sum(1, keepdims=True)
             discounts = self._tensor((self.gamma ** length.astype(np.float32)).astype(np.float32))
         return PrioritizedSamples(
             self._observations(batch, self._seen, env),

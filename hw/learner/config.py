@@ -18,8 +18,15 @@ from hw.replay.config import ReplayConfig, ReplayKernelConfig
 from hw.shell.axi import EngineConfig
 from hw.suggest import written
 
-__all__ = ["MAX_HIDDEN", "PARAMETER_SETS", "LearnerConfig", "LearnerKernelConfig", "check_hidden"]
-__all__ += ["stored_sets"]
+__all__ = [
+    "LOSS_UNITS",
+    "MAX_HIDDEN",
+    "PARAMETER_SETS",
+    "LearnerConfig",
+    "LearnerKernelConfig",
+    "check_hidden",
+    "stored_sets",
+]
 
 #: Hidden layers, at most.
 MAX_HIDDEN = 4
@@ -120,7 +127,7 @@ class LearnerConfig(ConfigBase):
         check_flag("double", self.double)
         algorithm_of(self).check(self)
         self.plan  # noqa: B018, it checks the algorithm's plan
-        if self.clip_norm and algorithm_of(self).record is STEP:
+        if self.clip_norm and not algorithm_of(self).limits_norms:
             raise UsageError(f"clip_norm must be False for {self.algorithm}, not True")
         if self.loss_unit == "program" and not self.has_loss_program:
             raise UsageError(

@@ -10,7 +10,7 @@ from hw.estimate import fits
 from hw.learner.algorithms.registry import ALGORITHMS
 from hw.learner.block.fit import SIZES
 from hw.learner.block.layer_config import KINDS
-from hw.learner.config import LearnerConfig, LearnerKernelConfig
+from hw.learner.config import LOSS_UNITS, LearnerConfig, LearnerKernelConfig
 from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
 from hw.learner.iteration_clocks import clocks, learn_clocks
@@ -213,27 +213,36 @@ _MULTIPLIERS = sorted({taken * given for taken in SIZES for given in SIZES})
 
 def _searched(config):
     """The fields that a search changes. Update units beyond the numbers of the largest block would
-    wait: by ``words``, if they are given, where multipliers do not count."""
+    wait: by ``words``, if they are given, where multipliers do not count. What makes a learner
+    smaller than one of each unit is tried where the search begins with it, as on a small part."""
     learner = config.learner
     multipliers, most = tuple(_MULTIPLIERS), max(_MULTIPLIERS)
     if learner.words is not None:
         multipliers = (learner.multipliers,)
         most = max(layer.multipliers for layers in learner.networks.values() for layer in layers)
     units = [1 << k for k in range(most.bit_length())]
+    small = {}
+    if learner.update_units == 0:
+        units = [0, *units]
+    if learner.loss_unit == "program":
+        small["learner.loss_unit"] = LOSS_UNITS
     return {
         "learner.arithmetic.kind": KINDS,
         "learner.lanes": _LANES,
         "learner.multipliers": multipliers,
         "learner.update_units": units,
+        **small,
         "replay.fanout": FANOUTS,
     }
 
 
 def _shape(config):
-    """The layers in blocks, and in parts that are updated at the same time."""
+    """The layers in blocks, and in parts that are updated at the same time; whether the layers
+    share an optimizer; the unit of the loss."""
     learner = config.learner
     layers = tuple(layer for layers in learner.networks.values() for layer in layers)
-    return layers, learner.lanes, learner.arithmetic, config.replay
+    units = learner.update_units == 0, learner.loss_unit
+    return layers, units, learner.lanes, learner.arithmetic, config.replay
 
 
 _SPACE = Space(

@@ -18,8 +18,9 @@ from hw.learner.block.layer_config import KINDS
 from hw.learner.commands import LEARNING
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.layouts import scalars_layout
-from hw.learner.network.gradient_norm import WINDOW
+from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.network.loss import Loss
+from hw.learner.network.merge import Merge
 from hw.learner.network.outputs import Outputs
 from hw.learner.network.smooth import Smooth
 from hw.learner.parameters.estimate import layer_parameters, network_optimizer
@@ -133,18 +134,11 @@ def _layers(learner):
 
 def _norms(learner):
     """The ``GradientNorm`` of each network, and the longer record of an iteration."""
-    arithmetic, shared = learner.arithmetic, learner.layer_config
-    for layers in learner.networks.values():
-        width = max(SquareSum.sum_shape(shared, layer).width for layer in layers)
-        yield arith.adder_tree(arithmetic, width, len(layers))
-        if arithmetic.saturates:
-            yield area("arith.to_float", width=WINDOW)
-            yield area("arith.float32.multiply")
-        yield times(4, area("arith.float32.multiply"))
-        yield area("arith.float32.add")
-        yield area("arith.float32.rsqrt")
-        yield area("arith.float32.reciprocal")
-        yield area("learner.network.gradient_norm")
+    shared, networks = learner.layer_config, learner.networks.values()
+    shapes = [SquareSum.sum_shape(shared, layer) for layers in networks for layer in layers]
+    widest = max(shapes, key=lambda shape: shape.width)
+    for layers in networks:
+        yield GradientNorm.estimate(shared, widest, len(layers))
     yield stream.delay(8 * (STEP.size - HYPERPARAMETERS.size), 2)
 
 
@@ -179,15 +173,10 @@ def _loss(learner, sweep):
 
 def _merges(learner):
     """The ``Merge`` of each network whose takers return errors together."""
-    arithmetic, number = learner.arithmetic, _width(learner, "gradient")
     for name, layers in learner.networks.items():
         if merges(learner, name):
-            takers = len(learner.plan.takers(name))
-            numbers = max(learner.plan.errors(name)) * learner.lanes * layers[-1].output_word
-            width = number + (takers - 1).bit_length()
-            one = times(takers - 1, arith.add(arithmetic, width))
-            rounded = arith.requantize(arithmetic, width, "gradient", kind="gradient")
-            yield times(numbers, one, rounded)
+            paths, takers = max(learner.plan.errors(name)), len(learner.plan.takers(name))
+            yield Merge.estimate(learner.layer_config, layers[-1].output_word, paths, takers)
 
 
 def _smooths(learner):
@@ -289,7 +278,8 @@ def _smaller(learner):
     return {
         "lanes": halves(learner.lanes),
         "multipliers": halves(learner.multipliers) if learner.words is None else [],
-        "update_units": halves(learner.update_units),
+        "update_units": [*halves(learner.update_units), *[0] * (learner.update_units > 0)],
+        "loss_unit": ["program"] * (learner.loss_unit == "pipeline" and learner.has_loss_program),
         "batch": [b for b in halves(learner.batch) if b >= 8 and b % learner.lanes == 0],
         "hidden": [
             tuple(min(w, width) for w in learner.hidden)

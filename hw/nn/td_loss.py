@@ -21,7 +21,7 @@ from hw.estimate import times, together
 from hw.nn.batch_sum import BatchSum
 from hw.stream.delay import delay
 
-__all__ = ["HUBER_LATENCIES", "TdLoss", "huber", "is_finite", "td_ports"]
+__all__ = ["HUBER_LATENCIES", "LossPipeline", "TdLoss", "huber", "is_finite", "td_ports"]
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
@@ -57,7 +57,49 @@ def td_ports(arithmetic):
     }
 
 
-class TdLoss(wiring.Component):
+class LossPipeline(wiring.Component):
+    """Base class of units that compute losses and their gradients, with the members of ``TdLoss``.
+
+    A subclass defines ``latency_of`` and ``latencies_of``, as ``TdLoss`` does.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+        As of ``TdLoss``.
+    ports : dict
+        The members; by default as of ``TdLoss``.
+    """
+
+    FOLD_LATENCY = BatchSum.FOLD_LATENCY
+
+    def __init__(self, arithmetic, ports=None):
+        self.arithmetic = arithmetic
+        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
+        self.latency = self.latency_of(arithmetic)
+        super().__init__(ports or td_ports(arithmetic))
+
+    def valids(self, m):
+        """``i.valid`` of the clocks before: the one of ``k`` clocks ago for k = 0..latency."""
+        valids = [self.i.valid]
+        for clock in range(1, self.latency + 1):
+            valids.append(delay(m, valids[-1], 1, name=f"valid_{clock}", reset=True))
+        return valids
+
+    def add_up(self, m, *sums):
+        """Adds to ``m`` a ``BatchSum`` for each ``(output, valid, term)``."""
+        for total, valid, term in sums:
+            m.submodules[total.name] = batch_sum = BatchSum()
+            m.d.comb += [
+                batch_sum.i.valid.eq(valid),
+                batch_sum.i.value.eq(term),
+                batch_sum.clear.eq(self.clear),
+                batch_sum.fold.eq(self.fold),
+                total.eq(batch_sum.total),
+            ]
+        m.d.comb += self.folded.eq(batch_sum.folded)  # as in all of them
+
+
+class TdLoss(LossPipeline):
     """TD error, gradient and Huber loss of samples, one sample a clock, and sums over a batch::
 
         td = q - (r + d * q');  w = p * inverse;  clipped = td limited to -c..c
@@ -95,14 +137,6 @@ class TdLoss(wiring.Component):
         errors, of values, in the order of ``BatchSum``.
     """
 
-    FOLD_LATENCY = BatchSum.FOLD_LATENCY
-
-    def __init__(self, arithmetic):
-        self.arithmetic = arithmetic
-        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
-        self.latency = self.latency_of(arithmetic)
-        super().__init__(td_ports(arithmetic))
-
     @classmethod
     def latency_of(cls, arithmetic):
         """Clocks from a sample to ``done``."""
@@ -133,9 +167,7 @@ class TdLoss(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         arithmetic, i, td_at = self.arithmetic, self.i, self.td_latency
-        valid, valid_at = i.valid, {0: i.valid}
-        for clock in range(1, self.latency + 1):
-            valid_at[clock] = valid = delay(m, valid, 1, name=f"valid_{clock}", reset=True)
+        valid_at = self.valids(m)
 
         start = arithmetic.to_float_latency
         q, bootstrap, value = (
@@ -165,20 +197,12 @@ class TdLoss(wiring.Component):
             self.gradient.saturated.eq(saturated),
             self.done.eq(valid_at[self.latency]),
         ]
-        for total, term, at in (
-            (self.loss_sum, loss, loss_at),
-            (self.td_sum, Cat(td[:-1], Const(0, 1)), td_at),
-            (self.value_sum, value, start),
-        ):
-            m.submodules[total.name] = batch_sum = BatchSum()
-            m.d.comb += [
-                batch_sum.i.valid.eq(valid_at[at]),
-                batch_sum.i.value.eq(term),
-                batch_sum.clear.eq(self.clear),
-                batch_sum.fold.eq(self.fold),
-                total.eq(batch_sum.total),
-            ]
-        m.d.comb += self.folded.eq(batch_sum.folded)  # as in all three
+        self.add_up(
+            m,
+            (self.loss_sum, valid_at[loss_at], loss),
+            (self.td_sum, valid_at[td_at], Cat(td[:-1], Const(0, 1))),
+            (self.value_sum, valid_at[start], value),
+        )
         return m
 
 

@@ -11,7 +11,7 @@ A step ::
 from typing import NamedTuple
 
 from amaranth import *
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, memory
 from amaranth.lib.enum import Enum
 
 from hw.area import area
@@ -20,7 +20,7 @@ from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
 from hw.estimate import together
 from hw.nn.batch_sum import PARTS
-from hw.nn.td_loss import td_ports
+from hw.nn.td_loss import LossPipeline
 from hw.stream.delay import delay
 from hw.stream.ram import shallow_memory
 
@@ -117,7 +117,7 @@ _PROGRAM = (*_SAMPLE, *_fold())
 _SHOWN = ("td", "gradient", *(f"{name}_sum" for name in _SUMS))
 
 
-class TdProgram(wiring.Component):
+class TdProgram(LossPipeline):
     """The results of ``TdLoss``, whose members it has, for a sample in ``INTERVAL`` clocks.
 
     A sample may come ``INTERVAL`` clocks after the one before. ``clear`` may come in any clock
@@ -136,12 +136,6 @@ class TdProgram(wiring.Component):
 
     INTERVAL = _STEP_CLOCKS * len(_SAMPLE)
     FOLD_LATENCY = 1 + _STEP_CLOCKS * (len(_PROGRAM) - len(_SAMPLE))
-
-    def __init__(self, arithmetic):
-        self.arithmetic = arithmetic
-        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
-        self.latency = self.latency_of(arithmetic)
-        super().__init__(td_ports(arithmetic))
 
     @classmethod
     def latency_of(cls, arithmetic):

@@ -5,7 +5,7 @@ come in every clock.
 """
 
 from amaranth import *
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hw.area import area
@@ -14,7 +14,7 @@ from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
 from hw.estimate import times, together
 from hw.nn.batch_sum import BatchSum
-from hw.nn.td_loss import HUBER_LATENCIES, TdLoss, huber, td_ports
+from hw.nn.td_loss import HUBER_LATENCIES, LossPipeline, TdLoss, huber, td_ports
 from hw.stream.delay import delay
 
 __all__ = ["ClimbLoss", "TwinTd"]
@@ -24,7 +24,7 @@ _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
 _SIGN = 1 << (WIDTH - 1)
 
 
-class TwinTd(wiring.Component):
+class TwinTd(LossPipeline):
     """TD errors, gradients and Huber losses of two critics with one target, the smaller of both
     bootstrap values (Fujimoto et al., 2018, equation 10)::
 
@@ -51,12 +51,7 @@ class TwinTd(wiring.Component):
     All other members are as in TdLoss.
     """
 
-    FOLD_LATENCY = BatchSum.FOLD_LATENCY
-
     def __init__(self, arithmetic):
-        self.arithmetic = arithmetic
-        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
-        self.latency = self.latency_of(arithmetic)
         ports = td_ports(arithmetic)
         number = arithmetic.shape("activation")
         numbers = dict.fromkeys(("q", "bootstrap", "q_2", "bootstrap_2"), number)
@@ -64,7 +59,7 @@ class TwinTd(wiring.Component):
         ports["i"] = In(data.StructLayout({"valid": 1, **numbers, **scalars}))
         values = data.ArrayLayout(arithmetic.shape("gradient"), 2)
         ports["gradient"] = Out(data.StructLayout({"valid": 1, "value": values, "saturated": 2}))
-        super().__init__(ports)
+        super().__init__(arithmetic, ports)
 
     @classmethod
     def latency_of(cls, arithmetic):
@@ -103,9 +98,7 @@ class TwinTd(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         arithmetic, i, td_at = self.arithmetic, self.i, self._td_at(self.arithmetic)
-        valid, valid_at = i.valid, {0: i.valid}
-        for clock in range(1, self.latency + 1):
-            valid_at[clock] = valid = delay(m, valid, 1, name=f"valid_{clock}", reset=True)
+        valid_at = self.valids(m)
 
         smaller = Signal(i.bootstrap.shape(), reset_less=True)
         keys = [arithmetic.order_key(number) for number in (i.bootstrap, i.bootstrap_2)]
@@ -144,23 +137,15 @@ class TwinTd(wiring.Component):
             self.gradient.valid.eq(valid_at[self.gradient_latency]),
             self.done.eq(valid_at[self.latency]),
         ]
-        for total, term, at in (
-            (self.loss_sum, loss, self.latency - BatchSum.LATENCY),
-            (self.td_sum, Cat(larger[:-1], Const(0, 1)), self.td_latency),
-        ):
-            m.submodules[total.name] = batch_sum = BatchSum()
-            m.d.comb += [
-                batch_sum.i.valid.eq(valid_at[at]),
-                batch_sum.i.value.eq(term),
-                batch_sum.clear.eq(self.clear),
-                batch_sum.fold.eq(self.fold),
-                total.eq(batch_sum.total),
-            ]
-        m.d.comb += self.folded.eq(batch_sum.folded)  # as in both
+        self.add_up(
+            m,
+            (self.loss_sum, valid_at[self.latency - BatchSum.LATENCY], loss),
+            (self.td_sum, valid_at[self.td_latency], Cat(larger[:-1], Const(0, 1))),
+        )
         return m
 
 
-class ClimbLoss(wiring.Component):
+class ClimbLoss(LossPipeline):
     """The actor's loss ``-q``: the gradient of every sample is -1, and ``value_sum`` adds up q.
 
     Parameters
@@ -173,14 +158,6 @@ class ClimbLoss(wiring.Component):
     As of TdLoss; of ``i``, only ``valid`` and ``value`` count. No TD error comes, and the other
     sums are 0.
     """
-
-    FOLD_LATENCY = BatchSum.FOLD_LATENCY
-
-    def __init__(self, arithmetic):
-        self.arithmetic = arithmetic
-        self.td_latency, self.gradient_latency = self.latencies_of(arithmetic)
-        self.latency = self.latency_of(arithmetic)
-        super().__init__(td_ports(arithmetic))
 
     @classmethod
     def latency_of(cls, arithmetic):
@@ -201,17 +178,12 @@ class ClimbLoss(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         arithmetic, i = self.arithmetic, self.i
-        m.submodules.value_sum = total = BatchSum()
-        late = arithmetic.to_float_latency
+        valid_at = self.valids(m)
         m.d.comb += [
             self.gradient.valid.eq(i.valid),
             self.gradient.value.eq(arithmetic.minus_one),
-            total.i.valid.eq(delay(m, i.valid, late, name="valid", reset=True)),
-            total.i.value.eq(arithmetic.to_float(m, i.value, kind="activation", name="value")),
-            total.clear.eq(self.clear),
-            total.fold.eq(self.fold),
-            self.done.eq(delay(m, i.valid, self.latency, name="done", reset=True)),
-            self.folded.eq(total.folded),
-            self.value_sum.eq(total.total),
+            self.done.eq(valid_at[self.latency]),
         ]
+        value = arithmetic.to_float(m, i.value, kind="activation", name="value")
+        self.add_up(m, (self.value_sum, valid_at[arithmetic.to_float_latency], value))
         return m

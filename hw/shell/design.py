@@ -96,9 +96,9 @@ class Design:
         Its ``CommandCore``: commands, status and buffers are declared there.
     errors : dict of code to (name, meaning)
         Its own errors and those of the shell.
-    records : dict of str to sequence of Layout
-        What lies in operands and results: sections of the register document. Or a function of the
-        config that gives it.
+    records : callable
+        The function of the config that gives ``{section: Layouts}``, sections of the register
+        document: what lies in operands and results.
     largest : str
         The buffer that takes most of a memory bank.
     storage : callable
@@ -143,10 +143,10 @@ class Design:
     default: Callable
     core: type
     errors: dict
-    records: dict | Callable
     largest: str
     storage: Callable
     estimate: Callable
+    records: Callable = lambda config: {}
     items: str = "capacity"
     library: Callable | None = None
     buffers: Callable = lambda config: {}
@@ -221,8 +221,7 @@ class Design:
         """Sections of the register document: commands, records, status."""
         own = self.of(config)
         commands = list(own.core.commands_of(config).values())
-        records = own.records(config) if callable(own.records) else own.records
-        return {"Commands": commands, **records, "Status": [own.status]}
+        return {"Commands": commands, **own.records(config), "Status": [own.status]}
 
 
 def default_engine(numbers):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.learner import area, cases, cf22, cycles, ecp5
+from bench.learner import area, cases, cf22, cycles, ecp5, td3
 from bench.learner.step_clocks import LEARNERS, case_of
 from boards import cf22 as papers_rule
 from boards.u200 import U200
@@ -90,6 +90,19 @@ def test_no_bar_no_row(monkeypatch):
     assert len(found) == len(rows) == 6
     assert found[name, "multipliers", None]["value"] == "64, 32 and 64, 64"
     assert found[name, "iteration_cycles", None]["value"] == 540
+
+
+def test_td3_has_two_kinds_of_step_and_their_mean(monkeypatch):
+    measured = {3: (35_575, 35_577), 1: (17_649, 17_651)}
+    monkeypatch.setattr(td3, "measure", lambda *arguments: measured)
+    rows, step = values(td3.rows()), "gradient_step_cycles"
+    case = "td3 17-64-64-6, words 1-16-2-1 and 1-16-2-1 and 2-8-4-1, DP=2, fixed, B=256"
+    for sweeps, trained in ((3, "the actor too"), (1, "critics alone")):
+        row = rows[f"{case}, {trained}", step, "by formula"]
+        assert row["value"] == row["reference_value"] == measured[sweeps][0]
+    mean = rows[case, step, "at most"]
+    assert (mean["value"], mean["reference_value"]) == (26_612, 28_000)
+    assert rows[case, "iteration_cycles", None]["value"] == 26_614 and len(rows) == 4
 
 
 def test_every_case_has_a_name_of_its_own():

@@ -39,6 +39,8 @@ def test_rows(monkeypatch, capsys, peer):
         {"times"} if peer else set()
     )
     assert all(row["value"] > 0 for row in rows)
+    [alone] = [row for row in rows if row["case"].startswith("a3c")]
+    assert alone["metric"] == "steps_per_s" and alone["reference"] is None
     assert ("is left out" in capsys.readouterr().err) == (not peer)
 
 

@@ -1,11 +1,12 @@
 """bench.points and bench.papers: README's rows are of the papers' own case, or say where not."""
 
+import re
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from bench.papers import comparisons, operating_points, papers
+from bench.papers import _made, comparisons, operating_points, papers
 from bench.points import COLUMNS, INSIDE, Comparison, Point
 from bench.results import Results
 from bench.tables import TABLES
@@ -87,11 +88,24 @@ def test_every_paper_has_a_row_with_both_values(rows):
     assert [each.paper for each in rows] == ["CF'22", "PEARL", "HEPPO", "FA3C", "FIXAR"]
     heads, *lines = papers(Results.of)
     assert len(lines) == 5 and all(len(line) == len(heads) for line in lines)
-    for each, (paper, _, ours, same, theirs, why) in zip(rows, lines, strict=True):
+    for each, (paper, _, ours, same, theirs, why, made) in zip(rows, lines, strict=True):
+        assert made == each.made
         assert each.same is not None and paper == each.paper
         for cell, point in ((ours, each.ours), (same, each.same), (theirs, each.theirs)):
             assert cell.replace(" ", "").startswith(str(point.value).removesuffix(".0"))
         assert why and "nothing" not in why
+
+
+def test_a_row_says_of_which_commit_it_is(rows):
+    """Of the older of two measurements: FA3C's period takes hours, and is counted rarely."""
+    for each in rows:
+        commit, day = each.made.split(", ")
+        assert re.fullmatch(r"[0-9a-f]{7}\+?", commit) and re.fullmatch(r"2026-\d\d-\d\d", day)
+    found = {row["value"]: row["commit"] for row in Results.of("fa3c").rows
+             if row["metric"] == "ips" and "FA3C" in (row["reference"] or "")}  # fmt: skip
+    assert rows[3].made.split(", ")[0] == found[rows[3].ours.value]
+    new, old = dict(commit="b", date="2026-11-30 08:00"), dict(commit="a", date="2026-11-24 02:07")
+    assert _made(new, old) == _made(old, new) == "a, 2026-11-24"
 
 
 def test_figures_that_a_hostile_author_asks_for(rows):

@@ -4,12 +4,14 @@ import sys
 
 import pytest
 
-from bench import row
+import boards
+from bench import bitstreams, row
 from bench.fa3c import area
 from bench.gae import software as gae
 from bench.learner import software
 from bench.learner.cf22 import REFERENCES
 from bench.replay import peers
+from boards.bitstream import AchievedClock, Outcome, Used
 
 
 def values(rows):
@@ -72,3 +74,37 @@ def test_a_part_of_fa3cs_area_has_blocks_of_both_kinds(part):
     assert found["blocks"]["value"] == 7.5 and found["bram36"]["reference"] is None
     beside = [found[name]["reference_value"] for name in ("lut", "ff", "blocks", "dsp")]
     assert beside == list(paper or [None] * 4)
+
+
+def test_bitstreams(monkeypatch, tmp_path):
+    """A build for each seed, in one folder for each design; without area, none."""
+    asked = []
+
+    def package(name, board, out, *, overwrite):
+        assert board == "ulx3s" and overwrite
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "kernel.json").write_text(name)
+        return folder
+
+    def build(folder, description, board, *, seed):
+        asked.append((folder.name, description, board, seed))
+        clocks = (AchievedClock(name="KERNEL", asked_mhz=45, mhz=50.0 + seed),)
+        used = (Used(name="LUT4", count=43_500, total=83_640), Used(name="EBR", count=3, total=4))
+        return Outcome(bitstream=folder / "x.bit", clocks=clocks, used=used)
+
+    monkeypatch.setattr(bitstreams, "package", package)
+    monkeypatch.setattr(bitstreams, "build", build)
+    monkeypatch.setattr(bitstreams.KernelDescription, "from_json", lambda text: f"<{text}>")
+    assert bitstreams.rows() == []
+    found = values(bitstreams.rows(area=True))
+    own = boards.get("ulx3s", "replay"), boards.get("ulx3s", "dqn")
+    assert asked == [
+        ("replay", "<replay>", own[0], 1), *(("dqn", "<dqn>", own[1], k) for k in (1, 2, 3))
+    ]  # fmt: skip
+    clock = found["dqn, ULX3S-85F, seed 2", "routed_mhz", "asked for"]
+    assert (clock["value"], clock["reference_value"], clock["unit"]) == (52, 45, "MHz")
+    assert found["dqn, ULX3S-85F, seed 3", "lut4", None]["value"] == 43_500
+    share = found["dqn, ULX3S-85F, seed 3", "lut4_share", "at most"]
+    assert (share["value"], share["reference_value"]) == (52, 85)
+    assert found["replay, ULX3S-85F, seed 1", "ebr_share", None]["value"] == 75

@@ -26,6 +26,7 @@ APART = {
     "learner.network.merge.Merge": "of a plan with several takers, in no kernel yet",
     "learner.parameters.network_optimizer.NetworkOptimizer": "an option: update_units=0",
     "learner.parameters.square_sum.SquareSum": "an option: clip_norm",
+    "nn.td_loss.LossPipeline": "the base of others",
     "nn.td_program.TdProgram": "an option: loss_unit=program",
     "fa3c.memory.transposed_image.TransposedImage": "an option of Figure 10",
     "fa3c.unit.array._Choice": "an option of Figure 10",

@@ -166,6 +166,8 @@ def test_zynq_without_its_tool(tmp_path, tools, version, error):
         ("zcu106", {"target": "hw_emu"}, "target must be one of hw on ZCU106, not 'hw_emu'"),
         ("u200", {"target": "x"}, "target must be one of hw, hw_emu on Alveo U200, not 'x'"),
         ("zcu106", {"platform": "x"}, "platform must be none on ZCU106, not 'x'"),
+        ("zcu106", {"seed": 2}, "seed must be none on ZCU106, not 2"),
+        ("u200", {"seed": 1}, "seed must be none on Alveo U200, not 1"),
     ],
 )
 def test_options_that_a_board_does_not_know(tmp_path, board, options, message):

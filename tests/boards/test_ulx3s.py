@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import boards
-from boards.bitstream import BuildFailed, ToolsMissing, build, files
+from boards.bitstream import OUTCOME, BuildFailed, ToolsMissing, build, files
 from boards.memory import banks
 from boards.open_tools import ecp5_passes
 from boards.ulx3s import build as module
@@ -138,7 +138,16 @@ def small_on(board):
     return description, board, banks(description, board)
 
 
-REPORT = {"fmax": {"$glbnet$clock": {"achieved": 62.158, "constraint": 60.0}}}
+REPORT = {
+    "fmax": {"$glbnet$clock": {"achieved": 62.158, "constraint": 60.0}},
+    "utilization": {
+        "DCCA": {"used": 1, "available": 56},
+        "DP16KD": {"used": 192, "available": 208},
+        "MULT18X18D": {"used": 12, "available": 156},
+        "TRELLIS_COMB": {"used": 28437, "available": 83640},
+        "TRELLIS_FF": {"used": 12546, "available": 83640},
+    },
+}
 
 
 def test_achieved_clock():
@@ -163,22 +172,93 @@ def tools(tmp_path, monkeypatch):
     (where / "report").write_text(json.dumps(REPORT))
     for variable, script in (
         ("YOSYS", "touch ulx3s.json"),
-        ("NEXTPNR_ECP5", f"cp {where}/report ulx3s.report.json; touch ulx3s.config"),
+        ("NEXTPNR_ECP5", f"cp {where}/report ulx3s.report.json; touch ulx3s.config ulx3s.tim"),
         ("ECPPACK", "echo bits > ulx3s.bit"),
     ):
         monkeypatch.setenv(variable, tool(where / variable.lower(), script))
     return where
 
 
-def test_run(folder, tools, description):
+def test_run(folder, tools, description, monkeypatch):
+    monkeypatch.setenv("SEED", "9")  # of something else
     (folder / "ulx3s.bit").write_text("old")
     outcome = build(folder, description, BOARD)
     assert outcome.bitstream == folder / "ulx3s.bit"
     assert outcome.bitstream.read_text() == "bits\n"
     assert [clock.mhz for clock in outcome.clocks] == [62.16]
-    calls = (folder / "calls").read_text().splitlines()
-    assert [call.split()[0] for call in calls] == ["yosys", "nextpnr_ecp5", "ecppack"]
-    assert "--85k --package CABGA381 --speed 6" in calls[1]
+    assert [str(each) for each in outcome.used] == [
+        "LUT4: 28437 of 83640 (34 %)",
+        "FF: 12546 of 83640 (15 %)",
+        "EBR: 192 of 208 (92 %)",
+        "MULT18: 12 of 156 (8 %)",
+    ]
+    record = json.loads((folder / OUTCOME).read_text())
+    assert record["used"] == {"LUT4": 28437, "FF": 12546, "EBR": 192, "MULT18": 12}
+    routing = (folder / "calls").read_text().splitlines()[1]
+    assert called(folder) == ["yosys", "nextpnr_ecp5", "ecppack"]
+    assert "--85k --package CABGA381 --speed 6" in routing and "--seed" not in routing
+
+
+def called(folder):
+    """The tools that ran, in order; they are forgotten then."""
+    calls = (folder / "calls").read_text()
+    (folder / "calls").unlink()
+    return [call.split()[0] for call in calls.splitlines()]
+
+
+def seeds(folder):
+    return re.findall(r"--seed (\S+)", (folder / "calls").read_text())
+
+
+def test_another_seed_places_the_same_netlist(folder, tools, description):
+    build(folder, description, BOARD)
+    assert "yosys" in called(folder)
+    (folder / "ulx3s.rpt").write_text("yosys' log")
+    outcome = build(folder, description, BOARD, seed=7)
+    assert json.loads((folder / OUTCOME).read_text())["seed"] == 7
+    assert seeds(folder) == ["7"] and called(folder) == ["nextpnr_ecp5", "ecppack"]
+    assert outcome.bitstream.read_text() == "bits\n"
+    assert (folder / "ulx3s.rpt").read_text() == "yosys' log"
+    # A seed with which the clock is not met keeps the netlist, too.
+    tool(tools / "nextpnr_ecp5", "echo ERROR: no route > ulx3s.tim; exit 1")
+    with pytest.raises(BuildFailed, match="no route"):
+        build(folder, description, BOARD, seed=3)
+    assert called(folder) == ["nextpnr_ecp5"]
+
+
+def test_another_yosys_makes_the_netlist_anew(folder, monkeypatch):
+    """By its version, or where the user names one, by that."""
+    found = []
+    for name, version in (("", "0.70"), ("", "0.71"), ("/opt/yosys", "0.71")):
+        monkeypatch.setenv("YOSYS", name)
+        monkeypatch.setattr(module, "yosys_version", lambda version=version: version)
+        found.append(module._made_of(folder, "ulx3s"))
+    assert len({*found}) == 3
+
+
+@pytest.mark.parametrize("file", ["system.v", "ulx3s.il", "ulx3s.ys"])
+def test_another_input_makes_the_netlist_anew(folder, tools, description, file):
+    tool(tools / "nextpnr_ecp5", f"cp {tools}/report ulx3s.report.json; touch ulx3s.tim")
+    build(folder, description, BOARD)
+    called(folder)
+    with (folder / file).open("a") as text:
+        text.write("\n")
+    build(folder, description, BOARD, seed=2)
+    assert called(folder) == ["yosys", "nextpnr_ecp5", "ecppack"]
+
+
+def test_a_netlist_of_a_yosys_that_failed_is_made_anew(folder, tools, description):
+    """Also if it stands there, whole by its name, and one of the same inputs was kept before."""
+    build(folder, description, BOARD)
+    script = (tools / "yosys").read_text()
+    (folder / "ulx3s.ys").write_text("another\n")
+    tool(tools / "yosys", "echo half > ulx3s.json; exit 1")
+    with pytest.raises(BuildFailed):
+        build(folder, description, BOARD)
+    (tools / "yosys").write_text(script)
+    called(folder)
+    build(folder, description, BOARD)
+    assert called(folder) == ["yosys", "nextpnr_ecp5", "ecppack"]
 
 
 def test_a_failed_run_leaves_no_bitstream(folder, tools, description):
@@ -211,6 +291,11 @@ def test_bad_targets_are_refused(folder, description):
         build(folder, description, BOARD, target="hw_emu")
     with pytest.raises(ValueError, match="platform must be none on ULX3S-85F, not 'x'"):
         build(folder, description, BOARD, platform="x")
+    for seed in (0, 2**31):
+        with pytest.raises(
+            ValueError, match=f"seed must be an integer in 1..2147483647, not {seed}"
+        ):
+            build(folder, description, BOARD, seed=seed)
 
 
 def test_a_clock_without_divisors_is_refused(description):

@@ -74,6 +74,27 @@ def test_every_design_on_every_board(name, board):
     assert found.default.costs in [point.costs for point in found.front]
 
 
+def test_small_learners_are_searched_where_the_default_is_one():
+    """Of a ULX3S nothing fits with an optimizer a layer; elsewhere the space is as it was."""
+    design, small = DESIGNS["dqn"], boards.get("ulx3s", "dqn")
+    base = design.default(small.numbers)
+    own = {"learner.lanes": (1,), "learner.multipliers": (1, 2), "replay.fanout": (4,)}
+    fields = design.space.fields(base) | own
+    assert fields["learner.update_units"][:2] == [0, 1]
+    assert fields["learner.loss_unit"] == ("pipeline", "program")
+    found = explore(
+        replace(design, space=replace(design.space, fields=lambda config: fields)), small, base
+    )
+    # Equal shapes with another loss, or one optimizer for all layers, are other hardware.
+    assert len(found.points) == len({tuple(p.resources.values()) for p in found.points}) > 8
+    fitting = [point for point in found.points if point.share <= 1]
+    assert {p.values["learner.update_units"] for p in fitting} == {0}
+    assert found.choice.values["learner.loss_unit"] == "program"
+    assert found.choice.clocks < 0.6 * found.default.clocks
+    large = design.space.fields(design.default(U200.numbers))
+    assert large["learner.update_units"][0] == 1 and "learner.loss_unit" not in large
+
+
 def test_a_point_is_what_the_design_says():
     found = search("dqn", fields=FEW)
     design = DESIGNS["dqn"]

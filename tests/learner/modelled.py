@@ -14,6 +14,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.designs import DESIGNS
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
+from hw.learner.records import HYPERPARAMETERS
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
 
@@ -100,13 +101,14 @@ def weights(config, seed=0):
     }
 
 
-def adam(count, rate, *, first=1, batch=16, **values):
+def adam(count, rate, *, first=1, batch=16, record=HYPERPARAMETERS, **values):
     """Adam's steps ``first`` .. ``first + count - 1`` (Kingma, Ba 2015, end of section 2)."""
     t = np.arange(first, first + count)
     root = np.sqrt(1 - 0.999**t)
     values = {"clip": 1.0, "beta": 0.4, "blend": 0.01, **values}
     return hyperparameter_records(
         count,
+        record,
         scale=1 / batch,
         first_decay=0.9,
         second_decay=0.999,

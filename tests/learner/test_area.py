@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from amaranth import Shape
 from mapped_unit import mapped_unit
 
 from bench.area_fit import MAPS, mapped_units
@@ -10,7 +11,12 @@ from bench.area_units import UNITS as MAPPED
 from hw.arith import estimate as arith
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.tanh import Tanh, TanhFixed
-from hw.estimate import RESOURCES
+from hw.estimate import RESOURCES, together
+from hw.learner.block.config import BlockShape
+from hw.learner.block.layer_config import LayerConfig
+from hw.learner.network.gradient_norm import GradientNorm
+from hw.learner.network.merge import Merge
+from hw.learner.network.smooth import Smooth
 from hw.learner.play.windows import Windows, WindowsConfig
 from hw.nn import estimate
 from hw.nn.fixed_coefficients import FixedCoefficients
@@ -18,6 +24,7 @@ from hw.nn.fixed_optimizer import FixedOptimizer
 from hw.nn.optimizer import Optimizer
 from hw.nn.optimizer_config import OPTIMIZERS, OptimizerConfig
 from hw.nn.td_loss import TdLoss
+from hw.nn.twin_td import ClimbLoss, TwinTd
 
 FLOAT, FIXED = Arithmetic(), Arithmetic(kind="fixed")
 
@@ -27,6 +34,11 @@ def optimizer(unit, kind, arithmetic, estimate=estimate.optimizer):
     return unit(config, arithmetic.gradient_sum_shape(64)), estimate(config)
 
 
+def of_layer(kind, *arguments):
+    return kind(*arguments), kind.estimate(*arguments)
+
+
+SHAPE = BlockShape(inputs=8, outputs=6, input_word=2, output_word=4)
 #: name -> unit, estimate
 UNITS = {
     **{
@@ -43,6 +55,14 @@ UNITS = {
     "optimizer_sgd": lambda: optimizer(Optimizer, "sgd", FLOAT),
     "tanh": lambda: (Tanh(), arith.tanh(FLOAT)),
     "fixed_tanh": lambda: (TanhFixed(FIXED.activation), arith.tanh(FIXED)),
+    "smooth": lambda: of_layer(Smooth, LayerConfig(arithmetic=FIXED, lanes=2, batch=64), SHAPE, 1),
+    **{
+        f"gradient_norm_{width}": lambda width=width, arithmetic=arithmetic: of_layer(
+            GradientNorm, LayerConfig(arithmetic=arithmetic), Shape(width), 3
+        )
+        for width, arithmetic in ((90, FIXED), (32, FLOAT))
+    },
+    "twin_loss": lambda: (TwinTd(FIXED), TwinTd.estimate(FIXED)),
     "loss": lambda: (TdLoss(FLOAT), TdLoss.estimate(FLOAT)),
     "fixed_loss": lambda: (TdLoss(FIXED), TdLoss.estimate(FIXED)),
 }
@@ -58,6 +78,59 @@ def test_area(name):
     assert need.ff == pytest.approx(found["ff"], rel=0.05, abs=10)
     assert need.dsp == found["dsp"]
     assert (need.bram36 or 0) == found["bram36"]
+
+
+def norm(width, layers, arithmetic):
+    return GradientNorm.estimate(LayerConfig(arithmetic=arithmetic), Shape(width), layers)
+
+
+def smooth(lanes, outputs, word, paths, arithmetic):
+    config = LayerConfig(arithmetic=arithmetic, lanes=lanes, batch=64)
+    shape = BlockShape(inputs=8, outputs=outputs, input_word=2, output_word=word)
+    return Smooth.estimate(config, shape, paths)
+
+
+def shown(kind, batch):
+    """An optimizer that gives the square of its gradient."""
+    config, sums = (
+        OptimizerConfig(optimizer=kind, arithmetic=FIXED),
+        FIXED.gradient_sum_shape(batch),
+    )
+    square = estimate.square(config, FixedOptimizer.square_shape(FIXED, sums).width)
+    return together([estimate.optimizer(config), square])
+
+
+#: Estimates of units, with the LUT, FF, RAMB36 and DSP that yosys mapped, taken down once.
+TAKEN_DOWN = [
+    (norm(60, 2, FIXED), (2832, 1888, 1, 23)),
+    (norm(67, 3, FIXED), (2976, 2031, 1, 23)),
+    (norm(90, 3, FIXED), (3093, 2100, 1, 23)),
+    (norm(100, 5, FIXED), (3235, 2437, 1, 23)),
+    (norm(32, 2, FLOAT), (2477, 1800, 1, 21)),
+    (norm(32, 4, FLOAT), (3125, 2536, 1, 21)),
+    (smooth(1, 1, 1, 1, FIXED), (1668, 890, 0, 2)),
+    (smooth(2, 6, 1, 1, FIXED), (1717, 953, 1, 2)),
+    (smooth(2, 6, 4, 1, FIXED), (2252, 1585, 0, 2)),
+    (smooth(4, 6, 3, 2, FIXED), (2998, 2805, 0, 2)),
+    (smooth(1, 1, 1, 1, FLOAT), (1820, 1174, 0, 2)),
+    (smooth(2, 3, 2, 1, FLOAT), (3198, 2600, 0, 2)),
+    (Merge.estimate(LayerConfig(arithmetic=FIXED, lanes=2), 3, 1, 2), (390, 345, 0, 0)),
+    (TwinTd.estimate(FIXED), (5441, 5663, 0, 16)),
+    (TwinTd.estimate(FLOAT), (4609, 5214, 0, 16)),
+    (ClimbLoss.estimate(FIXED), (751, 807, 0, 0)),
+    (ClimbLoss.estimate(FLOAT), (613, 712, 0, 0)),
+    (shown("sgd", 64), (1110, 877, 0, 6)),
+    (shown("sgd", 1024), (1144, 901, 0, 6)),
+    (shown("rmsprop", 256), (1241, 1144, 1, 10)),
+    (shown("adam", 16), (1671, 1459, 1, 11)),
+]
+
+
+@pytest.mark.parametrize("need, found", TAKEN_DOWN)
+def test_estimates_of_units_for_td3_and_norms(need, found):
+    assert need.lut == pytest.approx(found[0], rel=0.035)
+    assert need.ff == pytest.approx(found[1], rel=0.055)
+    assert (need.bram36, need.uram, need.dsp) == (found[2], 0, found[3])
 
 
 #: Units of no kernel, by the begins of their names.

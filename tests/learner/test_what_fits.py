@@ -45,7 +45,8 @@ def test_defaults_fit(board, name, unroll):
             "dqn",
             {},
             r"lut must be at most 67713 on ULX3S-85F .*, not \d+; "
-            "batch 8, hidden 8,8, kind fixed, optimizer sgd fits$",
+            "update_units 0, loss_unit program, batch 8, hidden 8,8, kind fixed, "
+            "optimizer sgd fits$",
         ),
         ("ulx3s", "ddpg", {}, r"lut must be at most 67713 on ULX3S-85F .*, not \d+; nothing"),
         ("zcu106", "dqn", {"hidden": (512, 512)}, r"bram36 .*; hidden \d+,\d+ fits"),
@@ -107,10 +108,12 @@ def test_the_default_dqn_of_an_ulx3s():
     count, size = design.storage(config)
     assert count * size == board.largest_bank.size == 96 << 10
     # With an optimizer a layer it is near the end of the multipliers, and with a pipeline beyond.
-    with pytest.raises(boards.DoesNotFit, match="dsp must be at most 132 .*, not 143"):
+    message = "dsp must be at most 132 .*, not 143; update_units 0 fits; optimizer sgd fits"
+    with pytest.raises(boards.DoesNotFit, match=message):
         configure(design, board, {"update_units": 1})
     dear = {"update_units": 1, "hidden_activation": "relu", "loss_unit": "pipeline"}
-    with pytest.raises(boards.DoesNotFit, match="dsp must be at most 132 .*, not 133"):
+    message = "dsp must be .*, not 133; update_units 0 fits; loss_unit program fits; hidden 16,16"
+    with pytest.raises(boards.DoesNotFit, match=message):
         configure(design, board, dear)
 
 

@@ -23,7 +23,9 @@ def samples_of(rng, count, wild=0.0):
     one, two = ordinary(rng, count), ordinary(rng, count)
     found = {name: one[name] for name in (*NUMBERS[:2], "weight", "reward", "discount")}
     found |= {"q_2": two["q"], "bootstrap_2": two["bootstrap"]}
-    found["q_2"][::5] = found["q"][::5]  # errors of one magnitude
+    found["q_2"][::5] = found["q"][::5]  # errors of one magnitude, with one sign or two
+    found["q_2"][1::5] = -found["q"][1::5]
+    found["reward"][1::5] = found["discount"][1::5] = 0
     for name in found:
         corner = floats(rng.choice(CORNERS, count))
         found[name] = np.where(rng.random(count) < wild, corner, found[name])

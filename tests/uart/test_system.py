@@ -1,6 +1,7 @@
 """hw.uart.system, Verilated with its pins, against its twin: the same bytes for the same bytes."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from hw.uart.config import UartConfig
 from hw.uart.protocol import END, HEADER_BYTES, IDENTITY, Status
 from hw.uart.protocol import Opcode as Request
 from hw.uart.system import System
+from hw.verilog import to_verilog
 from sim.model.uart.frames import Decoder, encode, request
 from sim.uart import VerilatedSystem
+from sim.uart.__main__ import board_in
 
 CONTROL, BANKS, IDENTITY_BASE = 0, UART.bases, 15 << 20
 BYTE = 10 * UART.divisor
@@ -195,3 +198,15 @@ def test_banks_are_one_a_master():
     config = UartConfig(clock_hz=12_000_000, banks=(4096,))
     with pytest.raises(ValueError, match=r"banks must be 2, one for each master, not \(4096,\)"):
         System(DESIGNS["replay"].kernel(KERNEL), config)
+
+
+def test_a_simulated_board_may_have_a_faster_line():
+    """Its Verilog differs in the clocks of a bit only; that of the folder stays the board's."""
+    own = (folder() / "system.v").read_text()
+    assert board_in(folder()) == board_in(folder(), UART.divisor) == (own, UART.divisor)
+    other, divisor = board_in(folder(), 6)
+    assert divisor == 6 and other != own
+    expected = System(DESIGNS["replay"].kernel(KERNEL), replace(UART, baud=2_000_000))
+    assert other == to_verilog(expected, name="system")
+    with pytest.raises(ValueError, match="bit-clocks must be at least 4, not 3"):
+        board_in(folder(), 3)

@@ -13,7 +13,7 @@ from amaranth import *
 
 from hw.errors import UsageError
 
-__all__ = ["Feed", "Link", "Network", "Pass", "Plan", "Take", "of_sweep"]
+__all__ = ["Feed", "Link", "Network", "Pass", "Plan", "Take", "mask", "of_sweep"]
 
 #: HYPERPARAMETERS have a pair of each rate.
 _RATES = 2
@@ -146,8 +146,7 @@ class Plan:
     def smoothed(self, network):
         """For each sweep a bit for each data path of a network that is smoothed."""
         return tuple(
-            sum(self.passes[name].smoothed << path for path, name in enumerate(names))
-            for names in self.paths[network]
+            mask(self.passes[name].smoothed for name in names) for names in self.paths[network]
         )
 
     @cached_property
@@ -354,6 +353,11 @@ class Plan:
                     if self._fields(other, sweep) != self._fields(added[0], sweep):
                         return f"the same fields for {added[0]} and {other}, whose errors are added"
         return None
+
+
+def mask(bits):
+    """The integer with these ``bits``, the lowest one first."""
+    return sum(bit << place for place, bit in enumerate(bits))
 
 
 def of_sweep(sweep, values):

@@ -10,24 +10,27 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.area import area
+from hw.arith import estimate as arith
 from hw.arith.adder_tree import adder_tree
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import PRECISION, WIDTH, decode
 from hw.arith.float32.reciprocal import Float32Reciprocal
 from hw.arith.float32.rsqrt import Float32Rsqrt
 from hw.arith.to_float import ToFloat, to_float
+from hw.estimate import times, together
 from hw.learner.records import ONE
 from hw.nn.fixed_optimizer import SQUARE_FRACTION
 from hw.nn.optimizers import optimizer_of
 from hw.shared import SharedModule
 from hw.stream.delay import delay
 
-__all__ = ["WINDOW", "GradientNorm"]
+__all__ = ["GradientNorm"]
 
 #: Bits of 1e-6, which is added to the norm.
 _FLOOR = 0x358637BD
 #: Bits of a fixed-point sum that become a binary32 number, and bits that are dropped together.
-WINDOW, _DROPPED = 62, 31
+_WINDOW, _DROPPED = 62, 31
 
 _FLOAT = Binary32()
 _MULTIPLY, _ADD = _FLOAT.multiply_latency, _FLOAT.add_latency
@@ -89,6 +92,24 @@ class GradientNorm(wiring.Component):
         """Clocks from ``complete`` to ``ready``."""
         return cls.latency_of(arithmetic, layers) + optimizer_of(arithmetic).CONVERSION
 
+    @staticmethod
+    def estimate(config, shape, layers):
+        """Resources with these parameters."""
+        arithmetic, saturates = config.arithmetic, config.arithmetic.saturates
+        width = shape.width + saturates * (layers - 1).bit_length()
+        windows = max(0, -(-(width - _WINDOW) // _DROPPED)) if saturates else 0
+        return together(
+            [
+                arith.adder_tree(arithmetic, shape.width, layers),
+                *(saturates * [area("arith.to_float", width=_WINDOW)]),
+                times(4 + saturates, area("arith.float32.multiply")),
+                area("arith.float32.add"),
+                area("arith.float32.rsqrt"),
+                area("arith.float32.reciprocal"),
+                area("learner.network.gradient_norm", fixed=saturates, window=windows * _WINDOW),
+            ]
+        )
+
     def elaborate(self, platform):
         m = Module()
         arithmetic = self.config.arithmetic
@@ -131,10 +152,10 @@ class GradientNorm(wiring.Component):
 
     def _to_float(self, m, total):
         """The sum as binary32: of one of 2^62 or more, ``_DROPPED`` bits at a time are dropped."""
-        word, dropped = Signal(WINDOW, name="window"), Signal(8)
+        word, dropped = Signal(_WINDOW, name="window"), Signal(8)
         m.d.comb += word.eq(total)
-        for low in range(_DROPPED, len(total) - WINDOW + _DROPPED, _DROPPED):
-            with m.If(total[low + WINDOW - _DROPPED :].any()):
+        for low in range(_DROPPED, len(total) - _WINDOW + _DROPPED, _DROPPED):
+            with m.If(total[low + _WINDOW - _DROPPED :].any()):
                 m.d.comb += [word.eq(total[low:]), dropped.eq(low)]
         bits = to_float(m, word, SQUARE_FRACTION, name="square")
         moved = delay(m, dropped, ToFloat.LATENCY, name="dropped")

@@ -9,6 +9,9 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.area import area
+from hw.arith import estimate as arith
+from hw.estimate import times
 from hw.nn.layouts import vector_layout
 from hw.stream.delay import delay
 
@@ -61,6 +64,17 @@ class Merge(wiring.Component):
     def latency_of(arithmetic, takers):
         """Clocks from a word of ``i`` to its sum."""
         return (takers - 1) * arithmetic.add_latency + arithmetic.requantize_latency
+
+    @staticmethod
+    def estimate(config, word, paths, takers):
+        """Resources with these parameters."""
+        arithmetic = config.arithmetic
+        width = Shape.cast(arithmetic.shape("gradient")).width
+        width += (takers - 1).bit_length() * arithmetic.saturates
+        masked = area("arith.adder_tree.masked", width=width)
+        one = [times(takers - 1, arith.add(arithmetic, width), masked)]
+        one.append(arith.requantize(arithmetic, width, "gradient", kind="gradient"))
+        return times(paths * config.lanes * word, *one)
 
     def elaborate(self, platform):
         m = Module()

@@ -4,7 +4,7 @@ smoothed; errors back, which are added if they come from several networks."""
 from amaranth import *
 
 from hw.comparison import at_least, below
-from hw.learner.algorithms.plan import of_sweep
+from hw.learner.algorithms.plan import mask, of_sweep
 from hw.learner.network.merge import Merge
 from hw.learner.network.smooth import Smooth
 from hw.learner.placed_layers import merges
@@ -38,7 +38,7 @@ def wire_takers(m, trainer, name, networks):
             for source in {*sources}:
                 with m.If(value == source):
                     m.d.comb += layer.chain.value[k].eq(outputs.value[source])
-        masks = [sum(1 << k for k, path in enumerate(paths) if path in s) for s in taken]
+        masks = [mask(path in sweep for path in paths) for sweep in taken]
         m.d.comb += layer.chain_mask.eq(trainer.now(masks))
         rooms.append(layer.chain_room | ~runs)
         # Other words are of experiences, or padding.
@@ -95,7 +95,7 @@ def _return(m, trainer, name, before, comes, words):
     m.submodules[f"{name}_merge"] = merge
     trainer.merges.append(merge)
     for k, (value, returned) in enumerate(words):
-        wanted = [sum(1 << path for path in paths) for paths in returned]
+        wanted = [mask(path in paths for path in range(groups)) for paths in returned]
         m.d.comb += [merge.i[k].valid.eq(comes[k]), merge.wanted[k].eq(trainer.now(wanted))]
         for path in range(groups):
             for sweep, paths in _cases(trainer, returned, path):

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hw.comparison import below
-from hw.learner.algorithms.plan import of_sweep
+from hw.learner.algorithms.plan import mask, of_sweep
 from hw.learner.contract import LearnerSignature, count_saturations
 from hw.learner.network.layer import Layer
 from hw.learner.network.loss import Loss
@@ -27,11 +27,6 @@ from hw.nn.optimizer_config import COEFFICIENTS
 from hw.nn.optimizers import optimizer_of
 
 __all__ = ["Trainer"]
-
-
-def _mask(bits):
-    """The integer with these ``bits``, the lowest one first."""
-    return sum(bit << place for place, bit in enumerate(bits))
 
 
 class Trainer(wiring.Component):
@@ -276,8 +271,8 @@ class Trainer(wiring.Component):
                 **options,
             )
             m.submodules[f"{own.network}_{own.position}"] = layer
-            target = [_mask(path == "target" for path in paths) for paths in own.weights]
-            counted = [_mask(path is not None for path in paths) for paths in own.weights]
+            target = [mask(path == "target" for path in paths) for paths in own.weights]
+            counted = [mask(path is not None for path in paths) for paths in own.weights]
             m.d.comb += [layer.target.eq(self.now(target)), layer.counted.eq(self.now(counted))]
             networks[own.network].append(layer)
             every.append(layer)

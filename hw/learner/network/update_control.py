@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.learner.algorithms.plan import mask
 from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.parameters.square_sum import SquareSum
 
@@ -75,12 +76,9 @@ class UpdateControl(wiring.Component):
         m.d.comb += self.updating.eq(waiting.any() | self.busy.any())
         m.d.sync += waiting.eq(waiting & ~self.update)
         for sweep, update in enumerate(self.updates):
-            own = sum(
-                1 << k for name, numbers in places for k in numbers
-                if plan.trained_in(name) == sweep
-            )  # fmt: skip
+            trained = [plan.trained_in(name) == sweep for name, own in places for _ in own]
             with m.If(update):
-                m.d.sync += waiting.eq(own)
+                m.d.sync += waiting.eq(mask(trained))
         if self.config.layer_config.network_optimizer:
             for name, own in places:
                 idle = Signal(name=f"{name}_idle")

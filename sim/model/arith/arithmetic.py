@@ -9,16 +9,17 @@ from functools import cache
 
 import numpy as np
 
+from sim.compiled import compiled
 from sim.model.arith import float32
 from sim.model.arith.fixed import requantize
+from sim.model.arith.float32_steps import flush, leave
 from sim.model.arith.quantize import quantize
 from sim.model.arith.tanh import derived, tanh, tanh_fixed
 from sim.model.arith.to_float import to_float
 
 __all__ = ["Binary32", "DualPrecision", "FixedPoint", "twin_of"]
 
-_TINY = np.finfo(np.float32).tiny
-_MAGNITUDE = np.int32(0x7FFF_FFFF)
+_SIGN, _MAGNITUDE = np.int32(31), np.int32(0x7FFF_FFFF)
 
 
 @cache
@@ -33,6 +34,8 @@ class Binary32:
     count as zeros of their sign."""
 
     dtype = np.dtype(np.float32)
+    #: the least number above 0: a subnormal counts as a zero
+    least = np.finfo(np.float32).tiny
 
     def __init__(self, config):
         self.config = config
@@ -82,9 +85,6 @@ class Binary32:
     def tanh(self, y):
         return tanh(y)
 
-    def positive(self, x):
-        return x >= _TINY  # a subnormal counts as a zero
-
     def derived_by_tanh(self, dx, x):
         return derived(dx, x)
 
@@ -94,10 +94,8 @@ class Binary32:
     def order_key(self, values):
         """int32 keys in the order of the float32 ``values``: a greater number has a greater key, -0
         is below +0, and all NaNs have one key above all numbers. There must be no subnormals."""
-        if not np.isfinite(values).all():
-            values = float32.flush(values)  # one NaN for all
-        bits = values.view(np.int32)
-        return bits ^ (bits >> 31 & _MAGNITUDE)
+        values = np.ascontiguousarray(values)
+        return _order_keys(values.reshape(-1)).reshape(values.shape)
 
     def words(self, values):
         """Weights as an image has them: uint32."""
@@ -108,11 +106,24 @@ class Binary32:
         return words.view(np.float32)
 
 
+@compiled
+def _order_keys(values):
+    keys = np.empty_like(values)
+    for k in range(values.size):
+        keys[k] = leave(flush(values[k]))  # one NaN for all
+    bits = keys.view(np.int32)
+    for k in range(bits.size):
+        bits[k] ^= (bits[k] >> _SIGN) & _MAGNITUDE
+    return bits
+
+
 class FixedPoint:
     """Fixed point: numbers are int64 raw values. Products and sums are exact; ``requantize`` rounds
     a sum half up and clips it to a format, once at its end."""
 
     dtype = np.dtype(np.int64)
+    #: the least number above 0
+    least = np.int64(1)
 
     def __init__(self, config):
         self.config = config
@@ -153,9 +164,6 @@ class FixedPoint:
 
     def tanh(self, y):
         return tanh_fixed(y, self.config.activation)
-
-    def positive(self, x):
-        return x > 0
 
     def derived_by_tanh(self, dx, x):
         squared, fraction = self.config.derivative_fractions

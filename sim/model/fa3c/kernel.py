@@ -29,6 +29,7 @@ class A3cCore(CommandTwin):
         self.config = config
         self.COMMANDS, self.BUFFERS = commands_of(config.local_masters), buffers_of(config)
         self.layers = [LayerTwin(config, number) for number in range(len(config.layers))]
+        self._snapshot_rows = config.snapshot_rows  # asked for in every task
         self.lengths = np.zeros(config.agents, np.int64)
         self.loaded = self.synced = self.rounds = self.tasks = self.overflow = 0
 
@@ -66,9 +67,10 @@ class A3cCore(CommandTwin):
                 return Error.NUMBER, position
         self._local = Striped([self.words(c, name) for name in self.config.local_names])
         self._images = [self.words(c, name).reshape(-1, ROW) for name in IMAGES]
-        work = {Task.INFER: self._infer, Task.TRAIN: self._train, Task.SYNC: self._sync}
+        works = (Task.INFER, self._infer), (Task.TRAIN, self._train), (Task.SYNC, self._sync)
+        work = {kind.value: does for kind, does in works}
         for task in tasks:
-            work[kind_of(task)](task)
+            work[int(task["kind"])](task)
         self.rounds, self.tasks = self.rounds + 1, self.tasks + c.count
         return Error.NONE, 0
 
@@ -111,7 +113,7 @@ class A3cCore(CommandTwin):
 
     def _sync(self, task):
         snapshot = int(task["snapshot"])
-        self._local.write(snapshot * self.config.snapshot_rows, self._images[0])
+        self._local.write(snapshot * self._snapshot_rows, self._images[0])
         self.synced |= 1 << snapshot
 
     # -- memory
@@ -127,7 +129,7 @@ class A3cCore(CommandTwin):
 
     def _parameters(self, task, twin):
         """Parameters of the layer of ``twin`` in the task's snapshot."""
-        layer, begin = twin.layer, int(task["snapshot"]) * self.config.snapshot_rows
+        layer, begin = twin.layer, int(task["snapshot"]) * self._snapshot_rows
         begin += self.config.parameter_bases[twin.number]
         rows = self._local.read(begin, layer.rows).view(np.float32)
         return rows.reshape(layer.groups, layer.group_rows, ROW)

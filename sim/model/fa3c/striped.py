@@ -43,5 +43,5 @@ class Striped:
         for offset in range(min(stripes, count)):
             here = slice(offset, count, stripes)
             place, stripe = divmod(first + offset, stripes)
-            size = len(range(offset, count, stripes))
+            size = (count - offset + stripes - 1) // stripes
             yield here, self._parts[stripe][place : place + size]

@@ -28,7 +28,7 @@ def _foreign(kind):
     return found
 
 
-_ZEROS = {kind: _foreign(kind) for kind in Task}
+_ZEROS = {kind.value: _foreign(kind) for kind in Task}
 
 
 def kind_of(task):
@@ -39,8 +39,10 @@ def kind_of(task):
 def agents_of(task):
     """Numbers of the agents that a TASK record names, as bytes: ``count`` of an INFER, one of a
     TRAIN, none of a SYNC."""
-    count = {Task.INFER: int(task["count"]), Task.TRAIN: 1, Task.SYNC: 0}[kind_of(task)]
-    return task["agents"].tobytes()[:count]
+    kind = kind_of(task)  # compared by identity here and below: to hash an Enum takes longer
+    if kind is Task.SYNC:
+        return b""
+    return task["agents"].tobytes()[: 1 if kind is Task.TRAIN else int(task["count"])]
 
 
 class TaskCheck:
@@ -107,13 +109,14 @@ class TaskCheck:
 
     def _is_task(self, task):
         """Whether kind and fields are in range, and the unused bytes are 0."""
-        if int(task["kind"]) not in _KINDS:
+        number = int(task["kind"])
+        if number not in _KINDS:
             return False
-        kind, config = kind_of(task), self.config
-        if np.frombuffer(task.tobytes(), np.uint8)[_ZEROS[kind]].any():
+        kind, config = _KINDS[number], self.config
+        if np.frombuffer(task.tobytes(), np.uint8)[_ZEROS[number]].any():
             return False
-        high = {Task.INFER: config.batch, Task.TRAIN: config.steps}.get(kind)
-        if high is not None and not 1 <= int(task["count"]) <= high:
+        high = config.batch if kind is Task.INFER else config.steps
+        if kind is not Task.SYNC and not 1 <= int(task["count"]) <= high:
             return False
         if kind is Task.TRAIN and not all(
             low <= int(task[name].view(np.uint32)) <= high
@@ -126,18 +129,19 @@ class TaskCheck:
     def _is_usable(self, kind, snapshot):
         if snapshot >= self.config.snapshots:
             return False
-        allowed = {
-            Task.INFER: self.synced | self.made,
-            Task.TRAIN: self.synced & ~self.made,
-            Task.SYNC: ~(self.made | self.used),
-        }[kind]
+        if kind is Task.INFER:
+            allowed = self.synced | self.made
+        elif kind is Task.TRAIN:
+            allowed = self.synced & ~self.made
+        else:
+            allowed = ~(self.made | self.used)
         return bool(allowed >> snapshot & 1)
 
     def _sizes(self, kind, count):
         """Bytes that the task has in operands, and in results."""
         config = self.config
-        return {
-            Task.INFER: (count * config.screen_bytes, count * config.output_bytes),
-            Task.TRAIN: (count * config.output_bytes, 0),
-            Task.SYNC: (0, 0),
-        }[kind]
+        if kind is Task.SYNC:
+            return 0, 0
+        if kind is Task.TRAIN:
+            return count * config.output_bytes, 0
+        return count * config.screen_bytes, count * config.output_bytes

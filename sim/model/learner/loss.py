@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.model.nn.batch_sum import batch_sum
+from sim.compiled import compiled
+from sim.model.nn.batch_sum import total
 from sim.model.nn.losses import LOSSES
 
 __all__ = ["LossResult", "loss_of", "result_of"]
@@ -46,13 +47,25 @@ def result_of(delta, td, loss, value, saturated):
     td, loss, value : float32 [B], of each sample.
     saturated : bool [B], whether the sample's gradient was clipped.
     """
-    diverged = np.flatnonzero(~np.isfinite(td))
+    terms = (np.ascontiguousarray(each, np.float32) for each in (td, loss, value))
+    first, *sums = _sums(*terms)
+    loss, td_sum, value = map(np.float32, sums)
     return LossResult(
         delta=delta,
         td=td,
-        loss=batch_sum(loss),
-        td_sum=batch_sum(np.abs(td)),
-        value=batch_sum(value),
-        diverged=int(diverged[0]) if len(diverged) else None,
+        loss=loss,
+        td_sum=td_sum,
+        value=value,
+        diverged=first if first < len(td) else None,
         saturations=int(np.count_nonzero(saturated)),
     )
+
+
+@compiled
+def _sums(td, loss, value):
+    """The position of the first of ``td`` that is infinite or NaN, or their number; and the three
+    sums."""
+    first = 0
+    while first < td.size and np.isfinite(td[first]):
+        first += 1
+    return first, total(loss), total(np.abs(td)), total(value)

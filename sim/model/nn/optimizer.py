@@ -71,13 +71,13 @@ def update(config, values, gradient, weight, target, first=None, second=None):
 
 
 def _float_update(config, values, gradient, weight, target, first, second):
-    first = None if config.optimizer == "rmsprop" else np.ravel(first)
-    second = None if config.optimizer == "sgd" else np.ravel(second)
-    shape = np.shape(gradient)
+    shape = gradient.shape
+    gradient, weight, target = (each.reshape(-1) for each in (gradient, weight, target))
+    first = None if config.optimizer == "rmsprop" else first.reshape(-1)
+    second = None if config.optimizer == "sgd" else second.reshape(-1)
     scale, first_decay, first_gain, second_decay, second_gain, rate, floor, blend, keep = values
     moments = (first_decay, first_gain, second_decay, second_gain)
-    steps, first, second = _steps(scale, moments, rate, floor, np.ravel(gradient), first, second)
-    weight, target = np.ravel(weight), np.ravel(target)
+    steps, first, second = _steps(scale, moments, rate, floor, gradient, first, second)
     weight, target = _move_float(weight, target, steps, blend, keep)
     return (
         weight.reshape(shape),

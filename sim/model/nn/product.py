@@ -108,7 +108,9 @@ def _placed(scale, turned, places, missing):
 def _tiles(rows, turned, places, depth):
     """[tiles, depth * 64]: the second operand in the order of ``places``, with zeros."""
     width = rows.shape[0] if turned else rows.shape[1]
-    tiles = np.zeros((-(-width // _TILE), depth * _TILE), np.float32)
+    tiles = np.empty((-(-width // _TILE), depth * _TILE), np.float32)
+    if width % _TILE or depth != places.size:
+        tiles[:] = 0
     for number in range(len(tiles)):
         tile, first = tiles[number], _unsigned(number * _TILE)
         columns = _unsigned(min(_TILE, width - number * _TILE))
@@ -136,44 +138,25 @@ def _dot1(scale, a, tile, b, flushing):
     return multiply(scale[a], tile[b], flushing)
 
 
-@compiled
-def _dot2(scale, a, tile, b, flushing):
-    one = _unsigned(1)
-    return add(
-        _dot1(scale, a, tile, b, flushing),
-        _dot1(scale, a + one, tile, b + one * _STEP, flushing),
-        flushing,
-    )
+def _tree_of(half, size):
+    """The compiled function that adds two trees ``half`` of ``size`` numbers each."""
+    size = _unsigned(size)
+
+    @compiled
+    def tree(scale, a, tile, b, flushing):
+        return add(
+            half(scale, a, tile, b, flushing),
+            half(scale, a + size, tile, b + size * _STEP, flushing),
+            flushing,
+        )
+
+    return tree
 
 
-@compiled
-def _dot4(scale, a, tile, b, flushing):
-    two = _unsigned(2)
-    return add(
-        _dot2(scale, a, tile, b, flushing),
-        _dot2(scale, a + two, tile, b + two * _STEP, flushing),
-        flushing,
-    )
-
-
-@compiled
-def _dot8(scale, a, tile, b, flushing):
-    four = _unsigned(4)
-    return add(
-        _dot4(scale, a, tile, b, flushing),
-        _dot4(scale, a + four, tile, b + four * _STEP, flushing),
-        flushing,
-    )
-
-
-@compiled
-def _dot16(scale, a, tile, b, flushing):
-    eight = _unsigned(8)
-    return add(
-        _dot8(scale, a, tile, b, flushing),
-        _dot8(scale, a + eight, tile, b + eight * _STEP, flushing),
-        flushing,
-    )
+_dot2 = _tree_of(_dot1, 1)
+_dot4 = _tree_of(_dot2, 2)
+_dot8 = _tree_of(_dot4, 4)
+_dot16 = _tree_of(_dot8, 8)
 
 
 def _chain_of(dot, group):

@@ -27,7 +27,6 @@ DESIGN = Design(
     default=_default,
     core=AdderCore,
     errors=ADDER_ERRORS,
-    records={},
     largest="x",
     storage=lambda config: (config.capacity, 2 * NUMBER_BYTES),  # y lies beside x
     estimate=estimate,

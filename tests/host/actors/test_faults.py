@@ -11,9 +11,13 @@ import pytest
 from fake_replay import FakeReplay
 from rich.console import Console
 
+from host.actors.local_transport import InlineTransport
+from host.actors.messages import ActorLoss, Lost
+from host.actors.placement import Actors
 from host.actors.pool import ActorsFailed
 from host.runs import loop
 from host.runs.loop import train
+from host.runs.start_run import on_card
 from tests.host.actors.acted import INLINE, config_of
 from tests.host.actors.strikes import named
 
@@ -36,6 +40,13 @@ def losses(out):
         return list(csv.DictReader(file))
 
 
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """The summary of the run without actors."""
+    config = small(actors=0, launches_per_message=None)
+    return run(config, None, tmp_path_factory.mktemp("local"))[0].summary
+
+
 @pytest.mark.parametrize(
     ("strike", "kind", "words"),
     [
@@ -50,9 +61,8 @@ def losses(out):
         ("Hangs", "hung", "it gave no answer in time: no answer within 4 s"),
     ],
 )
-def test_replaced(remote, tmp_path, strike, kind, words):
+def test_replaced(remote, tmp_path, local, strike, kind, words):
     """Steps and updates are those of a run without actors; what was inserted stays."""
-    local, _ = run(small(actors=0, launches_per_message=None), None, tmp_path / "local")
     out = tmp_path / "run"
     # An actor that begins anew beside busy cores needs some seconds for its imports.
     told = remote(limit=4.0) if strike == "Hangs" else remote()
@@ -63,7 +73,7 @@ def test_replaced(remote, tmp_path, strike, kind, words):
     [row] = [row for row in losses(out) if row["actor"] == "0"][:1]
     assert row["kind"] == kind and row["where"].startswith("machine ") and float(row["time"]) > 0
     for name in ("steps", "updates", "launches"):
-        assert result.summary[name] == local.summary[name], name
+        assert result.summary[name] == local[name], name
     assert result.summary["actors"] == 2 and result.summary["actor_losses"] >= 1
     assert result.exit_code == 0
 
@@ -111,6 +121,36 @@ def test_fixed_order_ends_and_is_continued(tmp_path):
     assert len(losses(tmp_path)) == 1, "the file goes on"
     run(replace(config, env="CartPole-v1"), INLINE, tmp_path)
     assert not (tmp_path / "actors.csv").exists(), "a new run has none"
+
+
+class Dying(InlineTransport):
+    """Ray ends after a number of answers."""
+
+    def __init__(self, answers):
+        self._left = answers
+
+    def answer(self, ticket):
+        self._left -= 1
+        if self._left < 0:
+            raise Lost(ActorLoss("ray", "raylet has ended"))
+        return ticket
+
+
+@pytest.mark.parametrize("algo, answers", [("dqn", 0), ("ppo", 3), ("a3c", 0), ("a3c", 6)])
+def test_ray_ends(tmp_path, algo, answers):
+    """Before actors are there, while they open, in the run: always with a checkpoint."""
+    own = dict(learner="cpu", memory="tree") if algo == "dqn" else {}
+    config = config_of(algo, steps=400, evaluation_interval_steps=1000, **own)
+    told = dict(out=tmp_path, console=Console(file=io.StringIO()))
+    with on_card(config, "model") as (factory, _, _):
+        said = r"^Ray must go on as .* \(raylet has ended\); .*--resume goes on from step \d+, in"
+        with pytest.raises(ActorsFailed, match=said):
+            train(config, factory, actors=Actors(transport=Dying(answers)), **told)
+        [row] = losses(tmp_path)
+        assert (row["kind"], row["text"]) == ("ray", "raylet has ended")
+    with on_card(config, "model") as (factory, _, _):
+        result = train(config, factory, actors=INLINE, resume=True, **told)
+    assert result.summary["steps"] >= 400 and result.summary["actor_losses"] == 1
 
 
 def test_no_actor_limit_is_passed(remote, tmp_path):

@@ -74,6 +74,7 @@ def test_a_process_that_stands_still_breaks_the_link(ends):
     with pytest.raises(LinkBroken):
         run.send(np.zeros(4 << 20, np.uint8))
     assert 0.1 <= time.monotonic() - began < 5
+    assert not run.poll(-1.0), "a deadline that has passed"
     actors._socket.sendall(b"\1")
     broken = []
     waits = threading.Thread(

@@ -86,6 +86,21 @@ def test_hung():
     assert pool.waited_s == pytest.approx(transport.now - 104.0)
 
 
+def test_the_nearest_deadline_is_kept_beside_one_that_is_far():
+    """An actor that opens has half a minute."""
+    strikes = {(0, 0): {2: SILENT}, (1, 0): {1: KILLED}, (1, 1): {0: SILENT}}
+    pool, transport, lines = made(strikes=strikes)
+    pool.start()
+    pool.call(1, "step")
+    received(pool, 1)
+    pool.call(0, "step")
+    assert received(pool, 1) == [(0, ("step",))]
+    called = transport.now
+    pool.call(0, "step")
+    assert received(pool, 1) == [(0, None)] and lines[-1][2].kind == "hung"
+    assert 5 <= transport.now - called < 7
+
+
 def test_the_limit_counts_from_the_first_of_two():
     pool, transport, lines = made(1, strikes={(0, 0): {1: SILENT}}, limit=3.0)
     pool.start()
@@ -275,18 +290,32 @@ def test_an_opening_may_take_as_long_as_others_did():
         (1.0, dict(limit=50.0), 50.0),
         (1.0, dict(start=400.0), 400.0),
     ):
-        strikes = {(0, 0): {1: KILLED}, (0, 1): {0: SILENT}}
+        strikes = {(0, 0): {1: KILLED}, (0, 1): {1: KILLED}, (0, 2): {0: SILENT}}
         pool, transport, lines = made(strikes=strikes, **told)
         transport.seconds = seconds
         pool.start()
         transport.seconds = 0.0
-        pool.call(0, "step")
-        assert pool.receive() == [(0, None)]
+        for _ in range(2):  # the second one opens at once, an hour later
+            transport.now += 3000.0
+            pool.call(0, "step")
+            assert received(pool, 1) == [(0, None)]
         began = transport.now
         assert received(pool, 1) == [(0, None)]
         assert wanted <= transport.now - began < wanted + 2
         assert f"still making its environments after {wanted:.0f} s" in lines[-1][3]
         assert f"after {wanted:.0f} s; 1 of 2 are left" in lines[-1][3]
+
+
+def test_an_actor_that_opens_has_no_request_yet():
+    """With a process and without environments; it may be asked all the same."""
+    pool, _, _ = made(strikes={(0, 0): {1: KILLED}, (0, 1): {0: SILENT}})
+    pool.start()
+    pool.call(0, "step")
+    received(pool, 1)
+    for asked in range(3):
+        pool.call(1, "step")
+        assert received(pool, 1) == [(1, ("step",))] and pool.asked(0) == asked
+        pool.call(0, "step")
 
 
 def test_a_place_that_was_given_up_is_tried_again():
@@ -305,6 +334,7 @@ def test_a_place_that_was_given_up_is_tried_again():
         assert pool.asked(0) == 0 and transport.now < given_up + 400
     assert pool.generations == [4, 0] and pool.lost == 1
     assert given_up + 180 <= transport.now <= given_up + 230
+    assert [worker.killed for worker in transport.made] == [True, False, True, True, True, False]
     [(index, who, loss, text)] = lines[told:]
     assert (index, who, text) == (0, "worker (0, 4)", "actor 0 is there again")
     pool.call(0, "step", 5)
@@ -326,6 +356,19 @@ def test_losses_age():
     pool.call(0, "step")
     with pytest.raises(ActorsFailed, match="OSError: no"):
         received(pool, 1)
+
+
+def test_losses_of_all_actors_age():
+    """Six of two actors in an hour, and then as many again."""
+    strikes = {(i, generation): {1: KILLED} for generation in range(20) for i in range(2)}
+    pool, transport, _ = made(strikes=strikes, losses=100)
+    pool.start()
+    for _ in range(2):
+        for turn in range(6):
+            pool.call(turn % 2, "step")
+            assert received(pool, 1) == [(turn % 2, None)]
+        transport.now += 3601.0
+    assert pool.lost == 12
 
 
 def test_the_same_error_as_often_as_losses_allow():
@@ -355,6 +398,20 @@ def test_answers_that_came_with_the_last_loss_are_returned():
         pool.receive()
     assert pool.receive() == [(3, None)] and not pool.waits and len(lines) == 1
     assert pool.alive == [1, 2]
+
+
+def test_the_error_of_a_loss_is_raised_once():
+    """By whoever needs the actor first."""
+    pool, _, _ = made(strikes={(0, 0): {1: KILLED}}, losses=0)
+    pool.start()
+    for index in range(2):
+        pool.call(index, "step")
+    assert pool.receive() == [(0, None), (1, ("step",))]
+    for said in ("actor 0 was lost .* more than 0 times", "actor 0 must be there"):
+        with pytest.raises(ActorsFailed, match=said):
+            pool.call(0, "step")
+    pool.call(1, "step")
+    assert pool.receive() == [(1, ("step",))]
 
 
 def test_ray_ends():

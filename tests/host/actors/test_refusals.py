@@ -3,6 +3,8 @@
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +12,7 @@ from host.actors import cluster, placement
 from host.actors.cluster import joined
 from host.actors.machine_probe import probe
 from host.actors.placement import ActorOptions, actors_of, open_actors
+from host.actors.ray_process import RayFailed
 from host.cli.actor_options import acting
 from host.runs.assembly import build
 from host.runs.request import request
@@ -145,6 +148,25 @@ def test_shared_memory(monkeypatch, tmp_path):
     assert placement._store(2, 1 << 30) == 512 << 20, "half of what is free"
     monkeypatch.setattr(placement, "_SHARED", tmp_path / "none")
     assert placement._store(2, 1 << 30) == 16 << 30
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_ray_is_started_twice_at_most(monkeypatch, capsys, failures):
+    """A busy machine may be late once; the user's limit counts each time."""
+    limits = []
+
+    def started(plan, limit):
+        limits.append(limit)
+        if len(limits) <= failures:
+            raise RayFailed("too late")
+        return SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr(placement, "RayTransport", started)
+    with pytest.raises(RayFailed) if failures == 2 else nullcontext():
+        with open_actors(1, ActorOptions(start=7.0)) as actors:
+            assert actors.start == 7.0
+    assert limits == [7.0, 7.0]
+    assert capsys.readouterr().err == "rlfabric: too late; it is started once more\n"
 
 
 def test_nobody_is_there():

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from children import share_compiled
 from uart.systems import KERNEL, folder
 
+from host.kernels import package
 from host.phases import PHASES
 
 ROOT = Path(__file__).parents[3]
@@ -23,17 +25,17 @@ START_S = 300
 MACHINE = ("seconds", "phases", "device_cycles", *(f"seconds_{name}" for name in PHASES))
 
 
-def environment():
-    """The kernel of a real card is looked for below the build directory, by board and design."""
-    share_compiled(folder().parents[1])
-    return {**os.environ, "RLFABRIC_BUILD": str(folder().parents[1]), "PYTHONPATH": str(ROOT)}
+def environment(build):
+    """The kernel of a real card is looked for below ``build``, by board and design."""
+    share_compiled(build)
+    return {**os.environ, "RLFABRIC_BUILD": str(build), "PYTHONPATH": str(ROOT)}
 
 
 @contextmanager
-def board():
-    """Path of the pseudo-terminal of a running board."""
+def board(place, *options):
+    """Path of the pseudo-terminal of the running board in the folder ``place``."""
     # The Verilated library stays where all tests keep theirs.
-    command = [sys.executable, "-m", "sim.uart", str(folder())]
+    command = [sys.executable, "-m", "sim.uart", str(place), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
         try:
             readable, _, _ = select.select([process.stdout], [], [], START_S)
@@ -46,22 +48,13 @@ def board():
             process.terminate()
 
 
-def train(card, out, launches, timeout_s):
-    """``rlfabric train dqn`` on ``card``: its log, its arrays, its summary."""
-    settings = dict(capacity=256, learning_starts=32, batch_size=16, hidden="16,16")
-    settings |= dict(
-        evaluation_interval_steps=8 * launches, evaluation_episodes=1, log_interval_steps=40
-    )
-    if card == "model":
-        settings["kernel.fanout"] = KERNEL.replay.fanout
-    command = [sys.executable, "-m", "rlfabric", "train", "dqn", "--learner", "cpu"]
-    command += ["--board", "ulx3s", "--card", card, "--steps", str(8 * launches)]
-    command += ["--seed", "5", "--out", str(out)]
-    for name, value in settings.items():
-        command += ["--set", f"{name}={value}"]
+def train(card, build, out, words, timeout_s):
+    """``rlfabric train dqn`` with ``words`` on ``card``: its log, its arrays, its summary."""
+    command = [sys.executable, "-m", "rlfabric", "train", "dqn", "--board", "ulx3s", *words]
     done = subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=timeout_s
-    )
+        [*command, "--card", card, "--out", str(out)],
+        cwd=ROOT, env=environment(build), capture_output=True, text=True, timeout=timeout_s,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     with (out / "progress.csv").open() as file:
         rows = [{k: v for k, v in row.items() if k not in MACHINE} for row in csv.DictReader(file)]
@@ -78,25 +71,76 @@ def without_machine(tree):
     return {name: without_machine(value) for name, value in tree.items() if name not in MACHINE}
 
 
-def compare(tmp_path, launches, timeout_s):
-    with board() as path:
-        rows, arrays, summary = train(f"uart:{path}", tmp_path / "uart", launches, timeout_s)
-    expected_rows, expected, _ = train("model", tmp_path / "model", launches, timeout_s)
-    assert int(rows[-1]["launches"]) >= launches and summary["device_cycles"] > 100 * launches
+def compare(place, tmp_path, words, timeout_s, *, model=(), options=()):
+    """The log and the summary of a run on the board in the folder ``place``, which is served with
+    ``options``; log and arrays are those of card ``model`` with the words ``model`` in addition."""
+    build = place.parents[1]
+    with board(place, *options) as path:
+        rows, arrays, summary = train(f"uart:{path}", build, tmp_path / "uart", words, timeout_s)
+    expected_rows, expected, _ = train(
+        "model", build, tmp_path / "model", [*words, *model], timeout_s
+    )
     assert rows == expected_rows
     assert arrays.keys() == expected.keys() and len(arrays) > 5
     for name, data in arrays.items():
         assert np.array_equal(data, expected[name]), name
+    return rows, summary
+
+
+def compare_replay(tmp_path, launches, timeout_s):
+    words = "--learner cpu --seed 5 --set capacity=256 --set learning_starts=32".split()
+    words += "--set batch_size=16 --set hidden=16,16 --set evaluation_episodes=1".split()
+    words += ["--set", f"evaluation_interval_steps={8 * launches}"]
+    words += ["--set", "log_interval_steps=40", "--steps", str(8 * launches)]
+    fanout = "--set", f"kernel.fanout={KERNEL.replay.fanout}"
+    rows, summary = compare(folder(), tmp_path, words, timeout_s, model=fanout)
+    assert int(rows[-1]["launches"]) >= launches and summary["device_cycles"] > 100 * launches
 
 
 @pytest.mark.long
 def test_training_through_a_serial_line(tmp_path):
     """Log, weights, experiences and priorities are those of the model after 20 launches."""
-    compare(tmp_path, 20, 120)
+    compare_replay(tmp_path, 20, 120)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_long_training_through_a_serial_line(tmp_path):
     """The same after 520: the ring has wrapped, and the policy has learned from it."""
-    compare(tmp_path, 520, 1800)
+    compare_replay(tmp_path, 520, 1800)
+
+
+@pytest.fixture(scope="module")
+def learner(tmp_path_factory):
+    """The folder of the default ``dqn`` of a ULX3S, as `rlfabric bitstream` writes it."""
+    return package("dqn", "ulx3s", tmp_path_factory.mktemp("build"))
+
+
+def compare_learner(learner, tmp_path, words, timeout_s):
+    """A run with the fields of the README beside the bitstream."""
+    (fields,) = re.findall(r"^`rlfabric train dqn (.*) --board ulx3s --card \S+ (.*)`$",
+                           (learner / "README.md").read_text(), re.M)  # fmt: skip
+    words = [*" ".join(fields).split(), "--seed", "0", *words]
+    # Fewer clocks a bit than the 15 of the board: most of the simulated time is the line's.
+    options = "--bit-clocks", "4"
+    return compare(learner, tmp_path, words, timeout_s, options=options)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_learner_behind_a_serial_line(learner, tmp_path):
+    """The whole default board: log, parameters, moments, experiences and priorities are those of
+    the model after 20 launches, 14 of which learned."""
+    words = "--steps 640 --set learning_starts=128 --set evaluation_episodes=1".split()
+    words += ["--set", "log_interval_steps=160"]
+    _, summary = compare_learner(learner, tmp_path, words, 1800)
+    assert summary["updates"] == 14 and summary["device_cycles"] > 14 * 35_000
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_a_learner_behind_a_serial_line_solves_cartpole(learner, tmp_path):
+    """Judged in gymnasium, with the weights that the board has sent."""
+    words = "--steps", "30000", "--until-solved"
+    _, summary = compare_learner(learner, tmp_path, words, 3600)
+    assert summary["solved"] and summary["mean_return"] >= 475

@@ -5,12 +5,13 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import boards
-from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, WrongVersion
+from boards.bitstream import AchievedClock, BuildFailed, Outcome, ToolsMissing, Used, WrongVersion
 from host.agents.registry import ALGORITHMS, find
 from host.cli import lists
 from host.cli.doctor import Finding
@@ -141,16 +142,24 @@ def test_bitstream_says_what_it_made(run, tmp_path, monkeypatch):
     asked = []
 
     def build(folder, description, board, **options):
-        asked.append((description.name, board.name, options))
+        asked.append((description.name, board.title, options))
         clock = AchievedClock(name="DATA_CLK", asked_mhz=300, mhz=287.5)
-        return Outcome(bitstream=folder / "stub.xclbin", clocks=(clock,))
+        used = (Used(name="LUT4", count=520, total=1000),)
+        return Outcome(bitstream=folder / "stub.xclbin", clocks=(clock,), used=used)
 
     monkeypatch.setattr("boards.bitstream.build", build)
-    words = "--board", "u50", "--target", "hw_emu", "--platform", "p"
+    found = boards.get
+    # Of a board whose clock is part of the bitstream, the design's own is asked for and printed.
+    monkeypatch.setattr(
+        boards, "get", lambda name, design=None: replace(found(name), title=f"{name} for {design}")
+    )
+    words = "--board", "u50", "--target", "hw_emu", "--platform", "p", "--seed", 5
     code, out, _ = run("bitstream", "stub", *words, "--out", tmp_path)
-    assert code == 0 and asked == [("stub", "u50", {"target": "hw_emu", "platform": "p"})]
-    directory, clock, made = out.splitlines()
+    options = {"target": "hw_emu", "platform": "p", "seed": 5}
+    assert code == 0 and asked == [("stub", "u50 for stub", options)]
+    directory, clock, cells, made = out.splitlines()
     assert clock == "clock DATA_CLK: 287.5 MHz of 300 asked for"
+    assert cells == "LUT4: 520 of 1000 (52 %)"
     assert os.path.normpath(made) == os.path.join(os.path.normpath(directory), "stub.xclbin")
 
 

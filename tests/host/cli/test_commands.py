@@ -132,7 +132,7 @@ def test_runs(run, here, line, monkeypatch):
         if "--render" in words:  # no window here; test_playing has one of its own
             words = words[: words.index("--render")]
         assert ran(run, [*words, "--episodes", 2]).startswith("mean return ")
-    elif words[0] == "export":
+    elif words[0] in ("export", "watch"):
         ran(run, small(["train", "dqn", "--out", words[1]]))
         assert ran(run, words)
     elif words[0] == "explore":

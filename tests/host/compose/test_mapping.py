@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from later import later
 
 from host.compose.answer import Answer
 from host.compose.plan_file import proof_of, say_proof
@@ -29,8 +30,9 @@ def task_of(algorithm, spec):
     [
         ("sequential", "dqn", "dqn", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
         ("polyak", "dqn", "dqn", "cpu", 0.0, {"learner.arithmetic.kind": "float32"}),
-        ("lagged", "ddpg", "ddpg", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
+        later("lagged", "ddpg", "ddpg", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
         ("usual", "ddpg", "fixar", "card", 0.6, {}),
+        later("delayed", "td3", "td3", "cpu", 0.6, {"learner.arithmetic.kind": "float32"}),
     ],
 )
 def test_plans_of_a_trainer(name, algo, design, act, alpha, kernel):

@@ -3,6 +3,7 @@
 import ctypes
 import subprocess
 
+import gymnasium
 import numpy as np
 
 from host.agents.policy_file import save_policy
@@ -45,6 +46,22 @@ def compiled(file):
         ["gcc", *STRICT, "-shared", "-fPIC", "-o", library, file, "-lm"], check=True, timeout=120
     )
     return ctypes.CDLL(str(library))
+
+
+def played_in_c(file, episodes):
+    """Returns of CartPole-v1 with the policy in the C file ``file``, one for each episode."""
+    function = getattr(compiled(file), file.stem)
+    function.restype = ctypes.c_int64
+    env, found = gymnasium.make("CartPole-v1"), []
+    for seed in range(episodes):
+        observation, _ = env.reset(seed=seed)
+        total, ended = 0.0, False
+        while not ended:
+            place = np.ascontiguousarray(observation, np.float32).ctypes.data_as(ctypes.c_void_p)
+            observation, reward, over, cut, _ = env.step(function(place, None))
+            total, ended = total + reward, over or cut
+        found.append(total)
+    return found
 
 
 def c_outputs(run, observations, spec, heads):

@@ -10,15 +10,24 @@ from host.algorithms.activation import ACTIVATIONS
 from host.algorithms.dqn import DQNPolicy
 from host.algorithms.layers import Activate, Dense, Described, Normalize
 from host.environments.spec import Spec
+from host.export import export_command
 from host.export.c_file import c_files
 from host.export.export_command import export
 from hw.errors import UsageError
 from rlfabric import load_policy
+from tests.environment.trained import path_of
 from tests.host import agent_parts
-from tests.host.export.exports import c_outputs, onnx_outputs, saved, torch_outputs
+from tests.host.export.exports import (
+    c_outputs,
+    onnx_outputs,
+    played_in_c,
+    saved,
+    torch_outputs,
+)
 
 VECTOR = Spec((5,), "float32", True, 3, start=-2)
 BOX = Spec((4,), "float32", False, 2, low=(-2.0, 0.0), high=(2.0, 0.5), action_dtype="float64")
+FLOAT = Spec((4,), "float32", False, 2, low=(-2.0, 0.1), high=(2.0, 0.7))
 STEPS = Spec((4,), "float32", False, 2, low=(0.0, -7.0), high=(9.0, 3.0), action_dtype="int32")
 IMAGE = Spec((12, 9, 3), "uint8", True, 4, exponent=-8)
 PLANES = Spec((10, 10, 4), "uint8", True, 3)
@@ -29,13 +38,13 @@ CASES = {
     "dqn pixels": ("dqn", IMAGE, dict(hidden=(8,), convolutions=())),
     "ddpg": ("ddpg", BOX, dict(hidden=(16, 8))),
     "td3": ("td3", STEPS, dict(hidden=(16,))),
-    "sac": ("sac", BOX, dict(hidden=(16, 16))),
+    "sac": ("sac", FLOAT, dict(hidden=(16, 16))),
     "ppo": ("ppo", VECTOR, dict(hidden=(16,), normalize_observations=True)),
     "ppo box": ("ppo", BOX, dict(hidden=(16,), normalize_observations=True)),
     "a3c": ("a3c", PLANES, dict(hidden=(16,), convolutions=((4, 3, 1),))),
 }
 #: one of each kind of layer
-QUICK = ("dqn image", "dueling", "ppo box", "a3c")
+QUICK = ("dqn image", "dueling", "td3", "ppo box", "a3c")
 TOLERANCE = 1e-5
 
 
@@ -118,6 +127,15 @@ def test_c(name, tmp_path):
     check(policy, run, spec, c_outputs(run, obs, spec, sizes), obs)
 
 
+@pytest.mark.parametrize(
+    "seed, episodes", [(3, 3), *(pytest.param(n, 100, marks=pytest.mark.long) for n in (2, 3))]
+)
+def test_c_plays_cart_pole(seed, episodes, tmp_path):
+    """Of the policies that are kept, these two never drop the pole."""
+    [file, _], _ = export(path_of(f"cartpole_{seed}"), "c", tmp_path / "act.c")
+    assert set(played_in_c(file, episodes)) == {500.0}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_torch(name, tmp_path):
@@ -127,7 +145,7 @@ def test_torch(name, tmp_path):
     assert len(torch_outputs(run, obs[:1])["action"]) == 1
 
 
-SPECS = {"dqn": VECTOR, "ddpg": BOX, "td3": BOX, "sac": BOX, "ppo": VECTOR, "a3c": PLANES}
+SPECS = {"dqn": VECTOR, "ddpg": BOX, "td3": BOX, "sac": FLOAT, "ppo": VECTOR, "a3c": PLANES}
 
 
 @pytest.mark.parametrize(
@@ -168,17 +186,18 @@ def test_every_activation_in_torch():
         np.testing.assert_allclose(found, activation.function(x), rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("form, suffix", [("onnx", ".onnx"), ("c", ".c"), ("torch", ".pt2")])
-def test_what_is_refused_leaves_nothing(form, suffix, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "form, suffix, method",
+    [("onnx", ".onnx", "choose"), ("c", ".c", "act"), ("torch", ".pt2", "predict")],
+)
+def test_what_is_refused_leaves_nothing(form, suffix, method, tmp_path, monkeypatch):
+    """A subclass that acts otherwise, in any of three places."""
     policy, run, _ = policy_of("dqn", tmp_path)
-
-    class Changed(DQNPolicy):
-        def choose(self, outputs, **_):
-            return outputs.argmin(axis=1)
-
-    policy.__class__, info = Changed, {"algo": "dqn", "env": "CartPole-v1", "score": None}
+    policy.__class__ = type("Changed", (DQNPolicy,), {method: None})
+    info = {"algo": "dqn", "env": "CartPole-v1", "score": None}
     monkeypatch.setattr(policy_file, "load_policy", lambda *_: (policy, info))
-    with pytest.raises(UsageError, match="RUN must have a policy that is described with its choos"):
+    said = f"RUN must have a policy that is described with its {method}, not Changed"
+    with pytest.raises(UsageError, match=said):
         export(run, form, tmp_path / "new" / f"policy{suffix}")
     assert not (tmp_path / "new").exists()
 
@@ -213,6 +232,45 @@ def test_the_folder_of_a_file_is_made(tmp_path):
     files, numbers = export(run, "c", tmp_path / "a" / "b" / "act.c")
     assert [file.name for file in files] == ["act.c", "act.h"] and numbers == "float32"
     assert "act.h" in files[0].read_text() and "ACT_ACTIONS 3" in files[1].read_text()
+
+
+def test_its_place_is_the_run_s(tmp_path):
+    """Also that of a policy's file."""
+    _, run, _ = policy_of("dqn", tmp_path)
+    for given in (run, run / "best.npz"):
+        files, _ = export(given, "c")
+        assert files == [run / "policy.c", run / "policy.h"] and all(f.is_file() for f in files)
+
+
+def test_the_command_s_line(monkeypatch, capsys):
+    """It passes on what it is given, ``--import`` too."""
+    told = []
+
+    def writes(*place, imports):
+        told.append((*place, imports))
+        return ["a.c", "a.h"], "float32"
+
+    monkeypatch.setattr(export_command, "export", writes)
+    export_command.export_command("runs/demo", "c", "a.c", ["own"])
+    export_command.export_command("runs/demo", "torch")
+    assert told == [("runs/demo", "c", "a.c", ["own"]), ("runs/demo", "torch", None, ())]
+    assert capsys.readouterr().out == "a.c and a.h: numbers are float32\n" * 2
+
+
+def test_what_a_file_says_is_a_comment_s_line(tmp_path):
+    policy, _, _ = policy_of("dqn", tmp_path)
+    run = saved(policy, tmp_path / "other", env="a*/\nint b; \\")
+    said = "/* Greedy policy of dqn for a???int b? ?. Written by rlfabric. */"
+    assert [file.read_text().splitlines()[0] for file in export(run, "c")[0]] == [said] * 2
+
+
+@pytest.mark.parametrize("inputs, hidden, actions", [(30, 4, 3), (3, 31, 4), (3, 4, 32)])
+def test_buffers_in_c_are_of_the_widest_layer(inputs, hidden, actions, tmp_path):
+    spec = Spec((inputs,), "float32", True, actions)
+    policy = agent_parts.make("dqn", spec, 1, hidden=(hidden, 2)).policy
+    text = c_files("policy", policy.described(), spec, "")[".c"]
+    widest = max(inputs, hidden, actions)
+    assert f"float a[{widest}], b[{widest}];" in text
 
 
 DENSE = Dense(np.zeros((3, 5), np.float32), np.zeros(3, np.float32))

@@ -1,25 +1,34 @@
 """A fixed-point kernel's policy in C gives the bits of the twin's ACT."""
 
 import json
+import re
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import boards
+from host.algorithms.layers import Clip, Dense, Described
 from host.environments.spec import Spec
 from host.export.export_command import export
 from host.export.fixed import FixedLayers
 from host.kernels import configure, find_design
 from host.learner.parameters import to_image
 from host.learner.policy_weights import online_of
+from host.summaries import PRECISIONS
+from hw.arith.fixed import SQ
+from hw.arith.fixed_point import FixedPoint
 from hw.errors import UsageError
 from sim.model.fixar.learner import FixarTrainer
 from sim.model.fixar.numbers import operands
 from sim.model.learner.network.trainer import Trainer
 from tests.host import agent_parts
-from tests.host.export.exports import c_outputs, saved
+from tests.host.export.exports import c_outputs, played_in_c, saved
 
+ROOT = Path(__file__).parents[3]
 POLE = Spec((4,), "float32", True, 3)
 BOX = Spec((4,), "float32", False, 2, low=(-2.0, 0.0), high=(2.0, 0.5))
 #: name -> algorithm, design, spec, agent, fields of the kernel, twin
@@ -97,10 +106,37 @@ def test_operands_at_the_ends_of_weights():
     assert found[-1] == arithmetic.operand.high
 
 
-def test_codes_of_16_bits_are_said(tmp_path):
-    _, _, run = run_of("fixar", tmp_path, 0.3, precision="qat")
+def test_a_policy_s_file_has_the_kernel_of_its_run(tmp_path):
+    _, _, run = run_of("dqn", tmp_path, 0.3)
+    for given in (run, run / "best.npz"):
+        assert export(given, "c")[1].startswith("the kernel's: weights SQ(")
+
+
+@pytest.mark.parametrize("precision", sorted({*PRECISIONS} - {"float32", "fixed32"}))
+def test_codes_of_16_bits_are_said(precision, tmp_path):
+    _, _, run = run_of("fixar", tmp_path, 0.3, precision=precision)
     _, numbers = export(run, "c")
-    assert numbers.startswith("float32: the codes of precision qat")
+    assert numbers.startswith(f"float32: the codes of precision {precision} depend on ranges")
+
+
+def dense(outputs, inputs):
+    return Dense(np.zeros((outputs, inputs)), np.zeros(outputs))
+
+
+@pytest.mark.parametrize(
+    "layers, heads, text",
+    [
+        ([dense(2, 4)], {"q": [], "value": []}, "RUN must have one head, not q, value"),
+        ([dense(2, 4), Clip()], {"q": []}, "RUN must have dense layers only, not Clip"),
+        ([dense(1, 1 << 17)], {"q": []}, "kernel must have sums of at most 62 bits for C, not 63"),
+    ],
+)
+def test_refused(layers, heads, text):
+    """A product of 27 and 18 bits leaves 17 for the count of a sum."""
+    arithmetic = FixedPoint(weight=SQ(4, 23), activation=SQ(8, 10))
+    FixedLayers(arithmetic, Described([dense(1, (1 << 17) - 1)], "q", {"q": []}))
+    with pytest.raises(UsageError, match=text):
+        FixedLayers(arithmetic, Described(layers, "q", heads))
 
 
 def test_a_summary_of_another_release(tmp_path):
@@ -117,3 +153,18 @@ def test_a_kernel_of_floats_gives_floats(tmp_path):
     kernel = {"name": "dqn", "config": config.to_dict()}
     (run / "summary.json").write_text(json.dumps({"kernel": kernel}))
     assert export(run, "c")[1] == "float32"
+
+
+@pytest.mark.long
+def test_the_demo_s_policy_plays_cart_pole(tmp_path):
+    """In fixed point, as ``make demo`` trains it, but on card model."""
+    [words] = re.findall(r"DEMO_KERNEL := (.*\\\n.*)", (ROOT / "Makefile").read_text())
+    words = words.replace("\\\n", "").split()
+    run = tmp_path / "run"
+    train = [sys.executable, "-m", "rlfabric", "train", "dqn", "--env", "CartPole-v1"]
+    train += ["--until-solved", "--out", run, "--set", "hidden=32,32", *words]
+    subprocess.run(train, cwd=ROOT, check=True, capture_output=True)
+    [file, _], numbers = export(run, "c")
+    returns = played_in_c(file, 100)
+    print(np.mean(returns), min(returns))
+    assert numbers.startswith("the kernel's") and np.mean(returns) == 500

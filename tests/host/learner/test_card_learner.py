@@ -185,6 +185,26 @@ def test_weights_come_every_so_many_launches():
         session.close()
 
 
+def test_noise_on_targets_is_the_runs_own():
+    """Its seeds follow from the run's, and go on with each update, also in a resumed run."""
+    found = []
+    for seed in (0, 1, 0):
+        config = configured("td3", **CARTPOLE, env="Pendulum-v1", seed=seed, updates_per_launch=3)
+        with opened(kernel_of(config, SPECS[config.env])) as kernel:
+            session, plans = session_of(kernel, config), []
+            for _ in range(2):
+                plans += [session.learner.plan(BATCH, True) for _ in range(2)]
+                state = session.learner.state_dict()
+                session.close()
+                session = session_of(kernel, config)
+                session.learner.load_state_dict(state)
+            found.append(np.concatenate([steps["seed"] for steps, _ in plans]))
+            session.close()
+    for seeds in found:
+        assert (np.diff(seeds) == 1).all() and len(seeds) == 12
+    assert (found[0] == found[2]).all() and not {*found[0]} & {*found[1]}
+
+
 def weights(session):
     return np.concatenate([each.parameters for each in session.policy.networks.values()])
 

@@ -30,6 +30,7 @@ from host.replay.ring_memory import RingMemory
 from host.replay.tree_memory import TreeMemory
 from hw.fixar.precision import Precision
 from hw.learner.config import PARAMETER_SETS
+from hw.learner.records import HYPERPARAMETERS, STEP
 
 BATCH, CAPACITY = 16, 40
 KERNELS = {
@@ -37,6 +38,7 @@ KERNELS = {
     "dqn fixed": kernel_config("dqn", arithmetic=FIXED, double=True),
     "ddpg": DDPG,
     "ddpg fixed": kernel_config("ddpg", arithmetic=FIXED),
+    "td3": kernel_config("td3"),
     "fixar": SMALL,
 }
 REPORTED = ("loss", "td", "value", "weight", "saturations", "position")
@@ -45,6 +47,15 @@ REPORTED = ("loss", "td", "value", "weight", "saturations", "position")
 def small(config):
     """``config`` with the least replay memory that a kernel may have."""
     return replace(config, replay=replace(config.replay, capacity=config.learner.batch))
+
+
+def steps_of(config, count, rate, **values):
+    """``adam``; of STEP with noise, and each other step is of the critics alone."""
+    record = HYPERPARAMETERS if config is SMALL else config.learner.step_record
+    if record is STEP:
+        values |= dict(noise=0.2, noise_clip=0.5, sweeps=np.resize([3, 1], count))
+        values |= dict(seed=np.arange(count) + values.get("first", 1))
+    return adam(count, rate, record=record, **values)
 
 
 class Pair:
@@ -100,7 +111,7 @@ def test_the_bytes_of_learn(name):
                     options["priorities"] = rng.uniform(0.1, 9, given)
                 elif k % 4 == 2:
                     options["td_errors"] = rng.normal(size=given)
-            steps = adam(count, 0.01, first=1 + 3 * k, beta=k / 12)
+            steps = steps_of(config, count, 0.01, first=1 + 3 * k, beta=k / 12)
             whole, sent = (each.learn(steps, store=PARAMETER_SETS, **options) for each in pair.both)
             equal(whole.parameters, sent.parameters)
             for field in REPORTED:

@@ -3,6 +3,7 @@
 import io
 import json
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,8 +34,8 @@ def configured(steps, **settings):
     return request("dqn", options=options, settings=SETTINGS | settings)[0]
 
 
-def run(config, out, **options):
-    with on_card(config, "model") as (factory, kernel, description):
+def run(config, out, card="model", kernel=None, **options):
+    with on_card(config, card, kernel=kernel) as (factory, _, description):
         console = Console(file=io.StringIO())
         return train(config, factory, out=out, kernel=description, console=console, **options)
 
@@ -166,3 +167,35 @@ def test_words(built, run):
     ):
         code, _, err = run(*words, "--out", built / "other", *more)
         assert code == 2 and message in err and err.count("\n") == 1
+
+
+@pytest.mark.long  # a kernel's Verilog
+def test_the_verilog_is_the_twin(built):
+    """200 iterations and more: one checkpoint and rows; a signal ends a launch there, too."""
+    config = configured(
+        1000,
+        updates_per_launch="8",
+        evaluation_interval_steps="500",
+        batch_size="8",
+        env_count="4",
+        optimizer="rmsprop",
+    )
+    kernel = {"learner.arithmetic.kind": "fixed", "learner.multipliers": 1, "replay.fanout": 4}
+    kernel |= {"learner.update_units": 0, "learner.loss_unit": "program"}
+    for card in ("model", "sim"):
+        run(config, built / card, card=card, kernel=kernel)
+    one, other = state(built / "model"), state(built / "sim")
+    assert one["updates"] > 400
+    equal(one, other)
+    assert [row | {"device_cycles": None} for row in rows(built / "sim")] == rows(built / "model")
+    longer = replace(config, steps=2000)
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    assert run(longer, built / "cut", card="sim", kernel=kernel).exit_code == 130
+    assert state(built / "cut")["steps"] % 500
+    for folder in ("cut", "model"):
+        run(longer, built / folder, card=folder.replace("cut", "sim"), kernel=kernel, resume=True)
+    one, other = state(built / "model"), state(built / "cut")
+    one["launches"] = other["launches"]
+    one["total"] = other["total"]
+    equal(one, other)

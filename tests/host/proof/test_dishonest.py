@@ -304,14 +304,17 @@ def test_where_numbers_are_found():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name, design", [("sequential", "dqn"), ("lagged", "ddpg"), ("usual", "fixar")]
+    "name, design",
+    [("sequential", "dqn"), ("lagged", "ddpg"), ("usual", "fixar"), ("delayed", "td3")],
 )
 def test_large_networks_and_batches(name, design, tmp_path):
     """Rounding stays below the limits where sums are long."""
     changes = [("width=24", "width=512")] if name == "sequential" else []
     with single_threaded(with_torch=True):
         own = changed(tmp_path, "usual", *[("32", "400"), ("24", "300")])
-        if name != "usual":
+        if name == "delayed":
+            own = changed(tmp_path, name, ("32", "400"), ("24", "300"))
+        elif name != "usual":
             own = changed(tmp_path, name, *changes)
         spec = DISCRETE if name == "sequential" else CONTINUOUS
         assert [found for found, _ in proved(own, spec, batch_size=512)] == [design]

@@ -3,6 +3,7 @@ name."""
 
 import numpy as np
 import pytest
+from later import later
 
 from host.proof.kernel_proof import differences, prove
 from host.proof.step_recording import LARGE, Recording
@@ -32,6 +33,11 @@ def proved(algorithm, spec, **config):
         ("polyak", "dqn", dict(loss="mse", double=False, optimizer="sgd", target_tau=0.05)),
         ("lagged", "ddpg", dict(loss="squared", lagged_critic=True, precision="float32")),
         ("usual", "fixar", dict(loss="mse", lagged_critic=False, precision="fixed32")),
+        (
+            "delayed",
+            "td3",
+            dict(loss="mse", policy_delay=2, target_noise=0.3, target_noise_clip=0.4),
+        ),
     ],
 )
 def test_honest_trainers_have_one_kernel(name, design, wanted):
@@ -147,6 +153,37 @@ def test_the_usual_ddpg_with_tanh_has_no_kernel(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("torch.min(", "torch.max(", "TD errors differ"),
+        later("clamp(-self.noise_clip, self.noise_clip)", "clamp(-1, 1)", "TD errors differ"),
+        later("* self.policy_noise", "* 0.2", "TD errors differ"),
+        later(").clamp(-1, 1)", ")", "TD errors differ"),
+        later("self.two_target(ahead)", "self.one_target(ahead)", "TD errors differ"),
+        later("torch.where(two.abs() > one.abs(), two, one)", "one", "TD errors differ"),
+        later("(-self.one(torch.cat", "(-self.two(torch.cat", "changes of actor, layer 1, differ"),
+        later(
+            "            self.follow()", "        self.follow()", "changes of one_target, layer 1"
+        ),
+        later("% self.policy_freq == 0", "% 3 == 0", "changes of actor, layer 1, differ"),
+        later("sum(td.square().mean() for td in errors)", "errors[0].square().mean()", "changes"),
+        later("[*pairs, (self.two, self.two_target)]", "pairs", "changes of two_target, layer 1,"),
+    ],
+)
+def test_deviations_of_td3_are_named(old, new, words, tmp_path):
+    with pytest.raises(UsageError, match=f"^update_policy must be TD3's step .* whose {words}"):
+        proved(changed(tmp_path, "delayed", (old, new)), CONTINUOUS)
+
+
+def test_numbers_that_td3_lacks_are_named(tmp_path):
+    own = ("self.policy_noise, self.noise_clip, self.updates = 0.3, 0.4, 0", "self.updates = 0")
+    own = own, ("-self.noise_clip, self.noise_clip", "-0.4, 0.4"), ("self.policy_noise", "0.3")
+    said = "no number target_noise or policy_noise, so 0.2 was assumed; .* target_noise_clip or noi"
+    with pytest.raises(UsageError, match=f"TD errors differ .*{said}"):
+        proved(changed(tmp_path, "delayed", *own), CONTINUOUS)
+
+
+@pytest.mark.parametrize(
     "name, old, new, words",
     [
         ("sequential", "argmax", "argmin", "argmax of q to train .*, not another for 2.. of 256 o"),
@@ -184,7 +221,10 @@ def test_an_interval_that_takes_too_long():
         proved(trainer("sequential"), DISCRETE, trainer=options)
 
 
-@pytest.mark.parametrize("name, share", [("sequential", 2e-2), ("lagged", 0.2), ("usual", 0.2)])
+@pytest.mark.parametrize(
+    "name, share",
+    [("sequential", 2e-2), ("lagged", 0.2), ("usual", 0.2), later("delayed", 0.2)],
+)
 def test_distances_of_honest_trainers_are_of_rounding(name, share):
     """Shares of their limits; TD errors, and every layer and its target, are compared."""
     spec = DISCRETE if name == "sequential" else CONTINUOUS

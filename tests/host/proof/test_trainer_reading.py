@@ -46,6 +46,36 @@ def test_ddpg(name):
     assert (found.agent["gamma"], found.agent["target_tau"]) == (0.98, 0.02)
 
 
+def test_td3():
+    found = reading(trainer("delayed"), CONTINUOUS)
+    assert (found.algorithm, found.interval) == ("td3", 2)
+    assert found.networks == {
+        "critic": Network("one", "one_target", "critic_optimizer"),
+        "critic_2": Network("two", "two_target", "critic_optimizer"),
+        "actor": Network("actor", "actor_target", "actor_optimizer"),
+    }
+    numbers = dict(policy_delay=2, target_noise=0.3, target_noise_clip=0.4, target_tau=0.02)
+    numbers |= dict(learning_rate=2e-3, actor_learning_rate=1e-3)
+    assert {name: found.agent[name] for name in numbers} == numbers
+    assert "target_interval" not in found.agent and not found.assumed
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("online = self.actor, self.one, self.two", "online = self.actor, self.one, self.one",
+         "one must have one target, a module of its layers that is in no optimizer, .* not 2"),
+        ("critic_optimizer = torch.optim.Adam(both, lr=2e-3)",
+         "critic_optimizer = torch.optim.Adam(self.one.parameters(), lr=2e-3)\n"
+         "        self.other = torch.optim.Adam(self.two.parameters(), lr=1e-3)",
+         "other must have learning_rate 0.002 as critic_optimizer to train on the card, not 0.001"),
+    ],
+)  # fmt: skip
+def test_what_is_no_td3(old, new, words, tmp_path):
+    with pytest.raises(UsageError, match=f"^{words}"):
+        reading(changed(tmp_path, "delayed", (old, new)), CONTINUOUS)
+
+
 def test_one_optimizer_of_both(tmp_path):
     """Their rates are one, and a module with two names is read once."""
     both = "[*self.actor.parameters(), *self.critic.parameters()]"
@@ -172,8 +202,8 @@ def test_what_else_is_no_dqn(old, new, words, tmp_path):
 @pytest.mark.parametrize(
     "old, new, words",
     [
-        (", nn.Tanh())", ")", "networks in training must be a critic and an actor that ends in tanh"
-         ", to train on the card, not actor, critic"),
+        (", nn.Tanh())", ")", "networks in training must be one critic or two and an actor that "
+         "ends in tanh, to train on the card, not actor, critic"),
         ("lr=1e-3)", "lr=1e-3, eps=1e-4)", "actor_optimizer must have optimizer_epsilon 1e-08 as "
          "critic_optimizer to train on the card, not 0.0001"),
         ("torch.optim.Adam(self.actor", "torch.optim.SGD(self.actor", "actor_optimizer must have"),

@@ -62,9 +62,10 @@ def alone(monkeypatch):
     assert Alone.live == 0, "all are closed"
 
 
-def trained(algo, out, **config):
+def trained(algo, out, callback=None, **config):
     own = SMALL | (REPLAY if algo == "ddpg" else dict(steps_per_launch=16, batch_size=8)) | config
     told = dict(learner="cpu", memory="tree") if algo == "ddpg" else {}
+    told |= dict(callback=callback)
     return rlfabric.train(algo, NAME, steps=400, out=out, progress=False, config=own, **told)
 
 
@@ -85,7 +86,11 @@ def test_evaluated_where_it_trains(tmp_path, algo):
 
 
 def test_without_evaluation_the_last_policy_is_kept(tmp_path):
-    run = trained("ddpg", tmp_path, evaluation_episodes=0)
+    """Also before the end, wherever others evaluate."""
+    there = []
+    run = trained("ddpg", tmp_path, lambda _: there.append((tmp_path / "best.npz").exists()),
+                  evaluation_episodes=0)  # fmt: skip
+    assert not there[0] and there[-1]
     assert run.mean_return is None and not run.solved and not run.interrupted
     assert all(row["evaluation_return"] is None for row in run.progress)
     policy = rlfabric.load_policy(tmp_path)

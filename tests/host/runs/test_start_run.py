@@ -285,3 +285,16 @@ def test_capacity_beyond_the_board(options):
     settings = {"capacity": "5000000"}
     with pytest.raises(boards.DoesNotFit, match="uram must be at most 486 on Alveo U50"):
         start(**{**options, "settings": settings})
+
+
+def test_an_interrupt_before_the_run_is_a_word(monkeypatch, capsys):
+    """While a kernel is built, or actors are started: what is left is said."""
+    error = KeyboardInterrupt()
+    error.__notes__ = ["the policy is there"]
+
+    def run(config, **options):
+        raise error
+
+    monkeypatch.setattr(module, "run", run)
+    assert module.start(None) == 130
+    assert capsys.readouterr().err == "rlfabric: interrupted; the policy is there\n"

@@ -11,8 +11,6 @@ import pytest
 import torch
 from gymnasium import spaces
 from stable_baselines3.common import buffers
-from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import VecNormalize
 
 from host.sb3 import card_buffer as implementation
 from hw.errors import UsageError
@@ -59,10 +57,14 @@ def steps(count, env_count=1, space=BOX, actions=ACTIONS, seed=1):
 
 
 def filled(buffer, count=30, **options):
+    """``buffer`` with ``count`` steps, whose arrays are used again after each ``add``."""
     for step in steps(
         count, buffer.n_envs, buffer.observation_space, buffer.action_space, **options
     ):
         buffer.add(*step)
+        for given in step[:-1]:
+            for array in given.values() if isinstance(given, dict) else [given]:
+                array[...] = 0
     return buffer
 
 
@@ -89,16 +91,17 @@ def pick(monkeypatch, envs):
     monkeypatch.setattr(np.random, "randint", randint)
 
 
-def test_position_and_size():
+@pytest.mark.parametrize("size", [12, 13, 1])
+def test_position_and_size(size):
     """In steps of all environments, as the library counts them."""
     kinds = PrioritizedReplayBuffer, buffers.ReplayBuffer
-    pair = [made(size=12, env_count=2, kind=kind) for kind in kinds]
+    pair = [made(size=size, env_count=2, kind=kind) for kind in kinds]
     for count in (0, 1, 3, 2, 1):
         mine, theirs = (filled(each, count) for each in pair)
         assert (mine.pos, mine.full, mine.size()) == (theirs.pos, theirs.full, theirs.size())
 
 
-@pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
+@pytest.mark.parametrize("space", [BOX, MANY, spaces.Discrete(5)], ids=["box", "dict", "discrete"])
 @pytest.mark.parametrize("handled", [True, False])
 def test_rows_are_the_library_s(space, handled, monkeypatch):
     kind = buffers.DictReplayBuffer if space is MANY else buffers.ReplayBuffer
@@ -112,11 +115,20 @@ def test_rows_are_the_library_s(space, handled, monkeypatch):
     pick(monkeypatch, [0, 1])
     rows = np.array([0, 1, 5, 3, 3, 2])
     equal(mine._get_samples(rows), theirs._get_samples(rows))
-    for name in ("actions", "rewards", "dones", "timeouts"):
-        array = getattr(mine, name)
-        np.testing.assert_array_equal(array, getattr(theirs, name))
+    names = "observations", "next_observations", "actions", "rewards", "dones", "timeouts"
+    for array, wanted in (pair for name in names for pair in pairs(mine, theirs, name)):
+        np.testing.assert_array_equal(array, wanted)
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+def pairs(mine, theirs, name):
+    """The arrays ``name`` of both, or those of each key."""
+    one, other = getattr(mine, name), getattr(theirs, name)
+    if not isinstance(other, dict):
+        return [(one, other)]
+    assert one.keys() == other.keys()
+    return [(one[key], other[key]) for key in other]
 
 
 class Changed:
@@ -145,6 +157,39 @@ def test_what_waits_is_stored_where_the_library_stores_it(count, env_count):
     np.testing.assert_array_equal(mine.dones[:stored], theirs.dones[:stored])
 
 
+@pytest.mark.parametrize("size, env_count, count", [(400, 1, 300), (600, 300, 1), (600, 300, 3)])
+def test_many_steps_may_wait(size, env_count, count):
+    """More than fit where they wait, or more environments."""
+    mine, theirs = (
+        filled(made(size, env_count=env_count, kind=each), count)
+        for each in (PrioritizedReplayBuffer, buffers.ReplayBuffer)
+    )
+    assert (mine.pos, mine.full) == (theirs.pos, theirs.full)
+    np.testing.assert_array_equal(mine.observations, theirs.observations)
+    assert len(mine.memory) == theirs.size() * env_count
+
+
+@pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
+def test_a_draw_is_normalized(space):
+    """By the environment that the algorithm gives; what was drawn before stays as it is."""
+    for n_steps, name in ((1, "sample"), (2, "sample_prioritized")):
+        buffer, drawn = filled(made(space=space, n_steps=n_steps, gamma=0.5)), []
+        state, buffer._warned = buffer.memory.state_dict(), True
+        for env in (None, Changed()):
+            buffer.memory.load_state_dict(state)
+            drawn.append(getattr(buffer, name)(6, env))
+        raw, changed = held = copy.deepcopy(drawn)
+        buffer.sample_prioritized(12)
+        for one, other in zip(drawn, held, strict=True):
+            equal(one, other)
+        for part in ("observations", "next_observations"):
+            for one, other in pairs(raw, changed, part):
+                np.testing.assert_array_equal(other, Changed().normalize_obs(one.numpy()))
+        # Of each reward: r / 4 - 1.
+        less = torch.where(raw.discounts == 0.25, 1.5, 1.0) if n_steps == 2 else 1
+        torch.testing.assert_close(changed.rewards, raw.rewards / 4 - less)
+
+
 @pytest.mark.parametrize("space", [BOX, MANY], ids=["box", "dict"])
 def test_normalized_rows_are_the_library_s(space, monkeypatch):
     kind = buffers.DictReplayBuffer if space is MANY else buffers.ReplayBuffer
@@ -155,7 +200,15 @@ def test_normalized_rows_are_the_library_s(space, monkeypatch):
     equal(*(each._get_samples(np.arange(12), Changed()) for each in (mine, theirs)))
 
 
-@pytest.mark.parametrize("actions", [spaces.Discrete(10), spaces.Box(-1, 1, (2,), np.float64)])
+@pytest.mark.parametrize(
+    "actions",
+    [
+        spaces.Discrete(10),
+        spaces.Box(-1, 1, (2, 3), np.float64),
+        spaces.MultiBinary(3),
+        spaces.MultiDiscrete([3, 4]),
+    ],
+)
 def test_types_are_the_library_s(actions, monkeypatch):
     kinds = "uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64".split()
     space = spaces.Dict({kind: spaces.Box(0, 100, (2,), kind) for kind in kinds})
@@ -171,37 +224,6 @@ def test_types_are_the_library_s(actions, monkeypatch):
         assert mine.observations[kind].dtype == theirs.observations[kind].dtype
         pair = one.observations[kind].numpy(), other.observations[kind].numpy()
         assert pair[0].dtype == pair[1].dtype and (pair[0] == pair[1]).all()
-
-
-def test_rewards_of_several_steps_are_the_library_s(monkeypatch):
-    normalized = VecNormalize(make_vec_env("CartPole-v1", 2), clip_reward=0.7)
-    normalized.normalize_obs = lambda obs: obs
-    normalized.ret_rms.var = np.float64(2.5)
-    options = dict(size=80, env_count=2, n_steps=3, gamma=0.9)
-    mine = filled(made(**options))
-    theirs = filled(made(kind=buffers.NStepReplayBuffer, **options))
-    # In the order in which windows close; the rest are open.
-    stored = mine.memory.get_all_transitions()
-    assert len(stored["action"]) == 2 * 30 - int(mine._windows._open.sum()) < 60
-    for row in range(len(stored["action"])):
-        [where] = np.argwhere((theirs.actions == stored["action"][row]).all(-1))
-        pick(monkeypatch, where[1])
-        wanted = theirs._get_samples(where[:1], normalized)
-        batch = {name: values[[row]] for name, values in stored.items()}
-        batch |= {"weights": np.ones(1, np.float32), "indexes": np.array([row])}
-        equal(mine._samples(batch, normalized)._replace(), wanted)
-
-
-def test_a_reset_closes_windows():
-    buffer = made(n_steps=4, gamma=0.5)
-    for at, reward in ((0, 1.0), (1, 2.0), (7, 4.0)):  # 7 does not follow 2
-        obs = np.full((1, 3), at)
-        buffer.add(obs, obs + 1, np.zeros((1, 2)), np.array([reward]), np.zeros(1), [{}])
-    found = buffer.memory.get_all_transitions()
-    assert found["next_observation/"][:, 0].tolist() == [2, 2]
-    assert found["length"][:, 0].tolist() == [2, 1]
-    assert found["reward"][:, :2].tolist() == [[1, 2], [2, 0]]
-    assert not found["done"].any()
 
 
 def test_weights_and_priorities():
@@ -223,14 +245,17 @@ def test_weights_and_priorities():
     np.testing.assert_allclose(counts / counts.sum(), p / p.sum(), atol=0.02)
 
 
-def test_a_batch_larger_than_what_is_stored():
+@pytest.mark.parametrize("count", [6, 10, 64])
+def test_a_batch_larger_than_what_is_stored(count):
     buffer = filled(made(beta=1.0, alpha=1.0, epsilon=0.0), 5)
     buffer.sample_prioritized(5)
     buffer.update_priorities(np.arange(5), np.array([1.0, 2.0, 3.0, 4.0, 8.0]))
-    drawn = buffer.sample_prioritized(64)
-    assert len(drawn.indexes) == 64 and set(drawn.indexes) == set(range(5))
+    drawn = buffer.sample_prioritized(count)
+    assert len(drawn.indexes) == count and set(drawn.indexes) <= set(range(5))
     p = np.array([1.0, 2, 3, 4, 8])[drawn.indexes]
     np.testing.assert_allclose(drawn.weights[:, 0], p.min() / p, rtol=1e-3)
+    # Also than what it can hold, of which it has stored more.
+    assert set(filled(made(size=3), 9).sample_prioritized(7).indexes) <= {0, 1, 2}
 
 
 def test_priorities_are_of_the_experiences_that_were_drawn():
@@ -242,6 +267,15 @@ def test_priorities_are_of_the_experiences_that_were_drawn():
     filled(buffer, 1, seed=6)  # over index 1
     one = buffer.memory.priorities()[3]
     assert buffer.memory.priorities().tolist() == [one // 8, one, one // 4, one]
+
+
+def test_each_update_counts():
+    """Also one that follows another without a draw."""
+    buffer = filled(made(alpha=1.0, epsilon=0.0), 5)
+    for index, error in ((0, -0.5), (3, 0.25), (0, 0.125)):
+        buffer.update_priorities(np.array([index]), np.array([error]))
+    one = buffer.memory.priorities()[4]
+    assert buffer.memory.priorities().tolist() == [one // 8, one, one, one // 4, one]
 
 
 @pytest.mark.parametrize("n_steps", [1, 3])
@@ -341,6 +375,7 @@ def test_plain_algorithms_are_warned_once(monkeypatch):
 REFUSED = {
     "optimize_memory_usage": (dict(optimize_memory_usage=True), "must be False, not True"),
     "n_steps": (dict(n_steps=0), "n_steps must be an integer in 1..256, not 0"),
+    "n_steps, many": (dict(n_steps=257), "n_steps must be an integer in 1..256, not 257"),
     "n_steps, a bool": (dict(n_steps=True), "n_steps must be an integer"),
     "gamma": (dict(gamma=1.5), "gamma must be in 0..1, not 1.5"),
     "beta": (dict(beta=2), "beta must be in 0..1, or a function"),

@@ -23,7 +23,8 @@ OPTIONS = dict(
 def dqn(model, batch):
     """``(loss, TD errors)``."""
     value = model.q_net_target(batch.next_observations).max(1, keepdim=True).values
-    wanted = batch.rewards + 0.9 * (1 - batch.dones) * value
+    discounts = 0.9 if batch.discounts is None else batch.discounts
+    wanted = batch.rewards + discounts * (1 - batch.dones) * value
     q = model.q_net(batch.observations).gather(1, batch.actions.long())
     loss = functional.smooth_l1_loss(q, wanted, reduction="none")
     return (batch.weights * loss).mean(), (wanted - q)[:, 0].abs()
@@ -54,10 +55,11 @@ def critics(model, batch, action, entropy, scale):
     "cls, env, found, options",
     [
         (PrioritizedDQN, "CartPole-v1", dqn, {}),
+        (PrioritizedDQN, "CartPole-v1", dqn, dict(replay_buffer_kwargs=dict(n_steps=3))),
         (PrioritizedTD3, "Pendulum-v1", td3, dict(target_policy_noise=0.0)),
         (PrioritizedSAC, "Pendulum-v1", sac, {}),
     ],
-    ids=["dqn", "td3", "sac"],
+    ids=["dqn", "dqn of 3 steps", "td3", "sac"],
 )
 def test_weights_and_new_priorities(cls, env, found, options):
     torch.set_num_threads(1)
@@ -72,10 +74,10 @@ def test_weights_and_new_priorities(cls, env, found, options):
     buffer.update_priorities = lambda *arguments: told.append(arguments)
     with torch.no_grad():
         loss, errors = found(model, batch)
-    model.logger.losses.clear()
+    model.logger.numbers.clear()
     torch.manual_seed(5)
     model.train(1, 16)
-    measured = dict(model.logger.losses)
+    measured = dict(model.logger.numbers)
     name = "train/loss" if cls is PrioritizedDQN else "train/critic_loss"
     assert measured[name] == pytest.approx(loss.item(), rel=1e-5)
     [(indexes, td)] = told

@@ -6,12 +6,17 @@ import gymnasium
 import numpy as np
 import pytest
 
+import boards
+from boards import bitstream
 from host.a3c.card_network import NotFinite
+from host.actors.pool import ActorsFailed
 from host.agents.registry import find
 from host.cards import CapacityError
+from host.checkpoint import CheckpointError
 from host.environments.environment import Actor, make_envs
 from host.terminal.exit_codes import TRACEBACK, report
 from hw.errors import Failure, MissingTool, UsageError
+from system.cache import Unwritable
 from tests.host.code_of import function, ours
 
 
@@ -37,6 +42,12 @@ def reported(monkeypatch, capsys):
         (OSError("it must be"), 1),
         (MissingTool("it must be"), 3),
         (CapacityError("it must be"), 4),
+        (boards.DoesNotFit("it must be"), 4),
+        (bitstream.ToolsMissing("it must be"), 5),
+        (bitstream.WrongVersion("it must be"), 6),
+        (Unwritable("it must be"), 7),
+        (ActorsFailed("it must be"), 1),
+        (CheckpointError("it must be"), 2),
     ],
 )
 def test_what_we_raise_is_a_line(reported, error, code):

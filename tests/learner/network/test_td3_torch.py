@@ -91,11 +91,12 @@ def test_gradients(kind):
         assert distance <= NEAR[kind][0] and cosine >= NEAR[kind][1], (name, distance, cosine)
 
 
-def test_a_step_without_the_actor():
-    """The actor, its target and its moments stay; value is 0."""
+@pytest.mark.parametrize("sweeps", [0, 1])
+def test_a_step_without_the_actor(sweeps):
+    """The actor, its target and its moments stay; value is 0. The critics are always trained."""
     learner, rng = made("fixed")
     records, before = drawn(learner.config, rng), copy.deepcopy(learner.parameters)
-    step = steps(1, BATCH, learner.config, sweeps=1)[0]
+    step = steps(1, BATCH, learner.config, sweeps=sweeps)[0]
     result = learner.train(records, None, np.ones(BATCH, np.float32), step)
     moved = {
         name: any(

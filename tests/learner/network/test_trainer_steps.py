@@ -15,7 +15,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
 from hw.learner.network.trainer import Trainer
-from hw.learner.records import STEP, action_granules, observation_granules, record_granules
+from hw.learner.records import action_granules, observation_granules, record_granules
 from hw.learner.step_clocks import step_clocks
 from hw.replay.records import GRANULE_BYTES, HEADER, ITEM
 from sim.model.learner.network.trainer import Trainer as Twin
@@ -42,7 +42,7 @@ def follows_twin(simulate, tmp_path, config, *, seed=0, batches=_BATCHES, wild=N
         sweeps = None
         if "sweeps" in step.dtype.names:
             every = range(config.plan.sweeps)
-            sweeps = [sweep for sweep in every if int(step["sweeps"]) >> sweep & 1]
+            sweeps = [sweep for sweep in every if (int(step["sweeps"]) | 1) >> sweep & 1]
         row |= dict(gap=gap, late=late, clocks=step_clocks(config, batch, sweeps).step)
         rows.append(row)
     file = tmp_path / "vectors.json"
@@ -132,6 +132,9 @@ def quartet(monkeypatch):
         monkeypatch.setitem(names, key, value)
 
 
+TINY = dict(observation=3, action=2, hidden=(4,), batch=8, multipliers=2, update_units=2)
+
+
 def learner(algorithm, **options):
     sizes = dict(observation=3, action=2, hidden=(5,), batch=16, multipliers=2, update_units=2)
     return LearnerConfig(algorithm=algorithm, **(sizes | options))
@@ -149,6 +152,7 @@ CASES = {
         optimizer="rmsprop",
         words=((2, 2, 3, 1), (2, 2, 3, 1), (2, 3, 1, 2)),
     ),
+    "td3, narrow": dict(algorithm="td3", arithmetic=NARROW, observation=4),
     "td3, float32": dict(
         algorithm="td3",
         optimizer="sgd",
@@ -211,8 +215,7 @@ CASES = {
 
 
 def config_of(name):
-    sizes = dict(observation=3, action=2, hidden=(4,), batch=8, multipliers=2, update_units=2)
-    return LearnerConfig(**dict(algorithm="quartet") | sizes | CASES[name])
+    return LearnerConfig(**dict(algorithm="quartet") | TINY | CASES[name])
 
 
 @pytest.mark.long
@@ -252,11 +255,10 @@ NORMS = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", NORMS)
 def test_steps_with_a_limited_norm(quartet, simulate, tmp_path, name):
-    sizes = dict(observation=3, action=2, hidden=(4,), batch=8, multipliers=2, update_units=2)
-    config = LearnerConfig(**dict(algorithm="quartet", clip_norm=True) | sizes | NORMS[name])
+    config = LearnerConfig(**dict(algorithm="quartet", clip_norm=True) | TINY | NORMS[name])
     batches = _BATCHES if config.arithmetic.saturates else _BATCHES[:2]
     for most in ((0.3, 0.1), (2.0, np.inf)):
-        follows_twin(simulate, tmp_path, config, batches=batches, record=STEP, max_norm=most)
+        follows_twin(simulate, tmp_path, config, batches=batches, max_norm=most)
 
 
 @pytest.mark.long

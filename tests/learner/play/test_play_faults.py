@@ -216,6 +216,9 @@ def test_environment():
     kernel.play(1, LEARN, settings=dict(iterations=0))
     assert int(kernel.status["clipped"]) & marked == marked, "marks stay"
     assert kernel.resume(words) == NONE and kernel.status["clipped"] == 0
+    assert kernel.play(50, LEARN, settings=dict(iterations=0))[0] == PlayError.ENVIRONMENT
+    assert kernel.status["clipped"] and kernel.task() == NONE and kernel.status["clipped"]
+    assert kernel.play(1, LEARN | FRESH) == NONE and kernel.status["clipped"] == 0
 
 
 def test_an_environment_that_begins_wrong():
@@ -225,6 +228,35 @@ def test_an_environment_that_begins_wrong():
     status = kernel.status
     assert error == PlayError.ENVIRONMENT and status["clipped"] >> number & 1
     assert (status["step"], status["ready"], kernel.core.fill) == (0, 3, 0)
+
+
+class EndsAtOnce(Begins):
+    """Each step ends the episode, and one in some of the next begins wrong."""
+
+    start = 1.15
+
+    def step(self, state, action, random):
+        return [0.0] * 4, 1.0, True
+
+
+def test_an_episode_that_begins_wrong_after_others():
+    """As if its step had been wrong: the vector step stands, its experiences too."""
+    kernel = Played()
+    seed = next(seed for seed in range(9) if begins(kernel, seed))
+    assert kernel.task(EndsAtOnce, seed=seed) == NONE
+    error, number = kernel.play(99, LEARN | FRESH, settings=dict(iterations=0))
+    status = kernel.status
+    assert error == PlayError.ENVIRONMENT and status["clipped"] >> number & 1
+    assert 0 < status["step"] < 99 and status["episodes"] == kernel.core.fill == 3 * status["step"]
+
+
+def begins(kernel, seed):
+    """Whether no environment begins wrong at first."""
+    kernel.task(EndsAtOnce, seed=seed)
+    kernel.core.stop = True
+    begun = kernel.play(1, FRESH) == NONE
+    kernel.core.stop = False
+    return begun
 
 
 def test_errors_of_iterations():

@@ -13,6 +13,7 @@ __all__ = ["actor_gradients", "critic_gradients", "smoothed"]
 
 _CRITICS = ("critic", "critic_2")
 _ONE = np.float32(1)
+_MAGNITUDE = np.uint32(0x7FFF_FFFF)
 
 
 def critic_gradients(learner, records, scalars, inverse, clip, step):
@@ -85,7 +86,9 @@ def smoothed(config, mean, step):
     g = gaussian(int(step["seed"]), mean.size) * 2.0**-16
     noise = float32.multiply(np.float32(step["noise"]), g.astype(np.float32))
     limit = np.float32(step["noise_clip"])
-    noise = np.where(np.abs(noise) > limit, np.copysign(limit, noise), noise)
+    # By their magnitudes as integers: a NaN is beyond every number, and a limit has no sign.
+    beyond = noise.view(np.uint32) & _MAGNITUDE > limit.view(np.uint32) & _MAGNITUDE
+    noise = np.where(beyond, np.copysign(limit, noise), noise)
     noise, _ = twin.quantize(noise.reshape(batch, count).T, "activation")
     total = twin.add(mean, noise)
     if not config.arithmetic.saturates:

@@ -104,7 +104,7 @@ class _Float:
     def gradients(self, delta, x):
         order, ones = _super_samples(x.shape[1], self.lanes)
         # A bias is the weight of an input that is always one. The longer side is the inner loop.
-        if len(x) < len(delta):
+        if len(x) <= len(delta):
             total = product_float(np.concatenate([x, ones]), delta, order, rows_turned=True).T
             return total[:, :-1], total[:, -1]
         weights = product_float(delta, x, order, rows_turned=True)

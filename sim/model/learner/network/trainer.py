@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hw.errors import UsageError
-from sim.model.arith import float32
+from sim.compiled import compiled
+from sim.model.arith.float32_steps import ONE, flush, leave
 from sim.model.learner.algorithms.registry import gradients_of
 from sim.model.learner.network.network import Network
 from sim.model.learner.parameters.parameter_sets import ParameterSets
@@ -74,10 +75,11 @@ class Trainer(ParameterSets):
                 f"batch must be a multiple of lanes ({self.config.lanes}) in "
                 f"1..{self.config.batch}, not {batch!r}"
             )
-        largest = np.float32(np.max(weight))
-        scalars = {"weight": np.asarray(weight, np.float32)}
+        weight = np.ascontiguousarray(weight, np.float32)
+        scalars = {"weight": weight}
         scalars |= {name: records[name] for name in ("action", "reward", "discount")}
-        inverse, clip = float32.reciprocal(largest), np.float32(step["clip"])
+        largest, inverse = map(np.float32, _largest(weight))
+        clip = np.float32(step["clip"])
         first, clipped = None, np.zeros(3, np.int64)
         wanted = int(step["sweeps"]) | 1 if "sweeps" in step.dtype.names else -1
         value = np.float32(0)
@@ -123,3 +125,10 @@ class Trainer(ParameterSets):
         activation."""
         one = self._arithmetic.times_one
         self.keep(name, [(weights, one(biases)) for weights, biases in gradients])
+
+
+@compiled
+def _largest(weights):
+    """The largest of the weights, and its reciprocal as of ``arith.float32``."""
+    largest = weights.max()
+    return largest, leave(flush(ONE / flush(largest)))
