@@ -242,10 +242,14 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         stay as they are on the card. ValueError for other names or shapes, and for a number that is
         not finite. Fixed-point weights are rounded, and clipped with a RuntimeWarning.
         """
+        self._load(*self._image(parameters))
+
+    def _image(self, parameters):
+        """``(image, sets)`` of ``parameters`` as ``load`` takes them."""
         image, sets, clipped = to_image(self.learner, parameters)
         if clipped:
-            warnings.warn(f"{clipped} weights were clipped to their format", RuntimeWarning, 2)
-        self._load(image, sets)
+            warnings.warn(f"{clipped} weights were clipped to their format", RuntimeWarning, 3)
+        return image, sets
 
     def store(self, sets: Sequence[str] = PARAMETER_SETS) -> Sets:
         """Parameters from the card as ``load`` takes them, float32."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from host.cards.kernel import Kernel
 from host.environments.tasks import program_of
-from host.learner.launch_results import Sets
+from host.learner.launch_results import Layer, Sets
 from host.learner.learning_replay import LearningReplay
 from host.learner.parameters import from_image
 from host.programs.launcher import aligned
@@ -63,6 +63,14 @@ class PlayingReplay(LearningReplay):
         super().__init__(kernel, fields, **options)
         self._task = None
         self.launcher.kernel.stop(False)
+
+    def initialize(self, parameters: Mapping[str, Sequence[Layer]]) -> None:
+        """As LearningReplay, by a command that is sent the weights only."""
+        online = {
+            name: [{"online": layer} for layer in layers] for name, layers in parameters.items()
+        }
+        image, _ = self._image(online)
+        self.launcher.run([(PlayOpcode.INIT, {})], [(0, image.view(np.uint8))])
 
     def program(self, task: type[Task] | str, limit: int, seed: object) -> None:
         """Loads a task, an object of whose class is traced. Environments begin anew with the next

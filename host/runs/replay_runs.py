@@ -290,8 +290,13 @@ class Replay(Family):
 
     def _playing(self, parts, memory, options):
         """``(collector, learner)`` of a run whose card collects."""
-        config, [envs] = parts.config, parts.envs
+        config, [envs], kernel = parts.config, parts.envs, memory.config.play
         envs.close()  # it was made for its Spec
+        if config.env_count != kernel.environments:
+            raise UsageError(
+                f"env_count must be {kernel.environments} as in the kernel, not {config.env_count}"
+            )
+        check_range("n_step", config.agent.n_step, 1, kernel.longest, " (the kernel's)")
         memory.program(*task_of(config.env), parts.seeds.play)
         settings = PlaySettings(config, memory.learner.step_record)
         learner = PlayLearner(parts.policy, parts.clock, memory, settings, **options)

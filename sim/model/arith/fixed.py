@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sim.compiled import compiled
+
 __all__ = ["requantize"]
 
 
@@ -12,14 +14,30 @@ def requantize(raw, fraction, target):
     ``clip(floor(raw * 2**(target.fraction - fraction) + 1/2), target.low, target.high)``, without
     overflow of int64.
     """
-    raw, shift = np.asarray(raw, dtype=np.int64), fraction - target.fraction
-    low, high = target.low, target.high
+    raw = np.ascontiguousarray(raw, dtype=np.int64)
+    value, over = np.empty_like(raw), np.empty(raw.shape, np.bool_)
+    _requantize(
+        raw.reshape(-1), fraction - target.fraction, target.low, target.high,
+        value.reshape(-1), over.reshape(-1),
+    )  # fmt: skip
+    return value, over
+
+
+@compiled
+def _requantize(raw, shift, low, high, value, over):
     if shift > 0:
         # Half up is: floor, plus the bit below the point.
-        value = (raw >> min(shift, 63)) + ((raw >> (shift - 1)) & 1)
-        over, under = value > high, value < low
+        floor, below = min(shift, 63), min(shift - 1, 63)
+        for k in range(raw.size):
+            each = (raw[k] >> floor) + ((raw[k] >> below) & 1)
+            value[k] = min(max(each, low), high)
+            over[k] = (each > high) | (each < low)
     else:
         # Compared before the shift, which only then is safe; low is a multiple of 2**-shift.
-        over, under = raw > (high >> -shift), raw < (low >> -shift)
-        value = np.where(over | under, 0, raw) << -shift
-    return np.where(over, high, np.where(under, low, value)), over | under
+        least, most = low >> -shift, high >> -shift
+        for k in range(raw.size):
+            inside = min(max(raw[k], least), most)
+            value[k] = inside << -shift
+            over[k] = inside != raw[k]
+            if raw[k] > most:
+                value[k] = high

@@ -6,18 +6,11 @@ from hw.arith.tanh import LIMIT, VALUE_FORMAT, X_FORMAT, tanh_table
 from sim.compiled import compiled
 from sim.model.arith.float32_steps import ONE, ZERO, flush, leave, product
 
-__all__ = ["derived", "ratio", "tanh", "tanh_fixed"]
+__all__ = ["derived", "tanh", "tanh_fixed"]
 
 _SCALE, _UNIT = 2.0**X_FORMAT.fraction, np.float32(2.0**-VALUE_FORMAT.fraction)
-
-
-def ratio(x):
-    """``tanh(x) / x``, int64 raw values of UQ(1, 26), for raw ``x`` of UQ(3, 23). It is
-    interpolated in a table by a parabola, whose products and result are rounded down."""
-    table = tanh_table()
-    index, rest = x >> table.rest_width, x & ((1 << table.rest_width) - 1)
-    slope = table.slope[index] - ((table.curve[index] * rest) >> table.rest_width)
-    return (table.base[index] - ((slope * rest) >> table.rest_width)) >> table.guard
+#: Of x, and of a value with a bit less.
+_FRACTIONS = X_FORMAT.fraction, VALUE_FORMAT.fraction - 1
 
 
 def tanh(x):
@@ -30,8 +23,18 @@ def tanh(x):
 
 
 @compiled
+def _ratio(x, base, slopes, curve, rest_width, guard):
+    """``tanh(x) / x``, a raw value of UQ(1, 26), for raw ``x`` of UQ(3, 23). It is interpolated in
+    a table, whose parts are the other arguments, by a parabola, whose products and result are
+    rounded down."""
+    index, rest = x >> rest_width, x & ((1 << rest_width) - 1)
+    slope = slopes[index] - ((curve[index] * rest) >> rest_width)
+    return (base[index] - ((slope * rest) >> rest_width)) >> guard
+
+
+@compiled
 def _tanh(x, base, slopes, curve, rest_width, guard):
-    """The same with the table's parts; ``ratio`` for a number at a time."""
+    """The same with the table's parts."""
     result = np.empty_like(x)
     for k in range(x.size):
         magnitude = abs(x[k])
@@ -40,9 +43,7 @@ def _tanh(x, base, slopes, curve, rest_width, guard):
             continue
         inside = magnitude if magnitude < LIMIT else ZERO  # a NaN is not below it
         scaled = np.int64(np.float64(inside) * _SCALE)
-        index, rest = scaled >> rest_width, scaled & ((1 << rest_width) - 1)
-        slope = slopes[index] - ((curve[index] * rest) >> rest_width)
-        value = (base[index] - ((slope * rest) >> rest_width)) >> guard
+        value = _ratio(scaled, base, slopes, curve, rest_width, guard)
         # Cut to the 24 bits of a significand: two bits go from 1/2 on, one from 1/4 on.
         value &= ~((value >> 24) | ((value >> 25) & 1))
         result[k] = leave(product(flush(x[k]), np.float32(value) * _UNIT))
@@ -69,13 +70,21 @@ def derived(dx, x):
 def tanh_fixed(raw, target):
     """Hyperbolic tangent of int64 raw values, rounded half up. Arguments and results are in the
     signed format ``target``. If the magnitude is 8 or more, the result is 1 or -1."""
-    raw = np.asarray(raw, dtype=np.int64)
-    magnitude = np.abs(raw)
-    beyond = magnitude >= LIMIT << target.fraction
-    inside = np.where(beyond, 0, magnitude) << (X_FORMAT.fraction - target.fraction)
-    one = np.int64(1) << target.fraction
-    # A bit less, for the 27-bit operand of a DSP block.
-    value = ratio(inside) >> 1
-    fraction = VALUE_FORMAT.fraction - 1
-    product = (raw * value + (1 << (fraction - 1))) >> fraction
-    return np.where(beyond, np.sign(raw) * one, product)
+    raw, t = np.ascontiguousarray(raw, dtype=np.int64), tanh_table()
+    numbers = raw.reshape(-1)
+    return _tanh_fixed(
+        numbers, target.fraction, t.base, t.slope, t.curve, t.rest_width, t.guard
+    ).reshape(raw.shape)
+
+
+@compiled
+def _tanh_fixed(raw, target, base, slopes, curve, rest_width, guard):
+    result, one, limit = np.empty_like(raw), np.int64(1) << target, LIMIT << target
+    for k in range(raw.size):
+        magnitude = abs(raw[k])
+        inside = (0 if magnitude >= limit else magnitude) << (_FRACTIONS[0] - target)
+        # A bit less, for the 27-bit operand of a DSP block.
+        value, fraction = _ratio(inside, base, slopes, curve, rest_width, guard) >> 1, _FRACTIONS[1]
+        product = (raw[k] * value + (1 << (fraction - 1))) >> fraction
+        result[k] = product if magnitude < limit else (one if raw[k] > 0 else -one)
+    return result

@@ -49,9 +49,10 @@ class Machine:
 
     def __init__(self, count):
         self.generator = np.zeros((4, 1), np.uint64)
-        self.registers = np.zeros((DROPPED + 1, count), np.int32)
         self._memory = np.zeros((2, _PLACES), np.int64)
-        self._constants = np.zeros(_PLACES, np.int32)
+        # Registers, then constants; a copy for each environment.
+        self._work = np.zeros((DROPPED + 1 + _PLACES, count), np.int32)
+        self.registers, self._constants = np.split(self._work, [DROPPED + 1])
         self._sections, self._flag = {}, np.zeros(count, np.bool_)
 
     def load(self, words):
@@ -66,7 +67,8 @@ class Machine:
             if section > _CONSTANTS or first > last or len(new) != last - first + 1:
                 raise UsageError(f"words must have a header at {at}, not {header:#x}")
             if section == _CONSTANTS:
-                self._constants[first : last + 1] = new.astype(np.uint32).view(np.int32)
+                constants = new.astype(np.uint32).view(np.int32)
+                self._constants[first : last + 1] = constants[:, None]
             else:
                 self._memory[int(section > _RESET), first : last + 1] = new
             self._sections[section] = slice(first, last + 1)
@@ -111,8 +113,8 @@ class Machine:
 
     def _rows(self, which):
         """Registers and constants of the environments ``which``."""
-        constants = np.repeat(self._constants[:, None], len(which), 1)
-        return np.concatenate([self.registers[:, which], constants])
+        whole = len(which) == self._work.shape[1]
+        return self._work if whole else np.ascontiguousarray(self._work[:, which])
 
     def _run(self, section, which):
         """Runs a function for the environments ``which``; returns whether results were clipped."""
@@ -120,7 +122,8 @@ class Machine:
         wide, clipped = np.zeros(count, np.int64), np.zeros(count, np.bool_)
         draws = np.zeros(count, np.int64)  # all from the one generator
         run(self._code[section], work, wide, self._flag, clipped, count, self.generator, draws, 0)
-        self.registers[:, which] = work[: DROPPED + 1]
+        if work is not self._work:
+            self.registers[:, which] = work[: DROPPED + 1]
         return clipped
 
     def _sent(self, section, which, clipped):

@@ -11,11 +11,13 @@ from rich.console import Console
 
 from host import checkpoint
 from host.agents.policy_file import load_policy
+from host.cards.kernel import Kernel
 from host.runs.assembly import build
 from host.runs.loop import train
 from host.runs.request import request
 from host.runs.run_folder import BEST, CHECKPOINT
 from host.runs.run_log import read_progress
+from host.runs.session import Seeds
 from host.runs.start_run import on_card
 from hw.learner.play.contract import SAVED
 from sim.model.learner.network.trainer import Trainer
@@ -104,6 +106,8 @@ def test_the_policy_is_the_cards(whole, built):
     config = configured(1200)
     with on_card(config, "model") as (factory, _, _):
         session = build(config, factory)
+        begun = np.random.SFC64(Seeds(3).play).state["state"]["state"]
+        np.testing.assert_array_equal(session.learner.buffer.status["play_state"], begun)
         session.load_state_dict(state(whole))
         card = session.learner.buffer.store(("online",))
         flat = np.concatenate([p.T.ravel() if p.ndim == 2 else p
@@ -151,6 +155,17 @@ def test_interrupted_within_a_launch(whole, built, monkeypatch):
     equal(one, other)
 
 
+@pytest.mark.parametrize("own, message", [
+    ({"env_count": "4"}, "env_count must be 8 as in the kernel, not 4"),
+    ({"n_step": "4"}, "n_step must be an integer in 1..3 \\(the kernel's\\), not 4"),
+])  # fmt: skip
+def test_another_kernel(built, own, message):
+    """As a card may have that was not generated for the run."""
+    with on_card(configured(400), "model") as (factory, _, _):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            build(configured(400, **own), factory)
+
+
 def test_words(built, run):
     """The option, what it writes, and what is refused in one line."""
     out = built / "run"
@@ -170,7 +185,7 @@ def test_words(built, run):
 
 
 @pytest.mark.long  # a kernel's Verilog
-def test_the_verilog_is_the_twin(built):
+def test_the_verilog_is_the_twin(built, monkeypatch):
     """200 iterations and more: one checkpoint and rows; a signal ends a launch there, too."""
     config = configured(
         1000,
@@ -188,14 +203,28 @@ def test_the_verilog_is_the_twin(built):
     assert one["updates"] > 400
     equal(one, other)
     assert [row | {"device_cycles": None} for row in rows(built / "sim")] == rows(built / "model")
-    longer = replace(config, steps=2000)
-    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    longer = replace(config, steps=6000, evaluation_interval_steps=6000)
+    run(longer, built / "whole", kernel=kernel)
+    write, fired = Kernel._write_stop, []
+
+    def looks(self):
+        if not fired and self._waits > 1:
+            fired.append(signal.raise_signal(signal.SIGINT))
+        self._waits += 1
+        write(self)
+
+    launch = Kernel.launch
+
+    def launched(self, **arguments):
+        self._waits = 0  # there are two looks before the first wait
+        return launch(self, **arguments)
+
+    monkeypatch.setattr(Kernel, "_write_stop", looks)
+    monkeypatch.setattr(Kernel, "launch", launched)
     assert run(longer, built / "cut", card="sim", kernel=kernel).exit_code == 130
-    assert state(built / "cut")["steps"] % 500
-    for folder in ("cut", "model"):
-        run(longer, built / folder, card=folder.replace("cut", "sim"), kernel=kernel, resume=True)
-    one, other = state(built / "model"), state(built / "cut")
-    one["launches"] = other["launches"]
-    one["total"] = other["total"]
-    equal(one, other)
+    steps = state(built / "cut")["steps"]
+    assert fired and 0 < steps < 6000
+    run(longer, built / "cut", card="sim", kernel=kernel, resume=True)
+    one, other = state(built / "whole"), state(built / "cut")
+    assert other["launches"] == one["launches"] + 1
+    equal(one, other | {"launches": one["launches"]})

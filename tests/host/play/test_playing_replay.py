@@ -91,6 +91,15 @@ def test_greedy_stores_nothing():
         assert len(buffer) == 0 and len(played.reports) == 0 and len(played.episodes) > 0
 
 
+def test_the_limit_of_an_episode():
+    with opened(CONFIG) as kernel:
+        buffer = filled(kernel)
+        buffer.program(CartPole, 7, 9)
+        episodes = play(buffer, 29, 0, 0, learn=False).episodes
+        assert episodes["length"].max() == 7 and len(episodes) == 12
+        assert (episodes["end"] == 2).sum() >= 10
+
+
 def test_stop():
     """Until it is cleared; a new buffer on the kernel clears it."""
     with opened(CONFIG) as kernel:

@@ -94,7 +94,6 @@ def test_what_must_come_before():
     kernel = Played(ready=False)
     assert kernel.play(1, FRESH) == (LearnError.UNLOADED, 0)
     assert kernel.play(1, LEARN | FRESH) == (LearnError.RECORD, 0)
-    assert kernel.run(PlayOpcode.INIT) == (LearnError.UNLOADED, 0)
     kernel.setup()
     for code, fields in ((PlayOpcode.SAVE, {}), (PlayOpcode.RESUME, {})):
         assert kernel.run(code, **fields) == (PlayError.BEGUN, 0)

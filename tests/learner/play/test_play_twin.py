@@ -22,6 +22,7 @@ from host.environments.spec import Spec
 from host.replay.nstep import NStep
 from hw.environment.tasks.cartpole import CartPole
 from hw.learner.commands import LearnOpcode
+from hw.learner.config import PARAMETER_SETS
 from hw.learner.play.commands import PlayOpcode
 from hw.learner.play.contract import SAVED, saved_words
 from hw.learner.play.episodes import EPISODE
@@ -330,18 +331,15 @@ def test_fresh_begins_all_anew():
 
 
 def test_init():
-    """A LOAD of the online set and INIT are a LOAD of all, whatever was learned before."""
-    kernel, plain = begun(), begun()
-    assert kernel.play(40) == NONE and kernel.core.iterations
-    kernel.setup()
-    sections = kernel.core.learner.store(("online",))
-    before = kernel.core.learner.store()
-    assert kernel.play(1, FRESH) == NONE and plain.play(1, FRESH) == NONE
-    assert kernel.play(40) == NONE
-    kernel.core.learner.load(sections, ("online",))
-    kernel.core.missing = 0b1110
-    assert kernel.run(PlayOpcode.INIT) == NONE and kernel.core.missing == 0
+    """The image of one set is as a LOAD of all with zeros, whatever was learned before."""
+    kernel = begun()
+    sections, before = (kernel.core.learner.store(sets) for sets in (("online",), PARAMETER_SETS))
+    assert kernel.play(40) == NONE and (kernel.core.learner.store() != before).any()
+    kernel.operands[1 << 12 :][: sections.nbytes] = sections.view(np.uint8)
+    kernel.core.missing = 0b1111
+    assert kernel.run(PlayOpcode.INIT, source=1 << 12) == NONE and kernel.core.missing == 0
     np.testing.assert_array_equal(kernel.core.learner.store(), before)
+    assert kernel.core.iterations == 18
 
 
 def test_another_task():

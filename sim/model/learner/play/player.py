@@ -194,15 +194,15 @@ class Player:
         self._machine.restore(states[:, : self._states].view(np.int32))
         self.observations = seen.copy().view(np.float32)
         self.windows.start(n, discount, int(saved["scale"]))
-        begin = SAVED.size // 4 + (REGISTERS + size + 3) * count
+        begin, opened = SAVED.size // 4 + (REGISTERS + size + 3) * count, []
         for number, row in enumerate(windows):
             if row[0] >= n:
                 return begin + number * len(row)
             steps = row[1 : 1 + int(row[0]) * (size + 2)].reshape(-1, size + 2)
-            self.windows.open[number] = [
-                (step[:size].copy(), step[size : size + 1].copy(), _signed(int(step[-1]), 32))
-                for step in steps
-            ]
+            opened.append(
+                [(step[:size], step[size : size + 1], _signed(int(step[-1]), 32)) for step in steps]
+            )
+        self.windows.open = opened
         kept = min(ended, 1 << window)
         self.episodes.resume(
             window,
