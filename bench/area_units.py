@@ -31,14 +31,18 @@ from hw.learner.block import estimate as block
 from hw.learner.block.backward import Backward
 from hw.learner.block.forward import Forward
 from hw.learner.block.layer_config import LayerConfig
+from hw.learner.config import LearnerKernelConfig
 from hw.learner.network.loss import Loss
 from hw.learner.parameters.estimate import layer_parameters, network_optimizer
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.layer_parameters import LayerParameters
 from hw.learner.parameters.network_optimizer import NetworkOptimizer
 from hw.learner.placed_layers import placed
+from hw.learner.play.config import PlayConfig
 from hw.learner.play.episodes import Episodes, EpisodesConfig
+from hw.learner.play.estimate import player
 from hw.learner.play.explore import Explore, ExploreConfig
+from hw.learner.play.player import Player
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.learner.play.weighted_sum import WeightedSum
 from hw.learner.play.windows import Windows, WindowsConfig
@@ -97,6 +101,12 @@ def _play():
     for environments in (8, 64):
         config = EpisodesConfig(environments=environments)
         yield f"episodes_{environments}", partial(_estimated, Episodes, config)
+    for environments, width in ((8, 128), (8, 512), (16, 256), (64, 512)):
+        config = LearnerKernelConfig(
+            play=PlayConfig(environments=environments, longest=4),
+            engine=EngineConfig(data_width=width),
+        )
+        yield f"player_{environments}_{width}", lambda c=config: (Player(c), player(c))
     for width in (32, 48, 68, 96):
         config = ScaledConfig(width=width)
         yield f"scaled_to_float_{width}", partial(_estimated, ScaledToFloat, config)

@@ -27,6 +27,7 @@ from hw.learner.parameters.estimate import layer_parameters, network_optimizer
 from hw.learner.parameters.parameter_image import sections, set_bytes
 from hw.learner.parameters.square_sum import SquareSum
 from hw.learner.placed_layers import merges, placed
+from hw.learner.play.estimate import player
 from hw.learner.records import (
     HYPERPARAMETERS,
     LEARNER_STATUS,
@@ -83,6 +84,7 @@ def parts(config):
         "image": _image_transfer(learner, width),
         # A beat of a report or a list is written; the rest is addresses, counts and two records.
         "iteration": area("learner.control.iteration", width=width),
+        **({"play": player(config)} if config.play else {}),
         # Beats are an image's or observations, or come from the host or the replay core.
         "core": together(
             [

@@ -70,7 +70,10 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--bit-clocks", type=int, help="Clocks of a bit. [default: the board's]")
     given = parser.parse_args()
-    verilog, divisor = board_in(given.folder, given.bit_clocks)
+    try:
+        verilog, divisor = board_in(given.folder, given.bit_clocks)
+    except UsageError as error:
+        parser.error(str(error))
     system = VerilatedSystem(verilog, divisor=divisor)
     # The other end stays open here too: without it a client's leaving would be an error.
     terminal, client = os.openpty()

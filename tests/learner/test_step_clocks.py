@@ -16,6 +16,7 @@ from host.learner.learning_replay import LearningReplay
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.learner import step_clocks as clocks_of_steps
+from hw.learner import update_spans
 from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.iteration_clocks import act_clocks, learn_clocks, store_clocks, train_clocks
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
@@ -183,6 +184,13 @@ def test_layers_of_a_network_update_in_turn_and_sums_may_end_last(learner, clock
     updates = [spans for unit, spans in step_units(learner, 4).items() if "update" in unit]
     begins, ends = zip(*sorted(span for [span] in updates), strict=True)
     assert all(end < begin for end, begin in zip(ends, begins[1:], strict=False))
+
+
+def test_of_layers_that_wait_for_the_optimizer_the_last_goes_first():
+    """As ``UpdateControl`` does: layers 0 and 1 wait while 2 is updated."""
+    assert update_spans._in_turn({0: 10, 1: 8, 2: 5}, {0: 4, 1: 4, 2: 20}) == {2: 5, 1: 26, 0: 31}
+    # None waits for one that is not ready.
+    assert update_spans._in_turn({0: 10, 1: 50}, {0: 4, 1: 4}) == {0: 10, 1: 50}
 
 
 def test_as_many_words_are_read_as_the_layers_need_in_spite_of_that():

@@ -11,11 +11,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.enum import Enum
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hw.area import area
 from hw.environment.machine_image import HEADER, Section
 from hw.environment.machine_ports import WORD_BITS
 from hw.environment.task_program import REGISTERS
-from hw.estimate import together
 from hw.learner.play.commands import MOST_WORDS
 from hw.stream.split import Split
 
@@ -77,11 +75,6 @@ class TaskLoader(wiring.Component):
                 "states": Out(range(REGISTERS + 1)),
             }
         )
-
-    @staticmethod
-    def estimate():
-        """Resources."""
-        return together([area("learner.play.task_loader")])
 
     def elaborate(self, platform):
         m = Module()

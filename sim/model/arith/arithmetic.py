@@ -12,7 +12,7 @@ import numpy as np
 from sim.compiled import compiled
 from sim.model.arith import float32
 from sim.model.arith.fixed import requantize
-from sim.model.arith.float32_steps import leave
+from sim.model.arith.float32_steps import flush, leave
 from sim.model.arith.quantize import quantize
 from sim.model.arith.tanh import derived, tanh, tanh_fixed
 from sim.model.arith.to_float import to_float
@@ -110,7 +110,7 @@ class Binary32:
 def _order_keys(values):
     keys = np.empty_like(values)
     for k in range(values.size):
-        keys[k] = leave(values[k])  # one NaN for all
+        keys[k] = leave(flush(values[k]))  # one NaN for all
     bits = keys.view(np.int32)
     for k in range(bits.size):
         bits[k] ^= (bits[k] >> _SIGN) & _MAGNITUDE

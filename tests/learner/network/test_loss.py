@@ -127,6 +127,7 @@ def test_twin_order_key():
     x = floats([0xFF800000, 0xBF800000, 0x80000000, 0, 1, 0x3F800000, 0x7F800000, 0x7FC00000])
     key = twin_of(Arithmetic()).order_key(x)
     assert np.all(np.diff(key[[0, 1, 2, 3, 5, 6, 7]]) > 0) and key[3] == key[4]
+    assert np.all(twin_of(Arithmetic()).order_key(floats([0xFFC00001, 0x7F800001])) == key[7])
 
 
 def vectors(config, batch, arguments):

@@ -94,14 +94,17 @@ class Plays(TrainingPrograms):
     def segments(self, repeats):
         return segments_of(self.config, repeats)
 
-    def command(self, program, saved, fresh):
+    def command(self, program, saved, ready):
         """Adds a random command, sometimes a bad one; returns its kind. ``saved``: words of a SAVE,
-        or None. ``fresh``: a PLAY that begins."""
-        rng = self.rng
+        or None. ``ready``: that field of the status block."""
+        rng, begins = self.rng, ready == 1 and self.rng.random() < 0.5
         kind = rng.choice(["play"] * 6 + ["save", "init", "task", *BAD] + ["resume"] * 2)
-        kind = "play" if fresh or (kind in ("resume", "bad_words") and saved is None) else kind
+        if ready == 0 and rng.random() < 0.6:
+            kind = "task"
+        elif begins or (kind in ("resume", "bad_words") and saved is None):
+            kind = "play"
         if kind == "play":
-            self.play(program, Flag.LEARN + Flag.FRESH if fresh else None)
+            self.play(program, Flag.LEARN + Flag.FRESH if begins else None)
         elif kind == "init":
             program.init(self.numbers(1))
         elif kind == "task":
@@ -140,7 +143,7 @@ class Plays(TrainingPrograms):
             flags += Flag.FRESH * (rng.random() < 0.3) + Flag.GOAL * (rng.random() < 0.2)
         repeats = [rng.choice([0, 1, 1, 2, 3]) for _ in range(rng.randint(1, 4))]
         segments = self.segments(repeats)[: fields.pop("segments", None)]
-        values = dict(stratum_width=1 << 48, alpha=19661, epsilon=7, **fields)
+        values = dict(stratum_width=1 << 48, alpha=19661, epsilon=7) | fields
         values.setdefault("batch", rng.randint(1, config.learner.batch))
         values.setdefault("episodes", rng.choice([0, 1, 4]))
         values.setdefault("reports", rng.choice([0, 1, 4]))
