@@ -186,6 +186,10 @@ def task_of(asked):
             "first_priority must be largest to be composed, not 'td_error': times and programs of "
             "plans have no TD errors of new experiences"
         )
+    if getattr(config, "collect", "cpu") != "cpu":
+        raise UsageError(
+            "collect must be cpu to be composed, not 'card': plans place no environments"
+        )
     if config.LEARNS_FROM != "replay":
         for name, given in (("ratio", asked.ratio is not None), ("uniform", asked.uniform)):
             if given:

@@ -34,6 +34,7 @@ def test_a_machine_without_torch_and_without_a_learner_on_the_card(measured, mon
         (["--set", "learner=cpu"], "learner must be left to compose, not be set"),
         (["--set", "memory=ring"], "memory must be left to compose, not be set"),
         (["--set", "first_priority=td_error"], "first_priority must be largest to be composed"),
+        (["--set", "collect=card"], "collect must be cpu to be composed"),
         (["--profile", "--launches", 4], "launches must be an integer in 5..1048576, not 4"),
         (["--ratio", 12], "ratio must divide the 32 steps of a launch"),
         (["--machine", "mine"], "machine must be one of this, "),
