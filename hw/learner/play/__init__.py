@@ -1,5 +1,6 @@
-"""Units that a kernel which plays is made of; no kernel contains them yet.
+"""What a learner's kernel has more if it plays: environments on the card, and commands for them.
 
-Read ``explore.py`` (actions of a vector step), ``windows.py`` (n-step experiences of transitions),
-``episodes.py`` (records of episodes, and whether the goal is met).
+Read ``contract.py``, what each command does; ``core.py`` and ``player.py``, the order of PLAY;
+``environments.py``, a vector step, with ``explore.py`` (actions), ``windows.py`` (n-step
+experiences) and ``episodes.py`` (records, and whether the goal is met).
 """

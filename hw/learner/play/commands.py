@@ -4,7 +4,7 @@ each changes the state.
 
 from amaranth.lib import enum
 
-from hw.learner.commands import BATCH, LEARNING, WHOLE_LANES
+from hw.learner.commands import BATCH, LEARNING, WHOLE_LANES, LearnOpcode
 from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.play.contract import PLAY_SETTINGS, Flag, PlayError, saved_words
 from hw.learner.records import REPORT, LearnError, record_granules
@@ -14,7 +14,7 @@ from hw.shell.command import Command, CommandTable, Rule, counted, operands, res
 from hw.shell.errors import ShellError
 from hw.shell.layout import Field
 
-__all__ = ["COMMANDS", "MOST_WORDS", "PLAYING", "PlayOpcode"]
+__all__ = ["COMMANDS", "MOST_WORDS", "PLAYING", "PlayOpcode", "lesson"]
 
 #: Words of an image, at most: seven headers, and all words of three memories.
 MOST_WORDS = 1024
@@ -175,3 +175,12 @@ PLAYING = CommandTable(
 
 #: Those of the replay core, and PLAYING.
 COMMANDS = {**REPLAY_COMMANDS, **PLAYING}
+
+
+def lesson(command, iterations):
+    """The 512 bits of the LEARN whose ``iterations`` follow a period of the PLAY ``command``, which
+    inserts nothing; its places in memory do not count."""
+    same = ("stratum_width", "batch", "alpha", "epsilon")
+    return LEARNING[LearnOpcode.LEARN].encode(
+        opcode=LearnOpcode.LEARN.value, count=iterations, **{name: command[name] for name in same}
+    )

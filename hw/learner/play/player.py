@@ -7,14 +7,15 @@
 ``hw.learner.play.contract`` says what each of these is.
 """
 
+from types import SimpleNamespace
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from hw.arith.sfc64 import STATE_LAYOUT
-from hw.learner.commands import LEARNING, LearnOpcode
-from hw.learner.play.commands import PLAYING, PlayOpcode
+from hw.learner.play.commands import PLAYING, PlayOpcode, lesson
 from hw.learner.play.contract import PLAY_SETTINGS, Flag, PlayError, segment_of
 from hw.learner.play.environments import SHIFT, Environments
 from hw.learner.play.experience_queue import ExperienceQueue
@@ -32,6 +33,15 @@ from hw.shell.ports import mux_ports, read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
 __all__ = ["Player"]
+
+
+def _lowest(m, mask):
+    """The first environment of a mask."""
+    number = Signal(range(max(2, len(mask))))
+    for k in reversed(range(len(mask))):
+        with m.If(mask[k]):
+            m.d.comb += number.eq(k)
+    return number
 
 
 class Player(wiring.Component):
@@ -126,12 +136,19 @@ class Player(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, width = self.config, self.config.engine.data_width
-        m.submodules.environments = environments = self._environments
-        m.submodules.loader = loader = TaskLoader(config.learner.observation, width)
-        m.submodules.queue = queue = ExperienceQueue(config)
-        m.submodules.segments = segments = Segments(width, segment_of(config.learner.step_record))
-        m.submodules.episode_ring = episode_ring = EpisodeRing(width)
-        m.submodules.report_ring = report_ring = ReportRing(width)
+        units = SimpleNamespace(
+            environments=self._environments,
+            loader=TaskLoader(config.learner.observation, width),
+            queue=ExperienceQueue(config),
+            segments=Segments(width, segment_of(config.learner.step_record)),
+            episode_ring=EpisodeRing(width),
+            report_ring=ReportRing(width),
+            saver=Saver(config),
+        )
+        for name, unit in vars(units).items():
+            m.submodules[name] = unit
+        environments, loader, queue = units.environments, units.loader, units.queue
+        segments, episode_ring, report_ring = units.segments, units.episode_ring, units.report_ring
         command = data.View(PLAYING[PlayOpcode.PLAY].shape, self.raw)
         m.submodules.reader = reader = SettingsReader(config)
         self._reader, self._settings, self._command = reader, reader.settings, command
@@ -172,15 +189,14 @@ class Player(wiring.Component):
             self.episodes.eq(environments.ended),
             self.state.eq(environments.state),
             self.total.eq(environments.total),
+            self.lesson.eq(lesson(command, settings.iterations)),
         ]
         self._ports(m, segments, episode_ring, report_ring)
         self._insert(m, queue)
         self._program(m, loader, environments)
         start = self._exploring(m, environments)
-        saver = self._saver(m, loader, environments)
-        self._lesson(m)
-        units = environments, queue, segments, episode_ring, report_ring, loader, saver
-        self._run(m, start, *units)
+        self._saver(m, units.saver, loader, environments)
+        self._run(m, start, units)
         return m
 
     def _flag(self, flag):
@@ -246,9 +262,8 @@ class Player(wiring.Component):
             m.d.comb += [environments.reseed.eq(1), environments.seed.eq(command.state)]
             m.d.sync += [self.programmed.eq(1), shift.eq(command.shift)]
 
-    def _saver(self, m, loader, environments):
-        """The Saver, wired to what environments hold, and to the dispatcher's beats."""
-        m.submodules.saver = saver = Saver(self.config)
+    def _saver(self, m, saver, loader, environments):
+        """Wires the Saver to what environments hold, and to the dispatcher's beats."""
         resumes = Signal()
         with m.If(self.play | self.program | self.save | self.resume):
             m.d.sync += resumes.eq(self.resume)
@@ -291,43 +306,11 @@ class Player(wiring.Component):
         with m.If(resumes):
             names = ("n", "discount", "scale", "window")
             m.d.comb += [environments.settings[name].eq(header[name]) for name in names]
-        return saver
 
-    def _lesson(self, m):
-        """The LEARN whose iterations follow a period."""
-        command = self._command
-        m.d.comb += self.lesson.eq(
-            LEARNING[LearnOpcode.LEARN].encode(
-                opcode=LearnOpcode.LEARN.value,
-                count=self._settings.iterations,
-                stratum_width=command.stratum_width,
-                batch=command.batch,
-                alpha=command.alpha,
-                epsilon=command.epsilon,
-            )
-        )
-
-    def _run(
-        self, m, start, environments, queue, segments, episode_ring, report_ring, loader, saver
-    ):
-        settings, command = self._settings, self._command
-        left, phase, starts = Signal(16), Signal(16), Signal()
-        reader = self._reader
-
-        def end(error, detail=0):
-            m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
-            m.next = "END"
-
-        def lowest(mask):
-            """The first environment of a mask."""
-            number = Signal(range(max(2, len(mask))))
-            for k in reversed(range(len(mask))):
-                with m.If(mask[k]):
-                    m.d.comb += number.eq(k)
-            return number
-
-        first = lowest(environments.clipped)
-        m.d.comb += [segments.start.eq(starts), report_ring.start.eq(starts)]
+    def _run(self, m, start, units):
+        """The order of everything; ``start`` is the register of the first epsilon."""
+        self._left, self._phase = Signal(16, name="left"), Signal(16, name="phase")
+        self._first = _lowest(m, units.environments.clipped)
         with m.FSM() as fsm:
             m.d.comb += [
                 self.playing.eq(~fsm.ongoing("IDLE")),
@@ -335,100 +318,132 @@ class Player(wiring.Component):
                 self.inserting.eq(fsm.ongoing("INSERT")),
                 self.learning.eq(fsm.ongoing("LEARN")),
             ]
-            with m.State("IDLE"):
-                m.d.sync += [self.error.eq(ShellError.NONE), self.detail.eq(0)]
-                with m.If(self.program):
-                    m.next = "PROGRAM"
-                with m.If(self.save):
-                    m.next = "SAVE"
-                with m.If(self.resume):
-                    m.d.sync += [self.begun.eq(0), self.clipped.eq(0)]
-                    m.next = "RESUME"
-                with m.If(self.play):
-                    m.next = "SETTINGS"
-            with m.State("PROGRAM"):
-                with m.If(loader.done):
-                    end(Mux(loader.wrong, PlayError.TASK, 0), Mux(loader.wrong, loader.position, 0))
-            with m.State("SAVE"):
-                with m.If(self.replied):
-                    m.next = "END"
-            with m.State("RESUME"):
-                with m.If(saver.done):
-                    end(Mux(saver.wrong, PlayError.SAVED, 0), Mux(saver.wrong, saver.position, 0))
-                    m.d.sync += self.begun.eq(~saver.wrong & ~self.failed)
-            with m.State("SETTINGS"):
-                with m.If(reader.done):
-                    m.next = "DECIDE"
-                    with m.If(reader.failed):
-                        end(ShellError.AXI)
-            with m.State("DECIDE"):
-                with m.If(reader.broken):
-                    end(PlayError.SETTINGS, reader.byte)
-                with m.Else():
-                    m.d.comb += starts.eq(1)
-                    m.d.sync += [
-                        self.step.eq(settings.step),
-                        start.eq(Mux(self._flag(Flag.GREEDY), 0, settings.explore)),
-                        environments.first.eq(1),
-                        phase.eq(settings.phase),
-                        left.eq(command.count),
-                    ]
-                    m.next = "LOOK"
-                    with m.If(self._flag(Flag.FRESH)):
-                        m.d.comb += environments.begin.eq(1)
-                        m.d.sync += self.clipped.eq(0)
-                        m.next = "BEGIN"
-            with m.State("BEGIN"):
-                with m.If(environments.done):
-                    m.d.sync += [self.begun.eq(1), self.clipped.eq(environments.clipped)]
-                    m.next = "LOOK"
-                    with m.If(environments.clipped.any()):
-                        end(PlayError.ENVIRONMENT, first)
-            with m.State("LOOK"):
-                m.next = "STEP"
-                with m.If((left == 0) | self.stop | (self._flag(Flag.GOAL) & environments.met)):
-                    m.next = "END"
-                with m.Else():
-                    m.d.comb += environments.step.eq(1)
-            with m.State("STEP"):
-                with m.If(environments.done):
-                    m.d.sync += [
-                        environments.first.eq(0),
-                        self.step.eq(self.step + 1),
-                        phase.eq(Mux(phase + 1 == settings.period, 0, phase + 1)),
-                        left.eq(left - 1),
-                        self.clipped.eq(self.clipped | environments.clipped),
-                    ]
-                    m.next = "SETTLE"
-            with m.State("SETTLE"):
-                with m.If(queue.settled):
-                    m.next = "AFTER"
-                    with m.If(queue.count != 0):
-                        m.next = "INSERT"
-            with m.State("INSERT"):
-                with m.If(self.outcome.valid):
-                    m.next = "AFTER"
-                    with m.If(self.outcome.p.error != ShellError.NONE):
-                        end(self.outcome.p.error, self.outcome.p.detail)
-            with m.State("AFTER"):
-                learns = self._learns & (phase == 0) & (settings.iterations != 0)
+            self._command_states(m, units)
+            self._begin_states(m, start, units)
+            self._step_states(m, units)
+            self._end_states(m, units)
+
+    def _end(self, m, error, detail=0):
+        m.d.sync += [self.error.eq(error), self.detail.eq(detail)]
+        m.next = "END"
+
+    def _command_states(self, m, units):
+        """The states of a command's begin, and of all commands but PLAY."""
+        loader, saver = units.loader, units.saver
+        with m.State("IDLE"):
+            m.d.sync += [self.error.eq(ShellError.NONE), self.detail.eq(0)]
+            with m.If(self.program):
+                m.next = "PROGRAM"
+            with m.If(self.save):
+                m.next = "SAVE"
+            with m.If(self.resume):
+                m.d.sync += [self.begun.eq(0), self.clipped.eq(0)]
+                m.next = "RESUME"
+            with m.If(self.play):
+                m.next = "SETTINGS"
+        with m.State("PROGRAM"):
+            with m.If(loader.done):
+                self._end(
+                    m, Mux(loader.wrong, PlayError.TASK, 0), Mux(loader.wrong, loader.position, 0)
+                )
+        with m.State("SAVE"):
+            with m.If(self.replied):
+                m.next = "END"
+        with m.State("RESUME"):
+            with m.If(saver.done):
+                self._end(
+                    m, Mux(saver.wrong, PlayError.SAVED, 0), Mux(saver.wrong, saver.position, 0)
+                )
+                m.d.sync += self.begun.eq(~saver.wrong & ~self.failed)
+
+    def _begin_states(self, m, start, units):
+        """The states of PLAY up to its first vector step."""
+        reader, settings, command = self._reader, self._settings, self._command
+        starts = Signal()
+        m.d.comb += [units.segments.start.eq(starts), units.report_ring.start.eq(starts)]
+        environments = units.environments
+        with m.State("SETTINGS"):
+            with m.If(reader.done):
+                m.next = "DECIDE"
+                with m.If(reader.failed):
+                    self._end(m, ShellError.AXI)
+        with m.State("DECIDE"):
+            with m.If(reader.broken):
+                self._end(m, PlayError.SETTINGS, reader.byte)
+            with m.Else():
+                m.d.comb += starts.eq(1)
+                m.d.sync += [
+                    self.step.eq(settings.step),
+                    start.eq(Mux(self._flag(Flag.GREEDY), 0, settings.explore)),
+                    environments.first.eq(1),
+                    self._phase.eq(settings.phase),
+                    self._left.eq(command.count),
+                ]
                 m.next = "LOOK"
-                with m.If(learns & (self.step >= settings.starts)):
-                    m.next = "DRAIN"
+                with m.If(self._flag(Flag.FRESH)):
+                    m.d.comb += environments.begin.eq(1)
+                    m.d.sync += self.clipped.eq(0)
+                    m.next = "BEGIN"
+        with m.State("BEGIN"):
+            with m.If(environments.done):
+                m.d.sync += [self.begun.eq(1), self.clipped.eq(environments.clipped)]
+                m.next = "LOOK"
                 with m.If(environments.clipped.any()):
-                    end(PlayError.ENVIRONMENT, first)
-            with m.State("DRAIN"):
-                # Tokens that come from now on are the iterations'.
-                with m.If(episode_ring.idle):
-                    m.d.comb += self.start.eq(1)
-                    m.next = "LEARN"
-            with m.State("LEARN"):
-                with m.If(self.ended):
-                    m.next = "LOOK"
-                    with m.If(self.lesson_error != ShellError.NONE):
-                        end(self.lesson_error, self.lesson_detail)
-            with m.State("END"):
-                m.d.comb += self._drops.eq(1)
-                with m.If(episode_ring.idle & queue.empty):
-                    m.d.comb += self.done.eq(1)
-                    m.next = "IDLE"
+                    self._end(m, PlayError.ENVIRONMENT, self._first)
+
+    def _step_states(self, m, units):
+        """The states of a vector step, and of the iterations after it."""
+        environments, queue, settings = units.environments, units.queue, self._settings
+        last = self._phase + 1 == settings.period
+        with m.State("LOOK"):
+            m.next = "STEP"
+            with m.If((self._left == 0) | self.stop | (self._flag(Flag.GOAL) & environments.met)):
+                m.next = "END"
+            with m.Else():
+                m.d.comb += environments.step.eq(1)
+        with m.State("STEP"):
+            with m.If(environments.done):
+                m.d.sync += [
+                    environments.first.eq(0),
+                    self.step.eq(self.step + 1),
+                    self._phase.eq(Mux(last, 0, self._phase + 1)),
+                    self._left.eq(self._left - 1),
+                    self.clipped.eq(self.clipped | environments.clipped),
+                ]
+                m.next = "SETTLE"
+        with m.State("SETTLE"):
+            with m.If(queue.settled):
+                m.next = "AFTER"
+                with m.If(queue.count != 0):
+                    m.next = "INSERT"
+        with m.State("INSERT"):
+            with m.If(self.outcome.valid):
+                m.next = "AFTER"
+                with m.If(self.outcome.p.error != ShellError.NONE):
+                    self._end(m, self.outcome.p.error, self.outcome.p.detail)
+        with m.State("AFTER"):
+            learns = self._learns & (self._phase == 0) & (settings.iterations != 0)
+            m.next = "LOOK"
+            with m.If(learns & (self.step >= settings.starts)):
+                m.next = "DRAIN"
+            with m.If(environments.clipped.any()):
+                self._end(m, PlayError.ENVIRONMENT, self._first)
+
+    def _end_states(self, m, units):
+        """The states of iterations, and of a command's end."""
+        episode_ring = units.episode_ring
+        with m.State("DRAIN"):
+            # Tokens that come from now on are the iterations'.
+            with m.If(episode_ring.idle):
+                m.d.comb += self.start.eq(1)
+                m.next = "LEARN"
+        with m.State("LEARN"):
+            with m.If(self.ended):
+                m.next = "LOOK"
+                with m.If(self.lesson_error != ShellError.NONE):
+                    self._end(m, self.lesson_error, self.lesson_detail)
+        with m.State("END"):
+            m.d.comb += self._drops.eq(1)
+            with m.If(episode_ring.idle & units.queue.empty):
+                m.d.comb += self.done.eq(1)
+                m.next = "IDLE"

@@ -7,6 +7,8 @@ order is the contract's. ::
     RESUME   HEADER -> CHECK -> PREPARE -> ROWS: states, .. -> (DROP)
 """
 
+from types import SimpleNamespace
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.enum import Enum
@@ -124,6 +126,10 @@ class Saver(wiring.Component):
             _Table.RETURNS: (LARGEST_WINDOW, 2),
         }
         last_row, last_word, moves = Signal(), Signal(), Signal()
+        self._walk = SimpleNamespace(
+            mode=mode, table=table, row=row, word=word, step=step, place=place, at=at, total=total,
+            last_row=last_row, last_word=last_word, moves=moves, counted=counted,
+        )  # fmt: skip
         with m.Switch(table):
             for name, (count, words) in rows.items():
                 with m.Case(name):
@@ -174,6 +180,15 @@ class Saver(wiring.Component):
             m.d.sync += counted.eq(0)
         with m.If(moves):
             m.d.sync += [before[0].eq(split.o.p.data), before[1].eq(before[0])]
+        self._run(m, split, pack)
+        return m
+
+    def _run(self, m, split, pack):
+        """The walk."""
+        walk, play = self._walk, self.config.play
+        mode, table, word, at, total = walk.mode, walk.table, walk.word, walk.at, walk.total
+        row, step, place, moves = walk.row, walk.step, walk.place, walk.moves
+        last_observed, header = self.config.learner.observation + 1, Value.cast(self.header)
 
         def wrong(position):
             with m.If(~self.wrong):
@@ -184,11 +199,11 @@ class Saver(wiring.Component):
             m.d.sync += [at.eq(at + 1), word.eq(word + 1), mode.eq(then)]
             with m.If((table == _Table.WINDOWS) & (word != 0)):
                 m.d.sync += place.eq(place + 1)
-                with m.If(place == observation + 1):
+                with m.If(place == last_observed):
                     m.d.sync += [place.eq(0), step.eq(step + 1)]
-            with m.If(last_word):
+            with m.If(walk.last_word):
                 m.d.sync += [word.eq(0), place.eq(0), step.eq(0), row.eq(row + 1)]
-                with m.If(last_row):
+                with m.If(walk.last_row):
                     m.d.sync += [row.eq(0), table.eq(table.as_value() + 1)]
                     m.d.comb += self.states_begin.eq(table == _Table.HEADER)
 
@@ -199,7 +214,7 @@ class Saver(wiring.Component):
                 with m.If(self.save):
                     m.d.sync += [header.eq(self.now), mode.eq(_Mode.ADDRESS), self.wrong.eq(0)]
                 with m.If(self.resume):
-                    m.d.sync += [counted.eq(1), mode.eq(_Mode.HEADER), self.wrong.eq(0)]
+                    m.d.sync += [walk.counted.eq(1), mode.eq(_Mode.HEADER), self.wrong.eq(0)]
             with m.Case(_Mode.ADDRESS):
                 m.d.sync += mode.eq(_Mode.WORD)
             with m.Case(_Mode.WORD):
@@ -247,4 +262,3 @@ class Saver(wiring.Component):
                 with m.If(moves & split.o.p.last):
                     m.d.comb += self.done.eq(1)
                     m.d.sync += mode.eq(_Mode.IDLE)
-        return m

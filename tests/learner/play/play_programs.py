@@ -1,6 +1,7 @@
 """Programs of kernels that play, for any card: what begins them, and random ones."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 from learner.core_programs import LearnProgram, TrainingPrograms
@@ -15,9 +16,10 @@ from hw.learner.play.commands import COMMANDS, PlayOpcode
 from hw.learner.play.contract import PLAY_SETTINGS, SAVED, Flag, saved_words
 from hw.learner.records import REPORT, record_granules
 from hw.replay.commands import Opcode
+from hw.shell.axi import EngineConfig
 from hw.shell.command import round_up
 
-__all__ = ["BAD", "SMALL", "PlayProgram", "Plays"]
+__all__ = ["BAD", "SMALL", "WIDE", "PlayProgram", "Plays"]
 
 #: One optimizer, one multiplier: what compiles and runs fastest.
 SMALL = playing(
@@ -28,6 +30,11 @@ SMALL = playing(
     optimizer="rmsprop",
     arithmetic=Arithmetic(kind="fixed"),
     batch=8,
+)
+#: Wide beats, two lanes, binary32.
+WIDE = replace(
+    playing(environments=5, longest=3, hidden=(3,), lanes=2, multipliers=2, batch=8),
+    engine=EngineConfig(data_width=512, depth=64, burst_beats=16),
 )
 
 

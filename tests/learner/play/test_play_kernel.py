@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from faults import EVERYWHERE, Course
 from learner.core_programs import run_both, without_clocks
-from learner.play.play_programs import SMALL, PlayProgram, Plays
+from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays
 from replay.kernels import opened
 from replay.programs import Rig
 
@@ -33,23 +33,26 @@ def first(config, source):
     return program
 
 
-@pytest.mark.parametrize(
-    ("stall", "count"), [(0.0, 120), (0.3, 30), pytest.param(0.2, 500, marks=pytest.mark.long)]
-)
-def test_random_programs(stall, count):
+_RANDOM = [(SMALL, 0.0, 120), (SMALL, 0.3, 30)]
+_RANDOM += [pytest.param(*case, marks=pytest.mark.long)
+            for case in ((SMALL, 0.2, 500), (WIDE, 0.1, 150))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "stall", "count"), _RANDOM)
+def test_random_programs(config, stall, count):
     """PLAY with all flags and settings, tasks, parameters, words that were saved; and each kind of
     bad one."""
     memory = MemoryConfig(stall=stall, seed=3, max_idle=20_000, read_latency=9)
-    kernel, twin = both(memory)
+    kernel, twin = both(memory, config)
     met, played = set(), 0
     with kernel as kernel, twin as twin:
         rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
-        source = Plays(SMALL, count)
-        begun = first(SMALL, source)
+        source = Plays(config, count)
+        begun = first(config, source)
         run_both(*rigs, begun.launch(), begun.reports, "begin")
         saved, ready = None, 1
         for number in range(count):
-            program = PlayProgram(SMALL)
+            program = PlayProgram(config)
             kind = source.command(program, saved, ready)
             place = program.save() if kind == "save" else None
             program.store(source.image(15), 15)
@@ -57,7 +60,7 @@ def test_random_programs(stall, count):
             shell, *_ = run_both(*rigs, launch, program.reports, f"program {number} ({kind})")
             met.add(int(shell["error"]))
             if place is not None and not shell["error"]:
-                size = 4 * sum(saved_words(SMALL).values())
+                size = 4 * sum(saved_words(config).values())
                 saved = rigs[1].buffers["results"].view[place : place + size].copy()
             status = rigs[1].buffers["status"].view[STATUS.size :]
             played = max(played, int(status.view("<u4")[88 // 4]))
