@@ -1,6 +1,6 @@
 """The document beside the Verilog: registers and buffers, from the same tables as the hardware."""
 
-from hw.shell.control_map import CONTROL
+from hw.shell.control_map import CONTROL, STOP
 from hw.shell.program import PAGE_BYTES
 from hw.shell.reset import RESET_LATENCY
 from hw.shell.status_block import STATUS
@@ -92,6 +92,8 @@ def document(description, documents, errors, *, heading, schedule="", config=Non
          ", ".join(f"`{name}`" for name in master.arguments))
         for master in description.masters
     ]  # fmt: skip
+    stops = any(layout.name == "PLAY" for layout in documents["Commands"])
+    registers = (*CONTROL, STOP) if stops else CONTROL
     parts = [
         f"# {heading}\n",
         f"Kernel `{description.name}`, config hash `{description.config_hash:#018x}`. "
@@ -100,7 +102,7 @@ def document(description, documents, errors, *, heading, schedule="", config=Non
         "AXI4-Lite slave `s_axi_control`, protocol `ap_ctrl_hs`: write the arguments, then 1 to "
         "CTRL; wait for ap_done.\n",
         _table(["offset", "register", "meaning"],
-               [(f"{r.offset:#04x}", f"`{r.name}`", f"{r.doc}: {_bits(r)}") for r in CONTROL]),
+               [(f"{r.offset:#04x}", f"`{r.name}`", f"{r.doc}: {_bits(r)}") for r in registers]),
         _table(["id", "argument", "offset", "bytes", "what"], arguments),
         "## Masters\n",
         _table(["AXI4 master", "data bits", "bytes of a beat", "buffers are", "buffers"], masters),

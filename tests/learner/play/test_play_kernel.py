@@ -1,6 +1,7 @@
 """A kernel that plays: its Verilog on card ``sim`` against the twin, byte for byte."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays
 from replay.kernels import opened
 from replay.programs import Rig
 
+from host.kernels.register_map import document
+from hw.designs import DESIGNS
 from hw.learner.config import LearnerKernelConfig
+from hw.learner.play.config import PlayConfig
 from hw.learner.play.contract import Flag, PlayError, saved_words
 from hw.shell.errors import ShellError
 from hw.shell.status_block import STATUS
@@ -215,3 +219,13 @@ def test_memory_that_fails(stride):
     course, clean = _course()
     errors = course.sweep(1, 2, stride, clean)
     assert errors == EVERYWHERE, errors
+
+
+def test_the_register_document_names_stop():
+    """Of a kernel that plays, and no other."""
+    for config in (SMALL, replace(SMALL, play=PlayConfig())):
+        design = DESIGNS["dqn"]
+        text = document(
+            design.describe(config), design.documents(config), {}, heading="", config=config
+        )
+        assert ("`STOP`" in text) == bool(config.play)
