@@ -1,4 +1,4 @@
-"""What a learner's kernel has more if it plays: environments on the card, and commands for them.
+"""A kernel that plays: environments on the card, and commands for them.
 
 Read ``contract.py``, what each command does; ``core.py`` and ``player.py``, the order of PLAY;
 ``environments.py``, a vector step, with ``explore.py`` (actions), ``windows.py`` (n-step

@@ -25,7 +25,7 @@ class PlayOpcode(enum.Enum, shape=8):
     """Opcodes of PLAY and the commands around it.
 
     PLAY : vector steps and iterations.
-    PROGRAM : loads a task. INIT : parameters of which only the weights are sent.
+    PROGRAM : loads a task. INIT : parameters, without moments and targets.
     SAVE, RESUME : what environments, windows and episodes hold, to results, from operands.
     """
 

@@ -1,4 +1,4 @@
-"""Config of what a kernel needs to play: environments on the card and their windows."""
+"""Config of a kernel that plays: environments on the card and their windows."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ __all__ = ["PlayConfig"]
 
 @dataclass(frozen=True, kw_only=True)
 class PlayConfig(ConfigBase):
-    """What a kernel has to PLAY.
+    """Sizes of PLAY.
 
     environments : side by side, 1..64, and at most the learner's largest batch; 0: no PLAY.
     longest : rewards of a window at most, 1..16; ``environments * longest`` experiences, which end

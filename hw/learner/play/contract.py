@@ -73,7 +73,7 @@ PLAY
           in ``clipped``. ``step`` and ``phase`` become one more; a ``phase`` of ``period``
           becomes 0.
        f. If LEARN is set and experiences are queued, one INSERT stores them, with ``given`` 0 and
-          ``priority`` 0. An error of it ends PLAY, with its detail; all else of the vector step
+          ``priority`` 0. Its error ends PLAY, with its detail; all else of the vector step
           stands. Without LEARN the queue is dropped.
        g. If this vector step clipped a number of an environment, PLAY ends with ENVIRONMENT, detail
           the first such environment of this vector step.
@@ -82,7 +82,7 @@ PLAY
           with ``inserts`` 0. An error ends PLAY with its detail; the iterations before stand, and
           so does the vector step.
 
-    Iterations of a PLAY are counted from 0. Segment 0 serves the first ``repeat`` of them, segment
+    Iterations of a PLAY are counted from 0. Segment 0 serves the first ``repeat`` ones, segment
     1 the next ones, and so on; the last segment, and one with a ``repeat`` of 0, serves all that
     follow. Segments are read when iterations need them, and only then. Iteration j counts its
     segment's ``blend`` and ``keep`` if ``target_phase + j + 1`` is a multiple of
@@ -92,7 +92,7 @@ PLAY
     EPISODE or a REPORT that fails ends nothing; PLAY's error is then AXI when it ends.
 
     Rings lie at ``destination``: ``episodes`` places of a beat of the host's master each
-    (``engine.beat_bytes``; zeros fill a beat behind the EPISODE), then, from the next multiple of
+    (``engine.beat_bytes``; zeros follow the EPISODE), then, from the next multiple of
     64 on, ``reports`` places of 64 bytes. The k-th episode since FRESH (from 0) has place
     ``k mod episodes``; the REPORT of a gradient step has place ``i mod reports``, where i is
     ``iterations`` of the status block before the step. A ring of 0 records is not written.
@@ -107,7 +107,7 @@ SAVE, RESUME
     observations [E, O]         binary32
     running [E, 3]              of the episode under way: the sum of its rewards as i64, low word
                                 first, and its steps
-    windows [E, 1 + L (O + 2)]  steps of open windows, then each of these, the oldest first:
+    windows [E, 1 + L (O + 2)]  steps of open windows, then each step, the oldest first:
                                 observation, action, reward; zeros for the others, L = longest
     returns [128, 2]            i64, low word first: at place k mod 128 the return of episode k, of
                                 the last ``min(episodes, 2^window)`` ones; zeros for the others
@@ -116,7 +116,7 @@ SAVE, RESUME
     Zeros fill the last beat. RESUME takes them. ``begun`` is 0 while it runs, ``clipped`` becomes
     0, the generator becomes ``state``, and the windows compute their weights anew. The first wrong
     word is the detail of error SAVED: ``n`` outside 1..longest, ``window`` above 7, ``discount``
-    above 2^31 (if one of them is wrong, nothing after SAVED is taken), or a count of open windows
+    above 2^31 (nothing after SAVED is taken if one is wrong), or a count of open windows
     that is not below ``n``. Nothing else is checked. After an error, SAVED or AXI, ``begun`` is 0:
     what the environments hold does not count. ``step`` and ``explore`` are not saved, the next
     PLAY's settings have them.

@@ -76,7 +76,7 @@ class Environments(wiring.Component):
     Members
     -------
     begin, prepare, step : In(1)
-        Pulses: everything begins anew; windows and episodes alone do; a vector step. Not before
+        Pulses: everything begins anew; windows and episodes only; a vector step. Not before
         ``done`` of the one before.
     done : Out(1)
         A pulse: the command has ended, and ``experiences`` has brought all that windows completed.
@@ -89,7 +89,7 @@ class Environments(wiring.Component):
     epsilon : Out(32)
         As ``Explore.epsilon``.
     clipped : Out(environments)
-        Environments of which this step or begin clipped a number; steady from ``done`` on.
+        Environments whose number this step or begin clipped; steady from ``done`` on.
     ended, total, met : Out
         As of ``Episodes``.
     seed : In(STATE_LAYOUT), reseed : In(1), state : Out(STATE_LAYOUT)
@@ -310,7 +310,7 @@ class Environments(wiring.Component):
         return read.data
 
     def _transition(self, m, seen, chosen):
-        """The words of a transition, and what the machine sends."""
+        """The words of a transition, and those from the machine."""
         machine, windows, episodes = self._machine, self._windows, self._episodes
         to_float, item, mode = self._to_float, self._machine.o, self._mode
         steps, saves, reward = Signal(), Signal(), Signal()

@@ -4,7 +4,7 @@
 
     SETTINGS -> (BEGIN) -> LOOK -> STEP -> (INSERT) -> (LEARN) -> LOOK .. -> END
 
-``hw.learner.play.contract`` says what each of these is.
+``hw.learner.play.contract`` explains each.
 """
 
 from types import SimpleNamespace
@@ -61,7 +61,7 @@ class Player(wiring.Component):
     stop : In(1)
         PLAY ends before its next vector step.
     operands, results : In(64), capacity : In
-        Byte addresses of these buffers; places of the replay memory.
+        Byte addresses of the buffers; places of the replay memory.
     words, reply : In, Out(stream of beats), replied : In(1)
         Operands of PROGRAM and RESUME; results of SAVE, and whether memory has them.
     done : Out(1), error, detail : Out(32)

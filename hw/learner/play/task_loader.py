@@ -31,7 +31,7 @@ class _Mode(Enum, shape=3):
 class TaskLoader(wiring.Component):
     """Gives the machine a LOAD and the words of an image.
 
-    An image is right if it has whole sections, all seven, and those of the sizes that the network
+    An image is right if it has whole sections, all seven, with the sizes that the network
     has: ``hw.learner.play.contract``, PROGRAM.
 
     Parameters
