@@ -3,8 +3,9 @@
 import math
 
 from host.actors.messages import ActorLoss, Lost
+from host.actors.pool import Pool
 
-__all__ = ["FakeTransport", "Worker"]
+__all__ = ["FakeTransport", "Worker", "made", "received"]
 
 
 class Worker:
@@ -59,3 +60,23 @@ class FakeTransport:
 
     def kill(self, worker):
         worker.killed = True
+
+
+def made(count=2, strikes=None, *, fixed=False, limit=5.0, losses=3, start=None):
+    """``(pool, transport, lines)``: ``strikes[index, generation]`` are those of a Worker."""
+    transport, lines = FakeTransport(), []
+
+    def make(index, generation):
+        return Worker, (index, generation), (strikes or {}).get((index, generation), ())
+
+    told = dict(fixed=fixed, limit=limit, losses=losses, start=start, clock=transport.clock)
+    pool = Pool(transport, make, count, report=lambda *row: lines.append(row), **told)
+    return pool, transport, lines
+
+
+def received(pool, count):
+    """So many answers."""
+    found = []
+    while len(found) < count:
+        found += pool.receive()
+    return found
