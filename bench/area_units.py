@@ -32,6 +32,7 @@ from hw.learner.block.backward import Backward
 from hw.learner.block.forward import Forward
 from hw.learner.block.layer_config import LayerConfig
 from hw.learner.config import LearnerKernelConfig
+from hw.learner.estimate import player
 from hw.learner.network.loss import Loss
 from hw.learner.parameters.estimate import layer_parameters, network_optimizer
 from hw.learner.parameters.image_transfer import ImageTransfer
@@ -40,7 +41,6 @@ from hw.learner.parameters.network_optimizer import NetworkOptimizer
 from hw.learner.placed_layers import placed
 from hw.learner.play.config import PlayConfig
 from hw.learner.play.episodes import Episodes, EpisodesConfig
-from hw.learner.play.estimate import player
 from hw.learner.play.explore import Explore, ExploreConfig
 from hw.learner.play.player import Player
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat

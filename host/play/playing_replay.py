@@ -18,8 +18,8 @@ from hw.environment.machine_image import image_of
 from hw.environment.task import Task
 from hw.errors import UsageError
 from hw.learner.play.commands import PlayOpcode
-from hw.learner.play.contract import PLAY_SETTINGS, Flag, saved_words
 from hw.learner.play.episodes import EPISODE
+from hw.learner.play.play_contract import PLAY_SETTINGS, Flag, saved_words
 from hw.learner.records import REPORT
 
 __all__ = ["PlayingReplay", "Played"]

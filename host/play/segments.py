@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.learner.play.contract import segment_of
+from hw.learner.play.play_contract import segment_of
 from hw.shell.layout import Layout
 
 __all__ = ["CLOSE", "Segments"]

@@ -15,9 +15,9 @@ from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
 from hw.learner.iteration_clocks import clocks, learn_clocks
 from hw.learner.parameters.parameter_image import image_identity
-from hw.learner.play.contract import PLAY_ERRORS, PLAY_SETTINGS, SAVED, segment_of
 from hw.learner.play.core import PlayingCore
 from hw.learner.play.episodes import EPISODE
+from hw.learner.play.play_contract import PLAY_ERRORS, PLAY_SETTINGS, SAVED, segment_of
 from hw.learner.records import (
     ERRORS,
     REPORT,

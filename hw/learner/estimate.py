@@ -12,6 +12,7 @@ from amaranth import Shape
 
 from hw.area import area
 from hw.arith import estimate as arith
+from hw.environment.machine import Machine
 from hw.estimate import products, selector, times, together
 from hw.learner.block import estimate as block
 from hw.learner.block.layer_config import KINDS
@@ -27,7 +28,10 @@ from hw.learner.parameters.estimate import layer_parameters, network_optimizer
 from hw.learner.parameters.parameter_image import sections, set_bytes
 from hw.learner.parameters.square_sum import SquareSum
 from hw.learner.placed_layers import merges, placed
-from hw.learner.play.estimate import player
+from hw.learner.play.episodes import Episodes
+from hw.learner.play.explore import Explore
+from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
+from hw.learner.play.windows import Windows
 from hw.learner.records import (
     HYPERPARAMETERS,
     LEARNER_STATUS,
@@ -48,10 +52,10 @@ from hw.replay.estimate import jobs as replay_jobs
 from hw.replay.records import ITEM
 from hw.shell import estimate as shell
 from hw.stream import estimate as stream
-from hw.stream.ram import Ram, style_of
+from hw.stream.ram import Ram, shallow_memory, style_of
 from hw.suggest import suggest as changes_that_fit
 
-__all__ = ["batch_memories", "estimate", "parts", "suggest", "td_errors"]
+__all__ = ["batch_memories", "estimate", "parts", "player", "suggest", "td_errors"]
 
 #: Kernels that differ in their learner alone have the same parts around the core.
 _shell_parts = lru_cache(maxsize=256)(shell.parts)
@@ -297,3 +301,22 @@ def _changed(config, kind=None, **changes):
     if kind:
         changes["arithmetic"] = replace(learner.arithmetic, kind=kind)
     return replace(config, learner=replace(learner, **changes))
+
+
+def player(config):
+    """The ``Player`` of a LearnerKernelConfig, and around it what its core has more."""
+    play, learner, width = config.play, config.learner, config.engine.data_width
+    experiences = play.environments * play.longest * record_granules(learner)
+    shown = play.environments << (learner.observation - 1).bit_length()
+    return together(
+        [
+            area("learner.play.player", environments=play.environments, width=width),
+            Machine.estimate(play.machine),
+            Explore.estimate(play.explore(learner)),
+            Windows.estimate(play.windows(learner)),
+            Episodes.estimate(play.episodes),
+            ScaledToFloat.estimate(ScaledConfig(width=32)),
+            shallow_memory(32, shown),
+            stream.queue(GRANULE_WIDTH, experiences),
+        ]
+    )

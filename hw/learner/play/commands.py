@@ -1,12 +1,12 @@
-"""The commands of a kernel that plays, after the learner's; ``hw.learner.play.contract`` says how
-each changes the state.
+"""The commands of a kernel that plays, after the learner's; how each changes the state is in
+``hw.learner.play.play_contract``.
 """
 
 from amaranth.lib import enum
 
 from hw.learner.commands import BATCH, LEARNING, WHOLE_LANES, LearnOpcode
 from hw.learner.parameters.parameter_image import set_bytes
-from hw.learner.play.contract import PLAY_SETTINGS, Flag, PlayError, saved_words
+from hw.learner.play.play_contract import PLAY_SETTINGS, Flag, PlayError, saved_words
 from hw.learner.records import REPORT, LearnError, record_granules
 from hw.replay.commands import COMMANDS as REPLAY_COMMANDS
 from hw.replay.commands import FIELDS, MAX_COUNT

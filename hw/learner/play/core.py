@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In
 
 from hw.learner.core import LearnerCore
 from hw.learner.play.commands import COMMANDS, PLAYING
-from hw.learner.play.contract import PLAY_STATUS
 from hw.learner.play.initialiser import Initialiser
+from hw.learner.play.play_contract import PLAY_STATUS
 from hw.learner.play.player import Player
 from hw.shell.ports import mux_ports
 

@@ -19,9 +19,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.arith.sfc64 import STATE_LAYOUT, Sfc64
 from hw.environment.machine import Machine
 from hw.environment.machine_ports import WORD_BITS, Command
-from hw.learner.play.access import access_port
 from hw.learner.play.acting import Acting
-from hw.learner.play.episodes import Episodes
+from hw.learner.play.episodes import Episodes, access_port
 from hw.learner.play.explore import Explore
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.learner.play.windows import Windows
@@ -90,7 +89,7 @@ class Environments(wiring.Component):
         As ``Explore.epsilon``.
     clipped : Out(environments)
         Environments whose number this step or begin clipped; steady from ``done`` on.
-    ended, total, met : Out
+    ended, total, met : Out, set, set_ended, set_total : In
         As of ``Episodes``.
     seed : In(STATE_LAYOUT), reseed : In(1), state : Out(STATE_LAYOUT)
         The play generator.
@@ -102,15 +101,12 @@ class Environments(wiring.Component):
         ACT, as in ``LearnerSignature``: ``acting`` is high from ``network_begin`` on.
     observations : Out(stream of beats), outputs : In(stream of beats)
         The beats of an ACT.
-    experiences : Out(stream of WINDOW)
-    episode : Out(stream of {place, record})
+    experiences : Out(stream of WINDOW), episode : Out(stream of {place, record})
     states_begin, saving : In(1), state_o, state_i : Out, In(stream of 32 bits)
         ``states_begin``, a pulse between commands: the machine's SAVE if ``saving``, else RESTORE;
         the words of states.
     seen, running, windows, returns : In(access_port())
         Observations; tables of windows and episodes.
-    set, set_ended, set_total : In
-        As of ``Episodes``.
     held, window : Out
         ``settings`` of ``Windows``, ``window`` of ``Episodes``.
     """
@@ -166,7 +162,7 @@ class Environments(wiring.Component):
         play = self.config.play
         m.submodules.machine = self._machine = Machine(play.machine)
         m.submodules.explore, m.submodules.windows = self._explore, self._windows
-        m.submodules.episodes = self._episodes
+        m.submodules.episodes, episodes = self._episodes, self._episodes
         m.submodules.to_float = self._to_float = ScaledToFloat(ScaledConfig(width=32))
         self._mode, self._environment = Signal(_Mode, name="mode"), Signal(range(play.environments))
         self._word = Signal(range(self.config.learner.observation))
@@ -178,20 +174,23 @@ class Environments(wiring.Component):
             self._last.eq(self._environment == play.environments - 1),
             self._last_word.eq(self._word == self.config.learner.observation - 1),
             self.epsilon.eq(self._explore.epsilon),
-            self._episodes.goal.eq(self.settings.goal),
-            self._episodes.step.eq(self.number),
-            self._episodes.records.eq(self.records),
+            episodes.goal.eq(self.settings.goal),
+            episodes.step.eq(self.number),
+            episodes.records.eq(self.records),
+            self.ended.eq(episodes.ended),
+            self.total.eq(episodes.total),
+            self.met.eq(episodes.met),
+            self.window.eq(episodes.window),
+            episodes.set.eq(self.set),
+            episodes.set_ended.eq(self.set_ended),
+            episodes.set_total.eq(self.set_total),
+            self.held.eq(self._windows.settings),
         ]
-        for name in ("ended", "total", "met", "window"):
-            m.d.comb += getattr(self, name).eq(getattr(self._episodes, name))
-        for name in ("set", "set_ended", "set_total"):
-            m.d.comb += getattr(self._episodes, name).eq(getattr(self, name))
-        for name in ("running", "returns"):
-            connect(m, flipped(getattr(self, name)), getattr(self._episodes, name))
+        connect(m, flipped(self.running), episodes.running)
+        connect(m, flipped(self.returns), episodes.returns)
         connect(m, flipped(self.windows), self._windows.access)
-        m.d.comb += self.held.eq(self._windows.settings)
         connect(m, self._windows.o, flipped(self.experiences))
-        connect(m, self._episodes.o, flipped(self.episode))
+        connect(m, episodes.o, flipped(self.episode))
         self._generator(m)
         self._network(m)
         seen = self._observations(m)
@@ -252,9 +251,10 @@ class Environments(wiring.Component):
     def _network(self, m):
         """The network, which acts on what the environments show; its outputs go to the explorer."""
         acting, plan = self._acting, self._explore.plan
-        for name in ("acting", "network_begin", "act"):
-            m.d.comb += getattr(self, name).eq(getattr(acting, name))
         m.d.comb += [
+            self.acting.eq(acting.acting),
+            self.network_begin.eq(acting.network_begin),
+            self.act.eq(acting.act),
             acting.loaded.eq(self.loaded),
             acting.start.eq((self._mode == _Mode.PLAN) & plan.valid & plan.p.acts),
         ]

@@ -18,7 +18,6 @@ from amaranth.lib.wiring import In, Out
 from hw.area import area
 from hw.config import ConfigBase, check_range
 from hw.estimate import together
-from hw.learner.play.access import access_port
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.shell.layout import Field, Layout
 from hw.stream.ram import Ram, shallow_memory
@@ -301,3 +300,36 @@ class Episodes(wiring.Component):
                 self.total.eq(0),
                 self.full.eq(0),
             ]
+
+
+def access_port():
+    """The signature of a port for words of a table, as the unit with the table sees it.
+
+    Members
+    -------
+    active : In(1)
+        The port is used, while the unit is idle.
+    row, word : In(7), In(16)
+        Place of a word in its table; steady while ``active``, but for the clock after ``write``.
+    step, place : In(5), In(8)
+        Of a word of windows: the step in its row, the oldest is 0, and its place in the step.
+    write : In(1), value : In(32)
+        ``write``, a pulse: the word becomes ``value``.
+    before : In([2] of 32)
+        The words before ``value``, the last one first.
+    held : Out(32)
+        The word, from the clock after its place came on.
+    """
+    return wiring.Signature(
+        {
+            "active": In(1),
+            "row": In(7),
+            "word": In(16),
+            "step": In(5),
+            "place": In(8),
+            "write": In(1),
+            "value": In(32),
+            "before": In(data.ArrayLayout(32, 2)),
+            "held": Out(32),
+        }
+    )

@@ -4,7 +4,7 @@
 
     SETTINGS -> (BEGIN) -> LOOK -> STEP -> (INSERT) -> (LEARN) -> LOOK .. -> END
 
-``hw.learner.play.contract`` explains each.
+``hw.learner.play.play_contract`` explains each.
 """
 
 from types import SimpleNamespace
@@ -16,9 +16,9 @@ from amaranth.utils import exact_log2
 
 from hw.arith.sfc64 import STATE_LAYOUT
 from hw.learner.play.commands import PLAYING, PlayOpcode, lesson
-from hw.learner.play.contract import PLAY_SETTINGS, Flag, PlayError, segment_of
 from hw.learner.play.environments import SHIFT, Environments
 from hw.learner.play.experience_queue import ExperienceQueue
+from hw.learner.play.play_contract import PLAY_SETTINGS, Flag, PlayError, segment_of
 from hw.learner.play.rings import EpisodeRing, ReportRing
 from hw.learner.play.saver import Saver
 from hw.learner.play.segments import Segments
@@ -90,7 +90,6 @@ class Player(wiring.Component):
         passed = ("acting", "network_begin", "act", "loaded", "observations", "outputs")
         beats = stream.Signature(unsigned(width))
         capacity = state_shapes(config.replay, config.engine.beat_bytes)["capacity"]
-        self._passed = passed
         super().__init__(
             {
                 "play": In(1),
@@ -161,20 +160,18 @@ class Player(wiring.Component):
             reader.capacity.eq(self.capacity),
         ]
 
-        for name in self._passed:
-            own, inner = getattr(self, name), getattr(environments, name)
-            member = environments.signature.members[name]
-            if member.is_signature:
-                pair = (inner, flipped(own)) if name == "observations" else (flipped(own), inner)
-                connect(m, *pair)
-            else:
-                m.d.comb += own.eq(inner) if member.flow == Out else inner.eq(own)
+        connect(m, environments.observations, flipped(self.observations))
+        connect(m, flipped(self.outputs), environments.outputs)
         connect(m, environments.episode, episode_ring.i)
         connect(m, environments.experiences, queue.i)
         connect(m, loader.o, environments.image)
         rings = self.results + command.destination
         shift = exact_log2(config.engine.beat_bytes)
         m.d.comb += [
+            self.acting.eq(environments.acting),
+            self.network_begin.eq(environments.network_begin),
+            self.act.eq(environments.act),
+            environments.loaded.eq(self.loaded),
             queue.keep.eq(self._learns),
             episode_ring.address.eq(rings),
             report_ring.address.eq(rings + round_up(command.episodes << shift, 64)),
@@ -267,9 +264,10 @@ class Player(wiring.Component):
         resumes = Signal()
         with m.If(self.play | self.program | self.save | self.resume):
             m.d.sync += resumes.eq(self.resume)
-        tables = {"observations": "seen"} | {n: n for n in ("running", "windows", "returns")}
-        for own, name in tables.items():
-            connect(m, getattr(saver, own), getattr(environments, name))
+        connect(m, saver.observations, environments.seen)
+        connect(m, saver.running, environments.running)
+        connect(m, saver.windows, environments.windows)
+        connect(m, saver.returns, environments.returns)
         connect(m, environments.state_o, saver.state_o)
         connect(m, saver.state_i, environments.state_i)
         connect(m, saver.reply, flipped(self.reply))

@@ -16,9 +16,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.environment.task_program import REGISTERS
 from hw.learner.network.outputs import pack_numbers
-from hw.learner.play.access import access_port
-from hw.learner.play.contract import SAVED, saved_words
-from hw.learner.play.episodes import LARGEST_WINDOW
+from hw.learner.play.episodes import LARGEST_WINDOW, access_port
+from hw.learner.play.play_contract import SAVED, saved_words
 from hw.stream.split import Split
 
 __all__ = ["Saver"]

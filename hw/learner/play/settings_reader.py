@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.play.contract import PLAY_SETTINGS
+from hw.learner.play.play_contract import PLAY_SETTINGS
 from hw.replay.replay_state import state_shapes
 from hw.shell.ports import read_port
 

@@ -32,7 +32,7 @@ class TaskLoader(wiring.Component):
     """Gives the machine a LOAD and the words of an image.
 
     An image is right if it has whole sections, all seven, with the sizes that the network
-    has: ``hw.learner.play.contract``, PROGRAM.
+    has: ``hw.learner.play.play_contract``, PROGRAM.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from amaranth.lib.wiring import In, Out
 from hw.area import area
 from hw.config import ConfigBase, check_range
 from hw.estimate import together
-from hw.learner.play.access import access_port
+from hw.learner.play.episodes import access_port
 from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.learner.play.weighted_sum import FRACTION, WeightedSum
 from hw.stream.delay import delay

@@ -6,7 +6,7 @@ import numpy as np
 from hw.learner.config import LearnerKernelConfig
 from hw.learner.parameters.parameter_image import set_bytes
 from hw.learner.play.commands import PLAYING
-from hw.learner.play.contract import (
+from hw.learner.play.play_contract import (
     PLAY_SETTINGS,
     PLAY_STATUS,
     Flag,

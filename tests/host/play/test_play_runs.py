@@ -19,7 +19,7 @@ from host.runs.run_folder import BEST, CHECKPOINT
 from host.runs.run_log import read_progress
 from host.runs.session import Seeds
 from host.runs.start_run import on_card
-from hw.learner.play.contract import SAVED
+from hw.learner.play.play_contract import SAVED
 from sim.model.learner.network.trainer import Trainer
 
 #: Schedules have lengths of their own, so that a run that is resumed has those of a longer one.

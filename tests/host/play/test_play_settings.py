@@ -8,7 +8,7 @@ from host.learner.card_learner import steps_of
 from host.play.play_settings import PlaySettings, task_of
 from host.runs.preset import preset
 from hw.environment.tasks.cartpole import CartPole
-from hw.learner.play.contract import PLAY_SETTINGS
+from hw.learner.play.play_contract import PLAY_SETTINGS
 from hw.learner.records import HYPERPARAMETERS
 
 BASE = preset("dqn", "card").to_dict()

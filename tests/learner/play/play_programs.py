@@ -13,7 +13,7 @@ from hw.environment.machine_image import image_of
 from hw.environment.task_program import REGISTERS
 from hw.environment.tasks.cartpole import CartPole
 from hw.learner.play.commands import COMMANDS, PlayOpcode
-from hw.learner.play.contract import PLAY_SETTINGS, SAVED, Flag, saved_words
+from hw.learner.play.play_contract import PLAY_SETTINGS, SAVED, Flag, saved_words
 from hw.learner.records import REPORT, record_granules
 from hw.replay.commands import Opcode
 from hw.shell.axi import EngineConfig

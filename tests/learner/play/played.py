@@ -14,7 +14,7 @@ from hw.environment.tasks.cartpole import CartPole
 from hw.learner.commands import LearnOpcode
 from hw.learner.play.commands import COMMANDS, PlayOpcode
 from hw.learner.play.config import PlayConfig
-from hw.learner.play.contract import PLAY_SETTINGS, Flag, saved_words, segment_of
+from hw.learner.play.play_contract import PLAY_SETTINGS, Flag, saved_words, segment_of
 from hw.learner.records import record_granules
 from hw.replay.commands import Opcode
 from hw.shell.program import COMMAND_BYTES

@@ -11,7 +11,7 @@ from hw.environment.task import Task
 from hw.environment.tasks.cartpole import CartPole
 from hw.learner.commands import LearnOpcode
 from hw.learner.play.commands import PlayOpcode
-from hw.learner.play.contract import PLAY_SETTINGS, SAVED, PlayError, saved_words
+from hw.learner.play.play_contract import PLAY_SETTINGS, SAVED, PlayError, saved_words
 from hw.learner.records import LearnError
 from hw.replay.records import Error
 from hw.shell.errors import ShellError

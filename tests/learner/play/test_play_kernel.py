@@ -15,7 +15,7 @@ from host.kernels.register_map import document
 from hw.designs import DESIGNS
 from hw.learner.config import LearnerKernelConfig
 from hw.learner.play.config import PlayConfig
-from hw.learner.play.contract import Flag, PlayError, saved_words
+from hw.learner.play.play_contract import Flag, PlayError, saved_words
 from hw.shell.errors import ShellError
 from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig

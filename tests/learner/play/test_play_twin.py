@@ -24,8 +24,8 @@ from hw.environment.tasks.cartpole import CartPole
 from hw.learner.commands import LearnOpcode
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.play.commands import PlayOpcode
-from hw.learner.play.contract import SAVED, saved_words
 from hw.learner.play.episodes import EPISODE
+from hw.learner.play.play_contract import SAVED, saved_words
 from hw.learner.records import HYPERPARAMETERS, REPORT
 
 NONE = (0, 0)

@@ -1,7 +1,7 @@
 """The twin of the units that play: environments, exploration, windows and episodes.
 
 It composes the twins of the units, which share one generator, and knows neither commands nor
-memory. ``hw.learner.play.contract`` says what each step does.
+memory. ``hw.learner.play.play_contract`` says what each step does.
 """
 
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hw.environment.task_program import REGISTERS
-from hw.learner.play.contract import SAVED
 from hw.learner.play.episodes import LARGEST_WINDOW
+from hw.learner.play.play_contract import SAVED
 from sim.model.environment.machine import Items, Machine
 from sim.model.learner.play.episodes import Episodes
 from sim.model.learner.play.explore import Explore
