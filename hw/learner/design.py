@@ -64,7 +64,7 @@ def records(config):
 
 
 def _playing(config):
-    """What a kernel that plays has of its own."""
+    """Fields of the Design of a kernel that plays."""
     if not config.play:
         return {}
     segment = segment_of(config.learner.step_record)
