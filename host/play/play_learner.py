@@ -5,6 +5,7 @@ from concurrent.futures import Future
 
 from host.algorithms.config import Clock
 from host.algorithms.policy import Policy
+from host.cards.kernel import CapacityError
 from host.environments.collector import Acts, Collector, Episodes
 from host.learner.card_learner import CardLearner
 from host.learner.policy_weights import flat
@@ -38,25 +39,33 @@ class PlayLearner(CardLearner):
     ) -> None:
         super().__init__(policy, clock, buffer, **options)
         self.settings, self._fresh, self._explore = settings, True, settings.epsilon[0]
+        self._room = settings.MOST  # vector steps whose rings the bank has room for
         self.inline()  # nothing runs beside a launch, and a signal's handler writes the stop bit
 
     def play(self) -> Played:
-        """Runs a launch from the clock's steps on, and counts its steps and updates."""
+        """Runs a launch from the clock's steps on, and counts its steps and updates. A launch whose
+        records do not fit the card's bank is cut in half."""
         clock, settings = self.clock, self.settings
         clock.launched = settings.begun(clock.steps)
-        count = settings.launch_steps(clock.steps)
+        count = min(settings.launch_steps(clock.steps), self._room)
         most = settings.iterations(count)
-        with self.phases("card"):
-            played = self._card.call(
-                self.buffer.play,
-                count,
-                settings.settings(clock.steps, clock.updates, self._explore),
-                settings.segments(clock.steps, clock.updates, most),
-                batch_size=self.agent.batch_size,
-                iterations=most,
-                fresh=self._fresh,
-                store=("online",),
-            )
+        try:
+            with self.phases("card"):
+                played = self._card.call(
+                    self.buffer.play,
+                    count,
+                    settings.settings(clock.steps, clock.updates, self._explore),
+                    settings.segments(clock.steps, clock.updates, most),
+                    batch_size=self.agent.batch_size,
+                    iterations=most,
+                    fresh=self._fresh,
+                    store=("online",),
+                )
+        except CapacityError:  # before anything was launched
+            if count == 1:
+                raise
+            self._room = count // 2
+            return self.play()
         self._fresh, self._explore = False, int(self.buffer.status["explore"])
         clock.steps += played.steps * settings.count
         return played

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from host import checkpoint
 from host.agents.policy_file import load_policy
-from host.cards.kernel import Kernel
+from host.cards.kernel import CapacityError, Kernel
+from host.play.playing_replay import PlayingReplay
 from host.runs.assembly import build
 from host.runs.loop import train
 from host.runs.request import request
@@ -117,6 +118,27 @@ def test_the_policy_is_the_cards(whole, built):
         assert type(envs.unwrapped).__module__.startswith("gymnasium.")
         session.close()
     assert load_policy(whole / BEST)[0] is not None
+
+
+def test_a_launch_that_does_not_fit_is_cut(whole, built, monkeypatch):
+    """In a bank with room for the rings of 20 vector steps: all else is as in a large one."""
+    whole_play, counts = PlayingReplay.play, []
+
+    def play(self, count, *args, **options):
+        counts.append(count)
+        if count > 20:
+            raise CapacityError("size must be less")
+        return whole_play(self, count, *args, **options)
+
+    monkeypatch.setattr(PlayingReplay, "play", play)
+    run(configured(1200), built / "cut")
+    assert counts == [50, 25, *[12, 12, 12, 12, 2] * 3]
+    one, other = state(whole), state(built / "cut")
+    assert (one.pop("launches"), other.pop("launches")) == (3, 15)
+    equal(one, other)
+    assert [row["return_mean"] for row in rows(whole)] == [
+        row["return_mean"] for row in rows(built / "cut")
+    ]
 
 
 def test_resumed_at_an_evaluation(whole, built):
