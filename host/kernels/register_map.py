@@ -92,7 +92,7 @@ def document(description, documents, errors, *, heading, schedule="", config=Non
          ", ".join(f"`{name}`" for name in master.arguments))
         for master in description.masters
     ]  # fmt: skip
-    stops = any(layout.name == "PLAY" for layout in documents["Commands"])
+    stops = any(layout.name == "PLAY" for layout in documents.get("Commands", ()))
     registers = (*CONTROL, STOP) if stops else CONTROL
     parts = [
         f"# {heading}\n",
