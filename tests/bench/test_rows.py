@@ -19,7 +19,7 @@ def values(rows):
 
 
 def test_software_is_so_many_times_as_long_as_a_step(monkeypatch):
-    monkeypatch.setattr(software, "medians", lambda functions: dict.fromkeys(functions, 1e-3))
+    monkeypatch.setattr(software, "medians", lambda functions, **_: dict.fromkeys(functions, 1e-3))
     for name in ("torch_step", "jax_step", "twin_step"):
         monkeypatch.setattr(software, name, lambda batch: None)
     net = "4-64-64-2, words 1-8-4-1"
