@@ -1,9 +1,10 @@
-"""usage: python -m bench.area_fit FAMILY [ROW ...] [--recorded] [--write]
+"""usage: python -m bench.area_fit FAMILY [ROW ...] [--recorded | --missing] [--write]
 
 Fits rows of hw/area.json to the resources that yosys maps single units to on FAMILY, "xcup" or
 "ecp5", and prints them; --write keeps them, and the counts of the maps in MAPS. --recorded takes
-the counts from MAPS, and nothing is mapped. ROW, such as "gae." or "stream.pack", begins the
-names of the rows; without a ROW all rows of FOLDERS that occur in a map are fitted.
+the counts from MAPS, and nothing is mapped; --missing maps what MAPS lacks. ROW, such as "gae." or
+"stream.pack", begins the names of the rows; without a ROW all rows of FOLDERS that occur in a map
+are fitted.
 
 An estimate is linear in the coefficients of its rows. Computed once with symbols in their place, it
 makes an equation of each map. Known rows, memories and multipliers are constants there: so parts
@@ -164,12 +165,16 @@ def mapped_units(units, family, name):
     return {unit: count(total(found, f"{name}.{unit}")) for unit in units}
 
 
-def _maps(family, folders, progress):
-    """``{name: {resource: count}}`` of all units of ``folders``, and of the parts of all kernels.
-    It takes an hour."""
+def _maps(family, folders, known, progress):
+    """``{name: {resource: count}}`` of all units of ``folders``, and of the parts of all kernels,
+    but for the names in ``known``. It takes an hour."""
     result = {}
     for folder in folders:
-        units = {name: make()[0] for name, make in UNITS[folder].items()}
+        units = {
+            name: make()[0]
+            for name, make in UNITS[folder].items()
+            if f"{folder}, {name}" not in known
+        }
         packed = packing(family, folder in _PACKED)
         for start in range(0, len(units), _TRAY):
             some = dict([*units.items()][start : start + _TRAY])
@@ -178,6 +183,8 @@ def _maps(family, folders, progress):
             result |= {f"{folder}, {name}": counts for name, counts in found.items()}
         for design in _DESIGNS.get(folder, ()):
             for name, config in KERNELS[design].items():
+                if any(each.startswith(f"{design}, {name}: ") for each in known):
+                    continue
                 progress(f"kernel {design}, {name}")
                 found = mapped(design, config, PARTS[design], "engines", family)
                 result |= {f"{design}, {name}: {part}": found[part] for part in found}
@@ -345,7 +352,8 @@ def main(arguments, progress=print):
     recorded = json.loads(MAPS.read_text(encoding="utf-8")) if MAPS.exists() else {}
     if "--recorded" not in arguments:
         # Before there are symbols: what yosys maps is made of numbers.
-        made = _maps(family, folders, progress)
+        known = recorded.get(family, {}) if "--missing" in arguments else {}
+        made = _maps(family, folders, known, progress)
         maps = {name: [counts[each] for each in RESOURCES] for name, counts in made.items()}
         recorded[family] = dict(sorted((recorded.get(family, {}) | maps).items()))
     maps = {

@@ -50,8 +50,10 @@ def converted(arithmetic):
     outputs |= dict(one=Shape(one_width, shape.signed), minus_one=outputs["number"])
     raw = np.concatenate([x[::9] for x in corners(1)] + [random_operands(1, 300, seed=3)[0]])
     values = floats(raw)
+    least = np.finfo(np.float32).tiny  # a subnormal is a zero
     if arithmetic.saturates:
         values = operands(arithmetic.activation, np.random.default_rng(3), len(raw))
+        least = 1
     number, clipped = twin.quantize(floats(raw), "gradient")
     assert clipped.any() == arithmetic.saturates and not clipped.all()
     minus_one, _ = twin.quantize(np.full(len(raw), -1, np.float32), "gradient")
@@ -66,7 +68,7 @@ def converted(arithmetic):
             number=raw if not arithmetic.saturates else number,
             clipped=clipped,
             real=shown(twin.to_float(values, "activation")),
-            positive=twin.positive(values),
+            positive=values >= least,
             one=shown(twin.times_one(values)),
             minus_one=shown(minus_one),
         ),

@@ -42,6 +42,8 @@ LONG = {
 
 #: fields that stay in a search, which then has few configs
 FEW = {"dqn": ["--set", "lanes=2", "--set", "multipliers=8"]}
+#: and a board's, which has no place for those
+FEW_OF_A_BOARD = {"ulx3s": ["--set", "lanes=1", "--set", "multipliers=1"]}
 
 MODULE = """
 import gymnasium
@@ -136,7 +138,9 @@ def test_runs(run, here, line, monkeypatch):
         ran(run, small(["train", "dqn", "--out", words[1]]))
         assert ran(run, words)
     elif words[0] == "explore":
-        few = [] if "--rule" in words else [*FEW.get(words[1], ()), "--out", here / "build"]
+        board = words[words.index("--board") + 1] if "--board" in words else None
+        few = FEW_OF_A_BOARD.get(board) or FEW.get(words[1], [])
+        few = [] if "--rule" in words else [*few, "--out", here / "build"]
         assert "choice: " in ran(run, [*words, *few]) or "--json" in words
     elif words[0] == "compose":
         write_machine(here)
