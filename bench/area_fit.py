@@ -46,7 +46,7 @@ __all__ = ["FOLDERS", "MAPS", "Linear", "equations", "fit", "mapped_units", "sym
 FILE = Path(hw.area.__file__).with_name("area.json")
 #: {family: {unit or part of a kernel: LUT, FF, pairs of blocks, URAM, multipliers}}.
 MAPS = Path(__file__).parents[1] / "tests" / "reference" / "area_maps.json"
-FOLDERS = ("stream", "arith", "shell", "replay", "gae", "nn", "learner", "environment")
+FOLDERS = ("stream", "arith", "shell", "replay", "gae", "nn", "environment", "learner")
 #: Folder -> designs whose kernels decide its rows.
 _DESIGNS = {"replay": ("replay",), "gae": ("gae",), "learner": ("dqn",)}
 #: Folders whose designs pack registers into DSP blocks.
@@ -376,11 +376,10 @@ def main(arguments, progress=print):
         if symbol
     }
     wanted = {row for row in seen if not chosen or row.startswith(tuple(chosen))}
-    known = {
-        name: number
-        for name, number in _coefficients(table, family).items()
-        if name[0] not in wanted
-    }
+    # What was fitted to 0 is not in the table.
+    known = {name: Fraction(0) for name in prior if family in table[name[0]]}
+    known |= _coefficients(table, family)
+    known = {name: number for name, number in known.items() if name[0] not in wanted}
     fitted = {}
     for folder in FOLDERS:
         rows = {row for row in wanted if row.startswith(f"{folder}.")}
