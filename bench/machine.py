@@ -3,7 +3,8 @@
 from bench import row
 from bench.area_fit import mapped_units
 from boards.timing import fmax
-from host.environments.task_ids import SHIPPED, find_task
+from host.environments.task_ids import find_task
+from host.summaries import TASKS
 from hw.environment.machine import Machine, command_clocks
 from hw.environment.machine_image import Section, image_of
 from hw.environment.machine_ports import Command, MachineConfig
@@ -29,7 +30,7 @@ def rows(area=False):
     result = []
     for count in ENVIRONMENTS:
         config = MachineConfig(environments=count)
-        for name in SHIPPED:
+        for name in TASKS:
             task = find_task(name)()
             image = image_of(assemble(trace(task)), task.limit)
             case = f"{name}, {count} environments"

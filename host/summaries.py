@@ -1,7 +1,8 @@
-"""What ``rlfabric list`` says of algorithms, presets and learners. It is apart from the algorithms,
-since a list of names imports none of them."""
+"""What ``rlfabric list`` says of algorithms, presets, learners and tasks, in a module of its own,
+since a list of names imports no algorithm and no environment."""
 
-__all__ = ["CAPTURED", "HEPPO", "LEARNERS", "PRECISIONS", "STATIC", "SUMMARIES"]
+__all__ = ["CAPTURED", "HEPPO", "LEARNERS", "NAMESPACE", "PRECISIONS", "STATIC", "SUMMARIES"]
+__all__ += ["TASKS"]
 
 #: algorithm -> one line about it
 SUMMARIES = {
@@ -19,6 +20,16 @@ LEARNERS = {
     "cpu": "the CPU trains; the card draws batches (kernel replay, if the replay memory is there), "
     "or for ppo estimates advantages (kernel gae)",
     "card": "the card trains too, with the kernel of the algorithm's name, if there is one",
+}
+
+#: the namespace of the tasks' ids
+NAMESPACE = "rlfabric"
+#: a task's id without its namespace -> its place in ``hw.environment.tasks``, its limit of steps
+#: and its threshold
+TASKS = {
+    "CartPole-v1": ("cartpole:CartPole", 500, 475.0),
+    "MountainCar-v0": ("mountain_car:MountainCar", 200, -110.0),
+    "Pendulum-v1": ("pendulum:Pendulum", 200, -200.0),
 }
 
 #: PPO's presets -> how advantages are estimated (HEPPO V-C, Table III); results have 32 bits

@@ -2,6 +2,8 @@
 
 from contextlib import ExitStack, closing, contextmanager
 
+import numpy as np
+
 from bench.solve.sides import config_of
 from host.runs.assembly import build
 from host.runs.blas_threads import single_threaded
@@ -17,7 +19,7 @@ class Own:
     Parameters
     ----------
     asked : dict
-        A request (``bench.solve.sides.request``), whose ``config`` is used.
+        A request (``bench.solve.sides.request``), whose ``config`` and ``uniform_start`` are used.
     seed : int
     """
 
@@ -25,6 +27,7 @@ class Own:
         self._config = override(
             config_of(asked["config"]), {"seed": seed, "evaluation_episodes": 1}
         )
+        self._uniform_start = asked.get("uniform_start", False)
 
     def warm(self):
         """Begins the run with the fewest steps before learning, and drops it at its first
@@ -53,7 +56,22 @@ class Own:
         with ExitStack() as stack:
             stack.enter_context(single_threaded(with_torch=config.learner == "cpu"))
             factory, *_ = stack.enter_context(on_card(config, "model"))
-            yield stack.enter_context(closing(build(config, factory)))
+            session = stack.enter_context(closing(build(config, factory)))
+            if self._uniform_start:
+                _start_uniformly(session.learner.policy, config)
+            yield session
+
+
+def _start_uniformly(policy, config):
+    """Makes ``policy`` draw uniform actions before learning starts, as stable-baselines3 does."""
+    choose, rng = policy.choose, np.random.default_rng(config.seed)
+
+    def chosen(outputs, *, greedy=False, steps=0):
+        if greedy or steps >= config.learning_starts:
+            return choose(outputs, greedy=greedy, steps=steps)
+        return rng.uniform(-1, 1, outputs.shape).astype(np.float32)
+
+    policy.choose = chosen
 
 
 @contextmanager

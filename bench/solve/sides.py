@@ -2,10 +2,10 @@
 
 Each task has one rule, ``Task``, which is the same for all of its sides: threshold, interval and
 episodes of evaluations. A side is a program with its numbers. ``own`` is rlfabric as it is shipped.
-``own-equal`` draws uniformly and sums one step of reward, and has a single step size and a constant
-noise where stable-baselines3 has no more; ``sb3-equal`` is stable-baselines3 with these numbers.
-``sb3-zoo`` has rl-baselines3-zoo's (``bench.learning.peers``). ``rltools`` is RLtools as its Python
-package is shipped.
+``own-equal`` draws uniformly and sums one step of reward, and has a single step size, a constant
+noise and uniform actions before learning where stable-baselines3 has no more; ``sb3-equal`` is
+stable-baselines3 with these numbers. ``sb3-zoo`` has rl-baselines3-zoo's
+(``bench.learning.peers``). ``rltools`` is RLtools as its Python package is shipped.
 """
 
 import json
@@ -52,6 +52,8 @@ class Task:
         Fields of the run that are not the command line's defaults.
     equal : dict
         Further fields of ``own-equal``, and so of ``sb3-equal``.
+    uniform_start : bool
+        Whether ``own-equal`` draws uniform actions before learning starts.
     """
 
     algo: str
@@ -63,6 +65,7 @@ class Task:
     sides: tuple = ("own", "own-equal", "sb3-equal", "sb3-zoo")
     fields: dict = field(default_factory=dict)
     equal: dict = field(default_factory=dict)
+    uniform_start: bool = False
 
     @property
     def name(self):
@@ -106,8 +109,14 @@ TASKS = (
         equal=dict(_UNIFORM, double=False),
     ),
     Task(algo="ppo", env="CartPole-v1", threshold=475.0, interval=2000, sides=_ON_POLICY),
-    Task(algo="ddpg", equal=_ONE_RATE, **_PENDULUM),
-    Task(algo="td3", sides=(*Task.sides, "rltools"), equal=_ONE_RATE, **_PENDULUM),
+    Task(algo="ddpg", equal=_ONE_RATE, uniform_start=True, **_PENDULUM),
+    Task(
+        algo="td3",
+        sides=(*Task.sides, "rltools"),
+        equal=_ONE_RATE,
+        uniform_start=True,
+        **_PENDULUM,
+    ),
     Task(
         algo="sac",
         sides=(*Task.sides, "rltools"),
@@ -151,6 +160,8 @@ def request(task, side, config=None):
     equal = override(config, task.equal)
     if side in ("own", "own-equal"):
         numbers = {"config": numbers_of(config if side == "own" else equal)}
+        if side == "own-equal" and task.uniform_start:
+            numbers["uniform_start"] = True
     elif side == "sb3-equal":
         numbers = _library(*_bare(equal))
     elif side == "rltools":

@@ -8,7 +8,7 @@ import typer
 
 from host.cli.agent_commands import agent_group
 from host.cli.kernel_commands import kernel_group
-from host.cli.lists import LISTS
+from host.cli.lists import DETAILED, LISTS
 from host.compose.compose_command import compose_group
 from host.explore.explore_command import explore_group
 from host.export.export_command import export_group
@@ -85,9 +85,8 @@ def list_(
     """
     if what is not None and what not in LISTS:
         raise UsageError(f"WHAT must be one of {', '.join(LISTS)}, not {what!r}")
-    for name, show in LISTS.items():
-        if what in (None, name):
-            show()
+    for show in LISTS.values() if what is None else [{**LISTS, **DETAILED}[what]]:
+        show()
 
 
 @app.command()

@@ -5,7 +5,7 @@ from collections import Counter
 
 from host.terminal.tables import console, table
 
-__all__ = ["LISTS"]
+__all__ = ["DETAILED", "LISTS"]
 
 CARDS = {
     "model": "bit-exact twins in Python, no build",
@@ -97,10 +97,16 @@ def _memories():
 
 
 def _tasks():
+    from host.summaries import NAMESPACE, TASKS
+
+    rows = [(f"{NAMESPACE}/{name}", *map(str, numbers)) for name, (_, *numbers) in TASKS.items()]
+    table("Tasks", ("environment", "limit", "threshold"), rows)
+
+
+def _programs():
     from gymnasium.envs.registration import registry
 
-    from host.environments.task_ids import is_task
-    from host.environments.tasks import program_of
+    from host.environments.task_ids import is_task, program_of
 
     rows = []
     for id, spec in registry.items():
@@ -127,3 +133,5 @@ LISTS = {
     "cards": lambda: _named("Cards", CARDS.items()),
     "machines": _machines,
 }
+#: list -> function that prints it in full if it is the only one asked for: it may import more
+DETAILED = {"tasks": _programs}

@@ -1,4 +1,5 @@
-"""Ids of tasks, environments in fixed point that are programs, in gymnasium's registry.
+"""Ids of tasks, environments in fixed point that are programs, in gymnasium's registry, and their
+programs.
 
 Importing this module registers them; it imports nothing that takes time, so the ids' classes are
 named by texts. ``register_shipped`` is an entry point of the group ``gymnasium.envs`` as well, for
@@ -6,27 +7,24 @@ programs that ask for these: gymnasium 1 by itself does not.
 """
 
 import importlib
+from functools import cache
 
 from gymnasium.envs import registration
 
-__all__ = ["NAMESPACE", "SHIPPED", "find_task", "is_task", "register_shipped", "register_task"]
-__all__ += ["counterpart"]
+from host.modules import current_folder
+from host.summaries import NAMESPACE, TASKS
 
-NAMESPACE = "rlfabric"
-#: id without its namespace -> the task's place, its limit of steps and its threshold
-SHIPPED = {
-    "CartPole-v1": ("cartpole:CartPole", 500, 475.0),
-    "MountainCar-v0": ("mountain_car:MountainCar", 200, -110.0),
-    "Pendulum-v1": ("pendulum:Pendulum", 200, -200.0),
-}
+__all__ = ["counterpart", "find_task", "is_task", "program_of", "register_shipped"]
+__all__ += ["register_task"]
+
 #: the package of the tasks, which like this one is below rlfabric in a wheel
-_TASKS = ".".join([*__package__.split(".")[:-2], "hw", "environment", "tasks"])
+_PACKAGE = ".".join([*__package__.split(".")[:-2], "hw", "environment", "tasks"])
 
 
 def register_shipped():
     """Registers ``rlfabric/CartPole-v1`` and the other tasks of rlfabric, once."""
-    for name, (place, limit, threshold) in SHIPPED.items():
-        _register(f"{NAMESPACE}/{name}", f"{_TASKS}.{place}", limit, threshold)
+    for name, (place, limit, threshold) in TASKS.items():
+        _register(f"{NAMESPACE}/{name}", f"{_PACKAGE}.{place}", limit, threshold)
 
 
 def register_task(id, task):
@@ -45,16 +43,31 @@ def register_task(id, task):
 
 
 def find_task(name):
-    """The Task's class for the id ``name`` of SHIPPED."""
-    module, _, kind = f"{_TASKS}.{SHIPPED[name][0]}".partition(":")
+    """The Task's class for the id ``name`` of TASKS."""
+    module, _, kind = f"{_PACKAGE}.{TASKS[name][0]}".partition(":")
     return getattr(importlib.import_module(module), kind)
+
+
+@cache
+def program_of(task):
+    """``(Task, Program)`` of a subclass of Task, or of its place ``MODULE:CLASS``."""
+    # An id needs none of the machine's instructions.
+    from hw.environment.task import trace
+    from hw.environment.task_program import assemble
+
+    if isinstance(task, str):
+        module, _, name = task.partition(":")
+        with current_folder():
+            task = getattr(importlib.import_module(module), name)
+    made = task()
+    return made, assemble(trace(made))
 
 
 def counterpart(id):
     """The id of gymnasium's environment whose physics the shipped task ``id`` has, such as
     ``CartPole-v1`` of ``rlfabric/CartPole-v1``; ``id`` itself if it names no such task."""
     namespace, _, name = id.rpartition("/")
-    return name if namespace == NAMESPACE and name in SHIPPED else id
+    return name if namespace == NAMESPACE and name in TASKS else id
 
 
 def is_task(spec):

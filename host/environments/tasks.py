@@ -1,34 +1,18 @@
 """Tasks as environments of gymnasium: one, and many at once, which are stepped by compiled code."""
 
-import importlib
-from functools import cache
-
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from host.modules import current_folder
-from hw.environment.task import trace
-from hw.environment.task_program import assemble
+from host.environments.task_ids import program_of
 from hw.errors import UsageError
 from sim.model.environment.twin import Environments, seeded
 
-__all__ = ["TaskEnv", "TaskVectorEnv", "program_of"]
+__all__ = ["TaskEnv", "TaskVectorEnv"]
 
 _MODES = ("rgb_array", "human")
-
-
-@cache
-def program_of(task):
-    """``(Task, Program)`` of a subclass of Task, or of its place ``MODULE:CLASS``."""
-    if isinstance(task, str):
-        module, _, name = task.partition(":")
-        with current_folder():
-            task = getattr(importlib.import_module(module), name)
-    made = task()
-    return made, assemble(trace(made))
 
 
 def _spaces(task):

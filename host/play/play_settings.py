@@ -5,9 +5,10 @@ A run counts steps of all environments, a card counts *vector steps*, one of eac
 
 from host.algorithms.config import Clock
 from host.environments.environment_id import find_spec
-from host.environments.task_ids import NAMESPACE, SHIPPED, is_task
+from host.environments.task_ids import is_task
 from host.learner.card_learner import steps_of
 from host.play.segments import Segments
+from host.summaries import NAMESPACE, TASKS
 from hw.config import check_range
 from hw.errors import UsageError
 from hw.learner.algorithms.registry import ALGORITHMS
@@ -24,7 +25,7 @@ def task_of(env):
     steps after which an episode is truncated. ``env`` is a task's own id, or gymnasium's id of an
     environment whose physics a shipped task has; else UsageError."""
     spec = find_spec(env)
-    if not is_task(spec) and spec.id in SHIPPED:
+    if not is_task(spec) and spec.id in TASKS:
         spec = find_spec(f"{NAMESPACE}/{spec.id}")
     if not is_task(spec):
         raise UsageError(

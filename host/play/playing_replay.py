@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from host.cards.kernel import Kernel
-from host.environments.tasks import program_of
+from host.environments.task_ids import program_of
 from host.learner.launch_results import Layer, Sets
 from host.learner.learning_replay import LearningReplay
 from host.learner.parameters import from_image

@@ -234,7 +234,7 @@ class Fa3cConfig(ConfigBase):
         """First row of each layer's parameters in theta."""
         return tuple(accumulate((layer.rows for layer in self.layers), initial=0))[:-1]
 
-    @property
+    @cached_property
     def theta_rows(self):
         """Rows of theta; squares have as many."""
         return sum(layer.rows for layer in self.layers)
@@ -250,7 +250,7 @@ class Fa3cConfig(ConfigBase):
         """Rows from a patch of theta to that of its transposed image."""
         return self.theta_rows - self.layers[0].rows
 
-    @property
+    @cached_property
     def snapshot_rows(self):
         """Rows of a snapshot, and of the buffer of theta: theta, then its transposed image."""
         return self.theta_rows + self.transposed_rows
@@ -278,7 +278,7 @@ class Fa3cConfig(ConfigBase):
         """Names of the local masters, each with one buffer of the same name."""
         return tuple(f"local{number}" for number in range(self.local_masters))
 
-    @property
+    @cached_property
     def step_rows(self):
         """Rows that one step of an agent's rollout takes: the inputs of every layer."""
         return sum(self.map_rows[:-1])

@@ -9,8 +9,9 @@ import pytest
 from extensions import DOCS, commands, shown
 from in_process import in_process
 
-from host.environments.task_ids import SHIPPED, find_task
+from host.environments.task_ids import find_task
 from host.environments.tasks import TaskVectorEnv
+from host.summaries import TASKS
 from hw.environment.task import trace
 from hw.environment.task_program import assemble
 
@@ -66,5 +67,5 @@ def test_the_physics_of_the_example(run):
 
 def test_the_table():
     rows = re.findall(r"^\| `rlfabric/([\w-]+)` \| (\d+) \|", (DOCS / PAGE).read_text(), re.M)
-    found = {name: assemble(trace(find_task(name)())).reset_start for name in SHIPPED}
+    found = {name: assemble(trace(find_task(name)())).reset_start for name in TASKS}
     assert dict((name, int(count)) for name, count in rows) == found

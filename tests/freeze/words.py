@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from host.agents.registry import ALGORITHMS
 from host.cli import lists
 from host.cli.app import app
-from host.compose import answer
+from host.compose import answer, machine_library, profile
 from host.terminal import exit_codes
 from hw.designs import DESIGNS
 from system.tools import BUILD_DIRECTORY
@@ -88,6 +88,10 @@ def composition(name):
         out = Path(own)
         patch.chdir(ROOT)
         unmeasured(patch)
+        # The plan of one machine, wherever this runs.
+        patch.setattr(profile, "here", lambda: {"processor": "one", "cores": 2, "versions": {}})
+        patch.setattr(machine_library, "cores", lambda: 2)
+        patch.setattr(machine_library, "_gpu", lambda: None)
         patch.setattr(answer, "write_kernel", lambda *_, **__: None)
         compose(*COMPOSITIONS[name], "--profile", "--generate", "--out", out)
         return {

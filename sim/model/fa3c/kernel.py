@@ -67,6 +67,7 @@ class A3cCore(CommandTwin):
                 return Error.NUMBER, position
         self._local = Striped([self.words(c, name) for name in self.config.local_names])
         self._images = [self.words(c, name).reshape(-1, ROW) for name in IMAGES]
+        self._snapshots = {}  # those of this round that were read
         works = (Task.INFER, self._infer), (Task.TRAIN, self._train), (Task.SYNC, self._sync)
         work = {kind.value: does for kind, does in works}
         for task in tasks:
@@ -114,6 +115,7 @@ class A3cCore(CommandTwin):
     def _sync(self, task):
         snapshot = int(task["snapshot"])
         self._local.write(snapshot * self._snapshot_rows, self._images[0])
+        self._snapshots.pop(snapshot, None)
         self.synced |= 1 << snapshot
 
     # -- memory
@@ -129,9 +131,12 @@ class A3cCore(CommandTwin):
 
     def _parameters(self, task, twin):
         """Parameters of the layer of ``twin`` in the task's snapshot."""
-        layer, begin = twin.layer, int(task["snapshot"]) * self._snapshot_rows
-        begin += self.config.parameter_bases[twin.number]
-        rows = self._local.read(begin, layer.rows).view(np.float32)
+        snapshot, layer = int(task["snapshot"]), twin.layer
+        if snapshot not in self._snapshots:
+            rows = self._local.read(snapshot * self._snapshot_rows, self._snapshot_rows)
+            self._snapshots[snapshot] = rows.view(np.float32)
+        begin = self.config.parameter_bases[twin.number]
+        rows = self._snapshots[snapshot][begin : begin + layer.rows]
         return rows.reshape(layer.groups, layer.group_rows, ROW)
 
 

@@ -8,13 +8,15 @@ from dataclasses import replace
 from functools import cache
 from math import inf
 
+import numpy as np
 import pytest
 
 from bench import solve
-from bench.solve import seed_process, sides
+from bench.solve import own_side, seed_process, sides
 from bench.solve import seed_records as records
 from bench.solve.seed_records import measure, read
 from bench.solve.sides import TASKS, chosen, request
+from host.algorithms.policy import Policy
 from hw.errors import UsageError
 
 BY_NAME = {task.name: task for task in TASKS}
@@ -104,6 +106,31 @@ def test_equal_draws_have_equal_numbers(task):
         agent["activation"],
         agent["reward_scale"],
     )
+
+
+def test_equal_draws_begin_with_uniform_actions(monkeypatch):
+    """As stable-baselines3 does; an actor's own are near 0 then. From learning on the policy acts,
+    and always where it is judged."""
+    task = BY_NAME["ddpg-Pendulum-v1"]
+    assert "uniform_start" not in request(task, "own")
+    own, drawn = own_side.Own(request(task, "own-equal"), 0), {False: [], True: []}
+    act = Policy.act
+
+    def acted(self, obs, *, steps=0, **more):
+        actions = act(self, obs, steps=steps, **more)
+        drawn[steps >= own._config.learning_starts].append(actions)
+        return actions
+
+    monkeypatch.setattr(Policy, "act", acted)
+    with own._session(own._config) as session:
+        while session.clock.steps < 300:
+            session.iterate()
+        with session.learner.actor() as policy:
+            greedy = act(policy, np.ones((8, 3), np.float32), greedy=True)
+    first, later = (np.concatenate(drawn[learning]) for learning in (False, True))
+    assert first.size == own._config.learning_starts and first.dtype == np.float32
+    assert abs(first.mean()) < 0.1 and abs(first.std() - 3**-0.5) < 0.05
+    assert 0 < abs(later[:8]).max() < 0.5 and np.ptp(greedy) == 0
 
 
 def test_as_shipped_is_the_command_lines_default():

@@ -70,7 +70,7 @@ def test_a_start_imports_no_compiler():
     """Numba takes as long as all other imports of a list, torch longer; only a twin needs the one,
     only gradients on the CPU the other."""
     program = "import sys, host.runs.start_run, host.cli.lists as lists\n"
-    program += "for show in lists.LISTS.values(): show()\n"
+    program += "for show in [*lists.LISTS.values(), *lists.DETAILED.values()]: show()\n"
     program += "print(sorted({'numba', 'ray', 'torch'} & {*sys.modules}))"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)

@@ -34,7 +34,10 @@ def test_presets_are_of_those_that_have_some(tables):
 def test_tasks_are_those_that_are_registered(tables):
     """With the numbers of gymnasium's own environments, and the steps of the machine."""
     lists.LISTS["tasks"]()
+    names = [row[0] for row in tables["Tasks"]]
+    lists.DETAILED["tasks"]()
     rows = {row[0]: row[1:] for row in tables["Tasks"] if row[0].startswith("rlfabric/")}
     assert rows["rlfabric/CartPole-v1"] == ["4", "2", "500", "475.0", "51"]
     assert rows["rlfabric/Pendulum-v1"][:3] == ["3", "of 1", "200"]
+    assert [*rows] == names
     assert len(rows) == 3

@@ -15,11 +15,12 @@ from gymnasium.vector import AutoresetMode
 from host.agents.registry import find
 from host.environments.environment import Actor, make_envs
 from host.environments.environment_id import find_spec, reward_threshold
-from host.environments.task_ids import SHIPPED, find_task, is_task, register_task
+from host.environments.task_ids import find_task, is_task, register_task
 from host.environments.tasks import TaskEnv, TaskVectorEnv
+from host.summaries import TASKS
 
 ROOT = Path(__file__).parents[3]
-IDS = [f"rlfabric/{name}" for name in SHIPPED]
+IDS = [f"rlfabric/{name}" for name in TASKS]
 
 
 @pytest.mark.parametrize("env", IDS)
@@ -30,13 +31,13 @@ def test_gymnasiums_checker_has_nothing_to_say(env, recwarn):
     assert not [str(each.message) for each in recwarn if "not within the obs" in str(each.message)]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", TASKS)
 def test_ids_have_what_the_tasks_have(name):
     """Limits and thresholds stand twice, so that gymnasium's import stays quick."""
     spec, task = find_spec(f"rlfabric/{name}"), find_task(name)
     assert is_task(spec) and not is_task(find_spec(name))
     assert spec.max_episode_steps == task.limit == find_spec(name).max_episode_steps
-    assert reward_threshold(spec.id) == reward_threshold(name) == SHIPPED[name][2]
+    assert reward_threshold(spec.id) == reward_threshold(name) == TASKS[name][2]
     assert task.threshold == find_spec(name).reward_threshold
     ours, theirs = gymnasium.make(spec), gymnasium.make(name)
     assert ours.observation_space == theirs.observation_space
@@ -162,7 +163,7 @@ def test_a_task_of_ones_own_has_an_id():
         TaskEnv(Odd, render_mode="rgb_array")
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", TASKS)
 def test_pictures_are_gymnasiums(name):
     """A picture of the same state is the same picture."""
     pytest.importorskip("pygame")

@@ -7,10 +7,11 @@ import pytest
 
 from host.advantages.ppo import PPOConfig
 from host.agents.registry import ALGORITHMS, find
-from host.environments.task_ids import NAMESPACE, SHIPPED, counterpart
+from host.environments.task_ids import counterpart
 from host.runs.preset import default_learner, preset
 from host.runs.replay_runs import OffPolicyConfig
 from host.runs.rollout_runs import OnPolicyConfig
+from host.summaries import NAMESPACE, TASKS
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
@@ -144,7 +145,7 @@ def test_environments_that_are_an_algorithms_own(algo, name):
     own = algorithm.environments[name]
     for learner in algorithm.learners:
         envs = [name, f"gymnasium.envs:{name}"]
-        for env in envs + [f"{NAMESPACE}/{name}"] * (name in SHIPPED):
+        for env in envs + [f"{NAMESPACE}/{name}"] * (name in TASKS):
             config = preset(algo, learner, None, env)
             assert (config.env, config.learner) == (env, learner)
             assert all(getattr(config.agent, field) == x for field, x in own["agent"].items())
@@ -212,7 +213,7 @@ def test_preset_rejects(kind, name):
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", TASKS)
 def test_a_task_has_the_defaults_of_the_environment_with_its_physics(algo, name):
     """td3 had its papers' run on rlfabric/Pendulum-v1: 5 episodes of evaluation, of which a seed's
     worst starts kept a policy below -200 that had -143 over 50 others."""

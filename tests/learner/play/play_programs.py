@@ -7,7 +7,7 @@ import numpy as np
 from learner.core_programs import LearnProgram, TrainingPrograms
 from learner.play.played import playing, segments_of
 
-from host.environments.tasks import program_of
+from host.environments.task_ids import program_of
 from hw.arith.arithmetic import Arithmetic
 from hw.environment.machine_image import image_of
 from hw.environment.task_program import REGISTERS

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from learner.modelled import kernel_config, weights
 
-from host.environments.tasks import program_of
+from host.environments.task_ids import program_of
 from host.learner.hyperparameters import hyperparameter_records
 from host.learner.parameters import to_image, zero_moments
 from host.programs.encoder import encode

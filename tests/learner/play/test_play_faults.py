@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from learner.play.played import BATCH, CONFIG, FRESH, LEARN, Played, playing, segments_of
 
-from host.environments.tasks import program_of
+from host.environments.task_ids import program_of
 from hw.arith.fixed import SQ
 from hw.environment.machine_image import HEADER, Section, image_of
 from hw.environment.task import Task

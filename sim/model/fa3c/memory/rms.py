@@ -42,12 +42,7 @@ def update(coefficients, gradient, squares, theta):
 
     Raises UsageError, a ValueError, if ``squares`` or ``theta`` is not in C order.
     """
-    for name, array in (("squares", squares), ("theta", theta)):
-        if not array.flags.c_contiguous:
-            raise UsageError(f"{name} must be in C order, not of strides {array.strides!r}")
-    values = map(np.float32, coefficients)
-    _update(*values, np.ravel(gradient), squares.reshape(-1), theta.reshape(-1))
-    return int(not np.isfinite(theta).all()) | int(not np.isfinite(squares).all()) << 1
+    return _updated(coefficients, gradient, squares, theta, 1)
 
 
 def update_layer(config, layer, coefficients, gradients, squares, theta):
@@ -64,25 +59,35 @@ def update_layer(config, layer, coefficients, gradients, squares, theta):
     Raises UsageError, a ValueError, if ``gradients`` has another shape.
     """
     base, layer = config.parameter_bases[layer], config.layers[layer]
-    rows = layer.depth + 1
     shape = (layer.gradient_rows, ROW)
     if np.shape(gradients) != shape:
         raise UsageError(f"gradients must be of shape {shape}, not {np.shape(gradients)!r}")
-    overflow = 0
-    for group in range(layer.groups):
-        here = slice(base + group * layer.group_rows, base + group * layer.group_rows + rows)
-        mine = gradients[group * rows : (group + 1) * rows]
-        overflow |= update(coefficients, mine, squares[here], theta[here])
-    return overflow
+    here = slice(base, base + layer.rows)
+    return _updated(coefficients, gradients, squares[here], theta[here], layer.groups)
+
+
+def _updated(coefficients, gradients, squares, theta, groups):
+    """``update`` of groups of equal size, which begin with a number for each gradient."""
+    for name, array in (("squares", squares), ("theta", theta)):
+        if not array.flags.c_contiguous:
+            raise UsageError(f"{name} must be in C order, not of strides {array.strides!r}")
+    arrays = (array.reshape(groups, -1) for array in (gradients, squares, theta))
+    return _update(*map(np.float32, coefficients), *arrays)
 
 
 @compiled
-def _update(rate, decay, gain, epsilon, gradient, squares, theta):
+def _update(rate, decay, gain, epsilon, gradients, all_squares, all_theta):
     rate, decay, gain, epsilon = flush(rate), flush(decay), flush(gain), flush(epsilon)
-    for k in range(gradient.size):
-        d = flush(gradient[k])
-        new = flush(product(decay, flush(squares[k])) + product(gain, product(d, d)))
-        # In float64 the reciprocal root rounds as if it were exact: see arith.float32.
-        root = flush(np.float32(1.0 / np.sqrt(np.float64(flush(new + epsilon)))))
-        squares[k] = leave(new)
-        theta[k] = leave(flush(flush(theta[k]) - product(rate, product(d, root))))
+    overflow = 0
+    for group in range(len(gradients)):
+        gradient, squares, theta = gradients[group], all_squares[group], all_theta[group]
+        for k in range(gradient.size):
+            d = flush(gradient[k])
+            new = flush(product(decay, flush(squares[k])) + product(gain, product(d, d)))
+            # In float64 the reciprocal root rounds as if it were exact: see arith.float32.
+            root = flush(np.float32(1.0 / np.sqrt(np.float64(flush(new + epsilon)))))
+            squares[k] = leave(new)
+            theta[k] = leave(flush(flush(theta[k]) - product(rate, product(d, root))))
+        for k in range(gradient.size):
+            overflow |= int(not np.isfinite(theta[k])) | int(not np.isfinite(squares[k])) << 1
+    return overflow
