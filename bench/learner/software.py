@@ -19,7 +19,7 @@ from host.runs.blas_threads import single_threaded
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.trainer import Trainer
 
-__all__ = ["CLOCK", "rows", "torch_step", "twin_step"]
+__all__ = ["CLOCK", "one_core", "rows", "torch_step", "twin_step"]
 
 CLOCK = 250e6  # assumed, not measured: no card was at hand
 _SIZES = (4, 64, 64, 2)
@@ -151,14 +151,14 @@ def rows(cycles):
                     source=f"gradient_step_cycles at {CLOCK / 1e6:.0f} MHz (assumed)")
             )  # fmt: skip
     learner = LearnerConfig(**CARTPOLE, lanes=2)
-    with _one_core(), single_threaded():
+    with one_core(), single_threaded():
         for batch in (32, 64, 512):
             result += _software(batch, ours[name_of(learner, batch)])
     return result
 
 
 @contextmanager
-def _one_core():
+def one_core():
     """This process has one core: JAX has as many threads as it finds cores when it is imported,
     and they spin."""
     before = os.sched_getaffinity(0)

@@ -35,7 +35,6 @@ from hw.learner.play.windows import Windows
 from hw.learner.records import (
     HYPERPARAMETERS,
     LEARNER_STATUS,
-    STEP,
     WORDS,
     action_granules,
     observation_granules,
@@ -87,7 +86,12 @@ def parts(config):
         "results": together([*_outputs(learner, width), *td_errors(width, learner.batch)]),
         "image": _image_transfer(learner, width),
         # A beat of a report or a list is written; the rest is addresses, counts and two records.
-        "iteration": area("learner.control.iteration", width=width),
+        "iteration": together(
+            [
+                area("learner.control.iteration", width=width),
+                stream.delay(8 * (learner.step_record.size - HYPERPARAMETERS.size), 2),
+            ]
+        ),
         **({"play": player(config)} if config.play else {}),
         # Beats are an image's or observations, or come from the host or the replay core.
         "core": together(
@@ -137,13 +141,12 @@ def _layers(learner):
 
 
 def _norms(learner):
-    """The ``GradientNorm`` of each network, and the longer record of an iteration."""
+    """The ``GradientNorm`` of each network."""
     shared, networks = learner.layer_config, learner.networks.values()
     shapes = [SquareSum.sum_shape(shared, layer) for layers in networks for layer in layers]
     widest = max(shapes, key=lambda shape: shape.width)
     for layers in networks:
         yield GradientNorm.estimate(shared, widest, len(layers))
-    yield stream.delay(8 * (STEP.size - HYPERPARAMETERS.size), 2)
 
 
 def _width(learner, kind):

@@ -1,8 +1,15 @@
 """bench.learner: CF'22's formula, what is measured, and the bars beside the rows."""
 
+import importlib.metadata
+import json
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
-from bench.learner import area, cases, cf22, cycles, ecp5, td3
+from bench.learner import area, cases, cf22, cycles, ecp5, td3, td3_software
 from bench.learner.step_clocks import LEARNERS, case_of
 from boards import cf22 as papers_rule
 from boards.u200 import U200
@@ -103,6 +110,101 @@ def test_td3_has_two_kinds_of_step_and_their_mean(monkeypatch):
     mean = rows[case, step, "at most"]
     assert (mean["value"], mean["reference_value"]) == (26_612, 28_000)
     assert rows[case, "iteration_cycles", None]["value"] == 26_614 and len(rows) == 4
+
+
+# -- software beside td3
+
+
+@pytest.fixture
+def software(monkeypatch):
+    """Programs that take 4, 2 and 1.4 ms for two steps; the list of words of their processes."""
+    ran = []
+
+    def run(words, **options):
+        ran.append(words)
+        return SimpleNamespace(stdout="compiled\n0.0014\n")
+
+    found = {"torch, eager": 4e-3, "torch, compiled": 2e-3}
+    monkeypatch.setattr(td3_software, "torch_steps", lambda *arguments: None)
+    monkeypatch.setattr(td3_software, "medians", lambda functions, **clock: found)
+    monkeypatch.setattr(td3_software, "version", lambda name: "1")
+    monkeypatch.setattr(td3_software.subprocess, "run", run)
+    return ran
+
+
+def td3_rows(monkeypatch):
+    monkeypatch.setattr(td3, "measure", lambda *arguments: {3: (35_000, 0), 1: (15_000, 0)})
+    return values(td3_software.rows(td3.rows()))
+
+
+def test_td3s_step_stands_beside_the_mean_of_two_steps_of_software(monkeypatch, software):
+    pytest.importorskip("torch")
+    found = td3_rows(monkeypatch)
+    name = cases.name_of(td3.CHEETAH, 256)
+    assert found[name, "modelled_step_us", None]["value"] == 100
+    for program, us in (("torch, eager", 2000), ("torch, compiled", 1000), ("RLtools", 700)):
+        case = f"td3 17-64-64-6, B=256, {program}"
+        assert found[case, "software_step_us", None]["value"] == us
+        assert found[case, "software_over_card", None]["value"] == us / 100
+    assert len(found) == 7
+    [[*_, asked]] = software
+    assert json.loads(asked) == dict(observation=17, action=6, hidden=[64, 64], batch=256)
+
+
+def test_software_that_is_not_installed_is_left_out(monkeypatch, software, capsys):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(td3_software, "version", missing)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert len(td3_rows(monkeypatch)) == 1
+    said = capsys.readouterr().err
+    assert "torch is left out: " in said and "RLtools is left out: " in said
+
+
+def test_torch_trains_both_critics_twice_as_often_as_the_actor():
+    pytest.importorskip("torch")
+    seen, small = Counter(), learner(algorithm="td3", observation=3, action=2, words=None)
+    losses = {"critic_loss": [], "actor_loss": []}
+
+    def wrap(loss):
+        def kept(*arguments):
+            seen[loss.__name__] += 1
+            result = loss(*arguments)
+            losses[loss.__name__].append(result.item())
+            return result
+
+        return kept
+
+    steps = td3_software.torch_steps(small, 16, wrap)
+    for _ in range(200):
+        steps()
+    assert seen == {"critic_loss": 400, "actor_loss": 200}
+    assert all(np.mean(each[-20:]) < np.mean(each[:20]) for each in losses.values())
+
+
+def test_rltools_is_asked_for_the_same_sizes(monkeypatch):
+    asked, state = {}, SimpleNamespace(count=0)
+
+    def step():
+        state.count += 1
+        obs, reward, terminated, truncated, _ = state.env.step(np.zeros(2, np.float32))
+        assert obs.shape == (3,) and obs.dtype == np.float32 and not (terminated or truncated)
+
+    def fake(new_env, **arguments):
+        asked.update(arguments)
+        state.env, state.step = new_env(), step
+        assert state.env.reset(seed=1)[0].shape == (3,)
+        return SimpleNamespace(State=lambda seed: state)
+
+    monkeypatch.setitem(sys.modules, "rltools", SimpleNamespace(TD3=fake))
+    steps = td3_software.rltools_steps(3, 2, [8, 8], 16)
+    assert state.count == 2 * asked["N_WARMUP_STEPS"] == 32, "it learns by now"
+    steps()
+    assert state.count == 34
+    for net in ("ACTOR", "CRITIC"):
+        sizes = [asked[f"{net}_{name}"] for name in ("HIDDEN_DIM", "NUM_LAYERS", "BATCH_SIZE")]
+        assert sizes == [8, 3, 16]
 
 
 def test_every_case_has_a_name_of_its_own():

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 from learner.modelled import DDPG, DQN, kernel_config, learner
 
+import boards
 from hw.arith.arithmetic import Arithmetic
+from hw.config import with_values
 from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
@@ -36,6 +38,15 @@ def mapped(algorithm, kind, sizes, unroll, optimizer="adam", *, width=512, capac
             **more,
         ),
     )
+
+
+def proposed():
+    """What ``rlfabric explore td3`` has for the ZCU106 near 70 000 lookup tables."""
+    design = DESIGNS["td3"]
+    fields = dict(lanes=1, multipliers=1, update_units=1)
+    values = {f"learner.{name}": value for name, value in fields.items()}
+    values |= {"learner.arithmetic.kind": "fixed", "replay.fanout": 8}
+    return with_values(design.default(boards.get("zcu106").numbers), values)
 
 
 #: CF'22's sizes.
@@ -73,6 +84,11 @@ MAPPED = {
         mapped("dqn", "float32", (4, 2, 64, 64), (2, 32, 8), words=(1, 4, 8, 1), **CF22),
         (296275, 328073, 172.5, 187, 1081),
     ),
+    "dqn, fixed, limited norm": (
+        mapped("dqn", "fixed", (4, 2, 16), (1, 4, 1), clip_norm=True),
+        (55951, 41026, 46.5, 0, 117),
+    ),
+    "td3, fixed, ZCU106": (proposed(), (70524, 56899, 118.5, 46, 202)),
 }
 
 
@@ -110,6 +126,11 @@ def test_units_as_yosys_mapped_them():
     for unit, (lut, ff) in UNITS.items():
         assert found[unit].lut == pytest.approx(lut, rel=0.05), unit
         assert found[unit].ff == pytest.approx(ff, rel=0.02), unit
+
+
+@pytest.mark.parametrize("name", ["dqn, fixed, limited norm", "td3, fixed, ZCU106"])
+def test_both_records_of_an_iteration_are_of_the_kernels_length(name):
+    assert parts(MAPPED[name][0])["iteration"].ff == 3125, "as yosys mapped it"
 
 
 def test_counts_by_hand():
