@@ -8,6 +8,7 @@ import pytest
 from faults import EVERYWHERE, Course
 from learner.core_programs import run_both, without_clocks
 from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays
+from learner.play.played import Begins, EndsAtOnce, Runaway
 from replay.kernels import opened
 from replay.programs import Rig
 
@@ -72,6 +73,30 @@ def test_random_programs(config, stall, count):
         iterations = int(status.view("<u8")[80 // 8])
     assert met >= ERRORS if count > 100 else met
     assert played and iterations > count / 10
+
+
+@pytest.mark.parametrize("task", [Runaway, Begins, EndsAtOnce])
+def test_environments_that_clip(task):
+    """A state that leaves its format ends PLAY, with the first such environment; all that stands
+    is the twin's."""
+    kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=9))
+    settings, met = dict(period=2, iterations=1, starts=3, n=2, goal=1 << 60), set()
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        source = Plays(SMALL, 4)
+        begun = first(SMALL, source)
+        run_both(*rigs, begun.launch(), begun.reports, "begin")
+        for seed in range(6):
+            program = PlayProgram(SMALL)
+            program.task(task, seed=seed)
+            source.play(program, LEARN | FRESH, settings, count=12, batch=3, episodes=4, reports=4)
+            shell, *_ = run_both(*rigs, program.launch(), program.reports, f"seed {seed}")
+            met.add((int(shell["error"]), int(shell["error_detail"])))
+            program = PlayProgram(SMALL)  # the error has ended the launch
+            program.save()
+            source.play(program, LEARN, settings | dict(step=50), count=2, batch=3)
+            run_both(*rigs, program.launch(), program.reports, f"seed {seed}, later")
+    assert len({place for error, place in met if error == PlayError.ENVIRONMENT}) > 1
 
 
 def test_many_launches_equal_one():
