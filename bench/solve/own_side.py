@@ -17,11 +17,13 @@ class Own:
     Parameters
     ----------
     asked : dict
-        A request (``bench.solve.sides.request``), whose ``config`` is used.
+        A request (``bench.solve.sides.request``), whose ``config`` is used, and ``board`` if it has
+        one.
     seed : int
     """
 
     def __init__(self, asked, seed):
+        self._board = asked.get("board", "u200")
         self._config = override(
             config_of(asked["config"]), {"seed": seed, "evaluation_episodes": 1}
         )
@@ -52,7 +54,7 @@ class Own:
     def _session(self, config):
         with ExitStack() as stack:
             stack.enter_context(single_threaded(with_torch=config.learner == "cpu"))
-            factory, *_ = stack.enter_context(on_card(config, "model"))
+            factory, *_ = stack.enter_context(on_card(config, "model", board=self._board))
             yield stack.enter_context(closing(build(config, factory)))
 
 
