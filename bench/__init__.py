@@ -21,6 +21,7 @@ BENCHES = (
     "learner",
     "loop",
     "machine",
+    "play",
     "profile",
     "replay",
     "sb3",

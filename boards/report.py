@@ -104,7 +104,7 @@ def report(name, board, config, *, work, levels=3, routed=None, progress=lambda 
         "mapped": mapped,
         "kernel": kernel,
         "estimate": needs(board, design.estimate(config)),
-        "clocks": design.clocks(config),
+        "clocks": design.of(config).clocks(config),
         "total": board.total.to_dict(),
         "usable": board.usable.to_dict(),
         "share": _shares(mapped, board.total),

@@ -1,4 +1,4 @@
-"""Comparisons of a value with a limit that a config gives.
+"""Comparisons of a value with a limit that a config gives, and the lowest 1 of a word.
 
 Where the type of the value decides one, as ``x > 65535`` of 16 bits, it is the Const 0 or 1: lint
 reports a comparison whose result is constant. Numbers of a twin have no type and are compared.
@@ -9,7 +9,7 @@ import operator
 from amaranth import *
 from amaranth.lib import data
 
-__all__ = ["above", "at_least", "below", "beyond"]
+__all__ = ["above", "at_least", "below", "beyond", "lowest"]
 
 
 def below(value, limit):
@@ -52,6 +52,16 @@ def beyond(value, low, high):
     if high is not None:
         conditions.append(above(value, high))
     return [each for each in conditions if not isinstance(each, Const) or each.value]
+
+
+def lowest(bits):
+    """``(any, index)``: whether a bit of ``bits`` is 1, and the index of the lowest. A tree: the
+    depth of a chain of ``If`` grows with its length."""
+    if len(bits) == 1:
+        return bits[0], C(0, 0)
+    half = 1 << (len(bits) - 1).bit_length() - 1
+    (lower, own), (upper, other) = lowest(bits[:half]), lowest(bits[half:])
+    return lower | upper, Cat(Mux(lower, own, other), ~lower)
 
 
 def _compare(compare, value, limit):

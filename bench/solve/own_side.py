@@ -19,11 +19,13 @@ class Own:
     Parameters
     ----------
     asked : dict
-        A request (``bench.solve.sides.request``), whose ``config`` and ``uniform_start`` are used.
+        A request (``bench.solve.sides.request``), whose ``config`` and ``uniform_start`` are used,
+        and ``board`` if it has one.
     seed : int
     """
 
     def __init__(self, asked, seed):
+        self._board = asked.get("board", "u200")
         self._config = override(
             config_of(asked["config"]), {"seed": seed, "evaluation_episodes": 1}
         )
@@ -55,7 +57,7 @@ class Own:
     def _session(self, config):
         with ExitStack() as stack:
             stack.enter_context(single_threaded(with_torch=config.learner == "cpu"))
-            factory, *_ = stack.enter_context(on_card(config, "model"))
+            factory, *_ = stack.enter_context(on_card(config, "model", board=self._board))
             session = stack.enter_context(closing(build(config, factory)))
             if self._uniform_start:
                 _start_uniformly(session.learner.policy, config)

@@ -22,7 +22,7 @@ from host.terminal.exit_codes import MISSING_TOOL
 from hw.config import check_range
 from hw.errors import UsageError
 
-__all__ = ["RECORDS", "measure", "read"]
+__all__ = ["RECORDS", "measure", "perform", "read"]
 
 RECORDS = FOLDER / "solve"
 
@@ -69,18 +69,13 @@ def measure(only, *, seeds, folder=RECORDS, limit_s=600.0, say=print, process=No
             if (done and not _cut(done, limit_s)) or asked["program"] in lacking:
                 continue
             commit = commit_for(folder)
-            job = {"asked": asked | {"algo": task.algo}, "seed": seed, "limit_s": limit_s}
-            words = [sys.executable, "-m", "bench.solve.seed_process", json.dumps(job)]
-            code, out = (process or _process)(
-                words, {**os.environ, **_ONE_THREAD}, _PATIENCE * limit_s + _START_S
-            )
+            code, result = perform(asked | {"algo": task.algo}, seed, limit_s, process)
             if code:
                 failed.append(f"{name} ({code})")
                 say(f"{name}: no result ({code})")
                 if code == MISSING_TOOL:
                     lacking.add(asked["program"])
                 continue
-            result = json.loads(out.splitlines()[-1])
             head = {"task": task.name, "side": side, "seed": seed, "limit_s": limit_s}
             found = versions(*_PACKAGES[asked["program"]])
             head |= {"commit": commit, "date": now(), "versions": found, "asked": asked}
@@ -89,6 +84,17 @@ def measure(only, *, seeds, folder=RECORDS, limit_s=600.0, say=print, process=No
             write_text(path, lines(head | result))
             say(f"{name}: {_told(result)}")
     return failed
+
+
+def perform(asked, seed, limit_s, process=None):
+    """``(exit code, result)`` of a seed in a process of one thread, as of
+    ``bench.solve.seed_process.perform``; the result is None after an error."""
+    job = {"asked": asked, "seed": seed, "limit_s": limit_s}
+    words = [sys.executable, "-m", "bench.solve.seed_process", json.dumps(job)]
+    code, out = (process or _process)(
+        words, {**os.environ, **_ONE_THREAD}, _PATIENCE * limit_s + _START_S
+    )
+    return code, None if code else json.loads(out.splitlines()[-1])
 
 
 def _today(asked):

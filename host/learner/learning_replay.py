@@ -324,7 +324,7 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         return image
 
     def _load(self, image, sets):
-        """Loads the image of ``sets``; launches as for ``_stored``, by the bank of operands."""
+        """Loads the image of ``sets``; launches as for ``_image_of``, by the bank of operands."""
         command, image = {"count": image.nbytes, "sets": set_bits(sets)}, image.view(np.uint8)
         try:
             self.launcher.run([(LearnOpcode.LOAD, command)], [(0, image)])

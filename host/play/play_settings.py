@@ -12,11 +12,10 @@ from host.summaries import NAMESPACE, TASKS
 from hw.config import check_range
 from hw.errors import UsageError
 from hw.learner.algorithms.registry import ALGORITHMS
+from hw.learner.play.config import LONGEST, MOST_ENVIRONMENTS
 
 __all__ = ["PlaySettings", "check_collect", "task_of"]
 
-#: rewards of a window, and environments, that a card has at most
-_LONGEST, _MOST = 16, 64
 _ONE, _EPSILON = 1 << 31, (1 << 32) - 1
 
 
@@ -57,10 +56,9 @@ def check_collect(config):
         names = " or ".join(discrete)
         raise UsageError(f"algo must be {names} with collect card, not {config.algo!r}")
     agent, where = config.agent, " with collect card"
-    check_range("env_count", config.env_count, 1, min(_MOST, agent.batch_size), where)
-    check_range(
-        "n_step", agent.n_step, 1, min(_LONGEST, config.capacity // config.env_count), where
-    )
+    check_range("env_count", config.env_count, 1, min(MOST_ENVIRONMENTS, agent.batch_size), where)
+    longest = min(LONGEST, config.capacity // config.env_count)
+    check_range("n_step", agent.n_step, 1, longest, where)
     if agent.reward_clip is not None:
         raise UsageError(f"reward_clip must be None{where}, not {agent.reward_clip!r}")
     if not 1 <= round(agent.reward_scale * _ONE) < 2 * _ONE:

@@ -11,10 +11,10 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.lib.wiring import connect
 
+from hw.comparison import lowest
 from hw.gae.array.estimator import Estimator
 from hw.gae.array.pe import coefficient_ports
 from hw.gae.commands import COMMANDS, Opcode
-from hw.gae.intake.first_error import lowest
 from hw.gae.intake.intake import Intake
 from hw.gae.output import Output
 from hw.gae.records import GAE_STATUS, Error, Kind, Phase

@@ -15,6 +15,7 @@ from hw.learner.core import LearnerCore
 from hw.learner.estimate import estimate, suggest
 from hw.learner.iteration_clocks import clocks, learn_clocks
 from hw.learner.parameters.parameter_image import image_identity
+from hw.learner.play import play_clocks
 from hw.learner.play.core import PlayingCore
 from hw.learner.play.episodes import EPISODE
 from hw.learner.play.play_contract import PLAY_ERRORS, PLAY_SETTINGS, SAVED, segment_of
@@ -69,7 +70,12 @@ def _playing(config):
         return {}
     segment = segment_of(config.learner.step_record)
     own = {**records(config), "Playing": [PLAY_SETTINGS, segment, EPISODE, SAVED]}
-    return {"core": PlayingCore, "errors": PLAY_ERRORS, "records": lambda _: own}
+    return {
+        "core": PlayingCore,
+        "errors": PLAY_ERRORS,
+        "records": lambda _: own,
+        "clocks": lambda config: clocks(config) | play_clocks.clocks(config),
+    }
 
 
 #: Lanes, multipliers of the largest layer, and numbers that are updated in a clock, the fastest

@@ -307,7 +307,8 @@ def _changed(config, kind=None, **changes):
 
 
 def player(config):
-    """The ``Player`` of a LearnerKernelConfig, and around it what its core has more."""
+    """Resources of the ``Player`` of a LearnerKernelConfig, with all that ``PlayingCore`` adds to
+    ``LearnerCore``."""
     play, learner, width = config.play, config.learner, config.engine.data_width
     experiences = play.environments * play.longest * record_granules(learner)
     shown = play.environments << (learner.observation - 1).bit_length()

@@ -29,7 +29,8 @@ from hw.replay.records import ITEM
 from hw.shell.memory_clocks import latencies
 from hw.shell.program import COMMAND_BYTES
 
-__all__ = ["act_clocks", "clocks", "learn_clocks", "store_clocks", "train_clocks"]
+__all__ = ["act_clocks", "clocks", "drawn_clocks", "learn_clocks", "loaded_clocks"]
+__all__ += ["store_clocks", "train_clocks"]
 
 #: Clocks of states, and of registers between units: from two simulated kernels, the same in others.
 _LEARN, _INSERT, _ACT, _STORE = 18, 13, 13, 8
@@ -61,7 +62,7 @@ def learn_clocks(config, batch, inserts=0):
         clocks fewer, up to 1 % of the iteration.
     """
     learner, (read, write) = config.learner, latencies(config.engine).values()
-    manager, granules = config.replay.latency, record_granules(learner)
+    granules = record_granules(learner)
     update, insert = updated_clocks(config, batch), 0
     if learner.early_priorities:
         left = (batch - 1) % (config.engine.beat_bytes // ITEM.size) + 1
@@ -69,13 +70,19 @@ def learn_clocks(config, batch, inserts=0):
     if inserts:
         stored = stored_clocks(config, inserts, granules)
         insert = read + queue_clocks(config) + stored + write + _INSERT
-    read_beats, beats = batch * beats_of(config, granules), beats_of(config, batch * (1 + granules))
-    longest = max(batch, read_beats, beats)
-    sample = longest + manager + gathered_clocks(config, read) + _loaded(config)
     # From the first lane's TD error to the REPORT, which is written a clock before the next step.
-    report = learner.lanes - 1 + update + insert + sample + _LEARN
+    report = learner.lanes - 1 + update + insert + drawn_clocks(config, batch) + _LEARN
     clocks = step_clocks(learner, batch)
     return max(clocks.whole + 2, clocks.td + report)
+
+
+def drawn_clocks(config, batch):
+    """Clocks from a draw's begin until its batch of ``batch`` experiences is loaded."""
+    granules, read = record_granules(config.learner), latencies(config.engine)["read"]
+    read_beats, beats = batch * beats_of(config, granules), beats_of(config, batch * (1 + granules))
+    longest = max(batch, read_beats, beats)
+    gathered = gathered_clocks(config, read)
+    return longest + config.replay.latency + gathered + loaded_clocks(config)
 
 
 def train_clocks(config, batch):
@@ -95,7 +102,7 @@ def act_clocks(config, count):
     # The command is fetched as well.
     moved = -(-COMMAND_BYTES // config.engine.beat_bytes) + seen + last
     acting = acting_clocks(learner, count)
-    return read + queue_clocks(config) + moved + _loaded(config) + acting + write + _ACT
+    return read + queue_clocks(config) + moved + loaded_clocks(config) + acting + write + _ACT
 
 
 def store_clocks(config, sets=PARAMETER_SETS[:1]):
@@ -112,6 +119,6 @@ def store_clocks(config, sets=PARAMETER_SETS[:1]):
     return words + 2 * beats + sections_clocks + burst + latencies(config.engine)["write"] + _STORE
 
 
-def _loaded(config):
+def loaded_clocks(config):
     """Clocks from the last beat of a batch to ``loaded``."""
     return BatchMemory.latency_of(config.engine.data_width)

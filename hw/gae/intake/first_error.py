@@ -7,9 +7,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.comparison import lowest
 from hw.gae.records import Error
 
-__all__ = ["FirstError", "lowest"]
+__all__ = ["FirstError"]
 
 
 class FirstError(wiring.Component):
@@ -88,13 +89,3 @@ class FirstError(wiring.Component):
         with m.If(self.clear):
             m.d.sync += [self.error.eq(0), self.detail.eq(0), settled.eq(0)]
         return m
-
-
-def lowest(bits):
-    """``(any, index)``: whether a bit of ``bits`` is 1, and the index of the lowest. A tree: the
-    depth of a chain of ``If`` grows with its length."""
-    if len(bits) == 1:
-        return bits[0], C(0, 0)
-    half = 1 << (len(bits) - 1).bit_length() - 1
-    (lower, own), (upper, other) = lowest(bits[:half]), lowest(bits[half:])
-    return lower | upper, Cat(Mux(lower, own, other), ~lower)

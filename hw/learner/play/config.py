@@ -9,7 +9,10 @@ from hw.learner.play.episodes import EpisodesConfig
 from hw.learner.play.explore import ExploreConfig
 from hw.learner.play.windows import WindowsConfig
 
-__all__ = ["PlayConfig"]
+__all__ = ["LONGEST", "MOST_ENVIRONMENTS", "PlayConfig"]
+
+#: Environments of a kernel, and rewards of a window, at most.
+MOST_ENVIRONMENTS, LONGEST = 64, 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +25,11 @@ class PlayConfig(ConfigBase):
     """
 
     environments: int = 0
-    longest: int = 16
+    longest: int = LONGEST
 
     def __post_init__(self):
-        check_range("environments", self.environments, 0, 64)
-        check_range("longest", self.longest, 1, 16)
+        check_range("environments", self.environments, 0, MOST_ENVIRONMENTS)
+        check_range("longest", self.longest, 1, LONGEST)
 
     def __bool__(self):
         return self.environments > 0
@@ -56,7 +59,8 @@ class PlayConfig(ConfigBase):
                 f"environments must be 0 for {learner.algorithm}, whose actions are numbers, not "
                 f"{self.environments!r}"
             )
-        check_range("environments", self.environments, 1, min(64, learner.batch), " (the batch)")
+        most = min(MOST_ENVIRONMENTS, learner.batch)
+        check_range("environments", self.environments, 1, most, " (the batch)")
         if self.environments * self.longest > capacity:
             raise UsageError(
                 f"longest must be at most {capacity // self.environments}, for "

@@ -101,7 +101,7 @@ class Environments(wiring.Component):
         ACT, as in ``LearnerSignature``: ``acting`` is high from ``network_begin`` on.
     observations : Out(stream of beats), outputs : In(stream of beats)
         The beats of an ACT.
-    experiences : Out(stream of WINDOW), episode : Out(stream of {place, record})
+    experiences : Out(stream of WINDOW), episode : Out(stream of PLACED)
     states_begin, saving : In(1), state_o, state_i : Out, In(stream of 32 bits)
         ``states_begin``, a pulse between commands: the machine's SAVE if ``saving``, else RESTORE;
         the words of states.

@@ -22,7 +22,7 @@ from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.shell.layout import Field, Layout
 from hw.stream.ram import Ram, shallow_memory
 
-__all__ = ["EPISODE", "LARGEST_WINDOW", "REWARD", "Episodes", "EpisodesConfig"]
+__all__ = ["EPISODE", "LARGEST_WINDOW", "PLACED", "REWARD", "Episodes", "EpisodesConfig"]
 
 EPISODE = Layout(
     "Episode",
@@ -41,6 +41,9 @@ EPISODE = Layout(
 #: word : the reward of a step. fraction : its fraction bits.
 #: terminated, truncated : whether the step has ended the episode, and how.
 REWARD = data.StructLayout({"word": signed(32), "fraction": 6, "terminated": 1, "truncated": 1})
+
+#: record : an EPISODE. place : its place in the ring.
+PLACED = data.StructLayout({"place": 16, "record": EPISODE.shape})
 
 #: Episodes in the largest window.
 LARGEST_WINDOW = 128
@@ -103,7 +106,7 @@ class Episodes(wiring.Component):
         Records in the ring, a power of two up to 2^16; 0 for no records.
     goal : In(signed(64))
         Sum of returns, with their fraction bits.
-    o : Out(stream of {place, record})
+    o : Out(stream of PLACED)
         The EPISODE of each episode that ended, and its place in the ring.
     ended : Out(32)
         Episodes that ended since the start. This and the outputs below count all rewards once ``i``
@@ -124,7 +127,6 @@ class Episodes(wiring.Component):
 
     def __init__(self, config):
         self.config = config
-        ring = data.StructLayout({"place": 16, "record": EPISODE.shape})
         super().__init__(
             {
                 "start": In(stream.Signature(data.StructLayout({"window": 3}))),
@@ -132,7 +134,7 @@ class Episodes(wiring.Component):
                 "step": In(32),
                 "records": In(17),
                 "goal": In(signed(64)),
-                "o": Out(stream.Signature(ring)),
+                "o": Out(stream.Signature(PLACED)),
                 "ended": Out(32),
                 "total": Out(signed(_RETURN + LARGEST_WINDOW.bit_length() - 1)),
                 "full": Out(1),

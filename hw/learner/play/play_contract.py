@@ -98,7 +98,7 @@ PLAY
     ``iterations`` of the status block before the step. A ring of 0 records is not written.
 
 SAVE, RESUME
-    SAVE writes the words that ``saved_words`` counts, 32 bits each, as ``SAVED`` and these arrays
+    SAVE writes the words of ``saved_tables``, 32 bits each, as ``SAVED`` and these arrays
     in this order, without gaps:
 
     ==========================  ================================================================
@@ -130,7 +130,7 @@ from hw.learner.records import ERRORS, LEARNER_STATUS
 from hw.shell.layout import Field, Layout
 
 __all__ = ["PLAY_ERRORS", "PLAY_SETTINGS", "PLAY_STATUS", "SAVED", "Flag", "PlayError"]
-__all__ += ["saved_words", "segment_of"]
+__all__ += ["saved_tables", "saved_words", "segment_of"]
 
 
 class Flag(enum.IntFlag):
@@ -244,15 +244,20 @@ def segment_of(record):
     )
 
 
-def saved_words(config):
-    """``{array: words}`` that SAVE writes, in order; ``config`` is the LearnerKernelConfig."""
-    environments, longest = config.play.environments, config.play.longest
-    observation = config.learner.observation
+def saved_tables(config):
+    """``{array: (rows, words of a row)}`` that SAVE writes, in order; ``config`` is the
+    LearnerKernelConfig."""
+    environments, observation = config.play.environments, config.learner.observation
     return {
-        "saved": SAVED.size // 4,
-        "states": environments * REGISTERS,
-        "observations": environments * observation,
-        "running": environments * 3,
-        "windows": environments * (1 + longest * (observation + 2)),
-        "returns": 2 * LARGEST_WINDOW,
+        "saved": (1, SAVED.size // 4),
+        "states": (environments, REGISTERS),
+        "observations": (environments, observation),
+        "running": (environments, 3),
+        "windows": (environments, 1 + config.play.longest * (observation + 2)),
+        "returns": (LARGEST_WINDOW, 2),
     }
+
+
+def saved_words(config):
+    """``{array: words}`` of ``saved_tables``."""
+    return {name: rows * words for name, (rows, words) in saved_tables(config).items()}

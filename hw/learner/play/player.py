@@ -15,6 +15,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from hw.arith.sfc64 import STATE_LAYOUT
+from hw.comparison import lowest
 from hw.learner.play.commands import PLAYING, PlayOpcode, lesson
 from hw.learner.play.environments import SHIFT, Environments
 from hw.learner.play.experience_queue import ExperienceQueue
@@ -33,15 +34,6 @@ from hw.shell.ports import mux_ports, read_port, write_port
 from hw.shell.program import COMMAND_BYTES, OUTCOME
 
 __all__ = ["Player"]
-
-
-def _lowest(m, mask):
-    """The first environment of a mask."""
-    number = Signal(range(max(2, len(mask))))
-    for k in reversed(range(len(mask))):
-        with m.If(mask[k]):
-            m.d.comb += number.eq(k)
-    return number
 
 
 class Player(wiring.Component):
@@ -308,7 +300,7 @@ class Player(wiring.Component):
     def _run(self, m, start, units):
         """The order of everything; ``start`` is the register of the first epsilon."""
         self._left, self._phase = Signal(16, name="left"), Signal(16, name="phase")
-        self._first = _lowest(m, units.environments.clipped)
+        self._any_clipped, self._first = lowest(units.environments.clipped)
         with m.FSM() as fsm:
             m.d.comb += [
                 self.playing.eq(~fsm.ongoing("IDLE")),
@@ -386,7 +378,7 @@ class Player(wiring.Component):
             with m.If(environments.done):
                 m.d.sync += [self.begun.eq(1), self.clipped.eq(environments.clipped)]
                 m.next = "LOOK"
-                with m.If(environments.clipped.any()):
+                with m.If(self._any_clipped):
                     self._end(m, PlayError.ENVIRONMENT, self._first)
 
     def _step_states(self, m, units):
@@ -424,7 +416,7 @@ class Player(wiring.Component):
             m.next = "LOOK"
             with m.If(learns & (self.step >= settings.starts)):
                 m.next = "DRAIN"
-            with m.If(environments.clipped.any()):
+            with m.If(self._any_clipped):
                 self._end(m, PlayError.ENVIRONMENT, self._first)
 
     def _end_states(self, m, units):

@@ -1,10 +1,10 @@
 """The rings that PLAY writes to results: EPISODEs, and REPORTs of LEARN's iterations."""
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.learner.play.episodes import EPISODE
+from hw.learner.play.episodes import PLACED
 from hw.learner.records import REPORT
 from hw.shell.ports import write_port
 
@@ -23,8 +23,7 @@ class EpisodeRing(wiring.Component):
     -------
     address : In(64)
         Byte address of the ring.
-    i : In(stream of {place, record})
-        As of ``Episodes``.
+    i : In(stream of PLACED)
     idle : Out(1)
         Memory has answered all writes.
     write : Out(write_port)
@@ -33,11 +32,10 @@ class EpisodeRing(wiring.Component):
 
     def __init__(self, data_width):
         self.data_width = data_width
-        ring = data.StructLayout({"place": 16, "record": EPISODE.shape})
         super().__init__(
             {
                 "address": In(64),
-                "i": In(stream.Signature(ring)),
+                "i": In(stream.Signature(PLACED)),
                 "idle": Out(1),
                 "write": Out(write_port(data_width)),
             }

@@ -17,7 +17,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.environment.task_program import REGISTERS
 from hw.learner.network.outputs import pack_numbers
 from hw.learner.play.episodes import LARGEST_WINDOW, access_port
-from hw.learner.play.play_contract import SAVED, saved_words
+from hw.learner.play.play_contract import SAVED, saved_tables, saved_words
 from hw.stream.split import Split
 
 __all__ = ["Saver"]
@@ -37,7 +37,9 @@ class _Mode(Enum, shape=3):
 
 
 class _Table(Enum, shape=3):
-    HEADER = 0
+    """The tables of ``saved_tables``, in order."""
+
+    SAVED = 0
     STATES = 1
     OBSERVATIONS = 2
     RUNNING = 3
@@ -106,7 +108,6 @@ class Saver(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        play, observation = self.config.play, self.config.learner.observation
         total = sum(saved_words(self.config).values())
         m.submodules.split = split = Split(32, len(self.beats.payload) // 32)
         pack = pack_numbers(m, self.reply)
@@ -116,22 +117,14 @@ class Saver(wiring.Component):
         step, place = Signal(5), Signal(8)
         at, counted = Signal(range(total + 1)), Signal()
         before = Signal.like(self.running.before, reset_less=True)
-        rows = {
-            _Table.HEADER: (1, _HEADER),
-            _Table.STATES: (play.environments, REGISTERS),
-            _Table.OBSERVATIONS: (play.environments, observation),
-            _Table.RUNNING: (play.environments, 3),
-            _Table.WINDOWS: (play.environments, 1 + play.longest * (observation + 2)),
-            _Table.RETURNS: (LARGEST_WINDOW, 2),
-        }
         last_row, last_word, moves = Signal(), Signal(), Signal()
         self._walk = SimpleNamespace(
             mode=mode, table=table, row=row, word=word, step=step, place=place, at=at, total=total,
             last_row=last_row, last_word=last_word, moves=moves, counted=counted,
         )  # fmt: skip
         with m.Switch(table):
-            for name, (count, words) in rows.items():
-                with m.Case(name):
+            for name, (count, words) in saved_tables(self.config).items():
+                with m.Case(_Table[name.upper()]):
                     m.d.comb += [last_row.eq(row == count - 1), last_word.eq(word == words - 1)]
 
         # A word of an environment's state that the machine has, or its padding.
@@ -146,7 +139,7 @@ class Saver(wiring.Component):
         m.d.comb += [
             stated.eq((table == _Table.STATES) & (word < self.states)),
             there.eq(~stated | self.state_o.valid),
-            held.eq(Mux(table == _Table.HEADER, header[:32], Mux(stated, self.state_o.payload, 0))),
+            held.eq(Mux(table == _Table.SAVED, header[:32], Mux(stated, self.state_o.payload, 0))),
             pack.i.p.data.eq(held),
             pack.i.p.last.eq(at == total - 1),
             pack.i.valid.eq((mode == _Mode.WORD) & there),
@@ -204,12 +197,12 @@ class Saver(wiring.Component):
                 m.d.sync += [word.eq(0), place.eq(0), step.eq(0), row.eq(row + 1)]
                 with m.If(walk.last_row):
                     m.d.sync += [row.eq(0), table.eq(table.as_value() + 1)]
-                    m.d.comb += self.states_begin.eq(table == _Table.HEADER)
+                    m.d.comb += self.states_begin.eq(table == _Table.SAVED)
 
         with m.Switch(mode):
             with m.Case(_Mode.IDLE):
                 m.d.sync += [at.eq(0), word.eq(0), row.eq(0), step.eq(0), place.eq(0)]
-                m.d.sync += table.eq(_Table.HEADER)
+                m.d.sync += table.eq(_Table.SAVED)
                 with m.If(self.save):
                     m.d.sync += [header.eq(self.now), mode.eq(_Mode.ADDRESS), self.wrong.eq(0)]
                 with m.If(self.resume):
@@ -218,7 +211,7 @@ class Saver(wiring.Component):
                 m.d.sync += mode.eq(_Mode.WORD)
             with m.Case(_Mode.WORD):
                 with m.If(pack.i.valid & pack.i.ready):
-                    with m.If(table == _Table.HEADER):
+                    with m.If(table == _Table.SAVED):
                         m.d.sync += header.eq(header >> 32)
                     go(_Mode.ADDRESS)
                     with m.If(at == total - 1):

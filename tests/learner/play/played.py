@@ -1,4 +1,5 @@
-"""Kernels that play on their twin alone: commands in, bytes of memory out."""
+"""Kernels that play on their twin alone: commands in, bytes of memory out; and tasks of CartPole's
+sizes whose state leaves its format."""
 
 from dataclasses import replace
 
@@ -9,7 +10,9 @@ from host.environments.task_ids import program_of
 from host.learner.hyperparameters import hyperparameter_records
 from host.learner.parameters import to_image, zero_moments
 from host.programs.encoder import encode
+from hw.arith.fixed import SQ
 from hw.environment.machine_image import image_of
+from hw.environment.task import Task
 from hw.environment.tasks.cartpole import CartPole
 from hw.learner.commands import LearnOpcode
 from hw.learner.play.commands import COMMANDS, PlayOpcode
@@ -21,7 +24,8 @@ from hw.shell.program import COMMAND_BYTES
 from sim.card.memory import Buffer, Memory
 from sim.model.learner.kernel import PlayingCore
 
-__all__ = ["BATCH", "CONFIG", "LEARN", "Played", "playing", "segments_of"]
+__all__ = ["BATCH", "CONFIG", "LEARN", "Begins", "EndsAtOnce", "Played", "Runaway"]
+__all__ += ["playing", "segments_of"]
 
 BATCH, CAPACITY = 8, 64
 LEARN, GREEDY, FRESH, GOAL = (each.value for each in Flag)
@@ -145,3 +149,37 @@ class Played:
         core = self.core
         parts = core.status(), self.storage, core.learner.store(), core.replay.manager.tree
         return b"".join(part.tobytes() for part in parts)
+
+
+class Runaway(Task):
+    """It doubles with each step."""
+
+    formats = dict(a=SQ(2, 30), b=SQ(2, 30), c=SQ(2, 30), d=SQ(2, 30))
+    actions = 2
+    observation = dict.fromkeys("abcd", (-2.0, 2.0))
+    limit, start = 9, 0.25
+
+    def reset(self, random):
+        return [random(0.0, self.start) + random(0.0, self.start), 0.0, 0.0, 0.0]
+
+    def step(self, state, action, random):
+        a, *rest = state
+        return [a + a, *rest], 1.0, False
+
+
+class Begins(Runaway):
+    """It has left it when it begins."""
+
+    start = 1.5
+
+    def step(self, state, action, random):
+        return list(state), 1.0, False
+
+
+class EndsAtOnce(Begins):
+    """Each step ends the episode, and one in some of the next begins wrong."""
+
+    start = 1.15
+
+    def step(self, state, action, random):
+        return [0.0] * 4, 1.0, True

@@ -2,12 +2,21 @@
 
 import numpy as np
 import pytest
-from learner.play.played import BATCH, CONFIG, FRESH, LEARN, Played, playing, segments_of
+from learner.play.played import (
+    BATCH,
+    CONFIG,
+    FRESH,
+    LEARN,
+    Begins,
+    EndsAtOnce,
+    Played,
+    Runaway,
+    playing,
+    segments_of,
+)
 
 from host.environments.task_ids import program_of
-from hw.arith.fixed import SQ
 from hw.environment.machine_image import HEADER, Section, image_of
-from hw.environment.task import Task
 from hw.environment.tasks.cartpole import CartPole
 from hw.learner.commands import LearnOpcode
 from hw.learner.play.commands import PlayOpcode
@@ -176,31 +185,6 @@ def test_sizes_of_the_task():
             kernel.run(PlayOpcode.PROGRAM, **command)
 
 
-class Runaway(Task):
-    """The third environment's state leaves its format, if it draws so."""
-
-    formats = dict(a=SQ(2, 30), b=SQ(2, 30), c=SQ(2, 30), d=SQ(2, 30))
-    actions = 2
-    observation = dict.fromkeys("abcd", (-2.0, 2.0))
-    limit, start = 9, 0.25
-
-    def reset(self, random):
-        return [random(0.0, self.start) + random(0.0, self.start), 0.0, 0.0, 0.0]
-
-    def step(self, state, action, random):
-        a, *rest = state
-        return [a + a, *rest], 1.0, False
-
-
-class Begins(Runaway):
-    """It has left it when it begins."""
-
-    start = 1.5
-
-    def step(self, state, action, random):
-        return list(state), 1.0, False
-
-
 def test_environment():
     """The vector step stands, with its experiences; the environment is named, and marked."""
     kernel = Played()
@@ -227,15 +211,6 @@ def test_an_environment_that_begins_wrong():
     status = kernel.status
     assert error == PlayError.ENVIRONMENT and status["clipped"] >> number & 1
     assert (status["step"], status["ready"], kernel.core.fill) == (0, 3, 0)
-
-
-class EndsAtOnce(Begins):
-    """Each step ends the episode, and one in some of the next begins wrong."""
-
-    start = 1.15
-
-    def step(self, state, action, random):
-        return [0.0] * 4, 1.0, True
 
 
 def test_an_episode_that_begins_wrong_after_others():

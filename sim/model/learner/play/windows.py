@@ -73,11 +73,7 @@ class Windows:
 
     def start(self, n, discount, scale):
         """Forgets all windows. ``discount`` and ``scale`` are times 2^31."""
-        self.weigh(n, discount, scale)
         self._count[:] = 0
-
-    def weigh(self, n, discount, scale):
-        """Sets the three numbers, as ``start``, and keeps the windows."""
         self.settings, powers, weights = (n, discount, scale), [_ONE], [scale]
         for _ in range(n):
             for numbers in (powers, weights):
