@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays
-from learner.play.played import Begins, playing
+from learner.play.played import Calm, Ends, playing
 from replay.kernels import opened
 from replay.programs import Rig
 
@@ -31,19 +31,6 @@ MANY = replace(
     ),
     engine=EngineConfig(data_width=128, depth=32, burst_beats=8),
 )  # fmt: skip
-
-
-class Calm(Begins):
-    """Nothing changes, and no episode ends."""
-
-    limit, start = 60_000, 0.1
-
-
-class Ends(Calm):
-    """Each step ends the episode."""
-
-    def step(self, state, action, random):
-        return [0.0] * 4, 1.0, True
 
 
 class Card:
