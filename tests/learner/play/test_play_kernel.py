@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from faults import EVERYWHERE, Course, failed
 from learner.core_programs import run_both, without_clocks
-from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays
+from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays, bad_images
 from learner.play.played import Begins, Ends, EndsAtOnce, Runaway
 from replay.kernels import opened
 from replay.programs import BLANK, Rig
@@ -38,7 +38,7 @@ def first(config, source, **options):
     return program
 
 
-_RANDOM = [(SMALL, 0.0, 120), (SMALL, 0.3, 30)]
+_RANDOM = [(SMALL, 0.0, 121), (SMALL, 0.3, 30)]
 _RANDOM += [pytest.param(*case, marks=pytest.mark.long)
             for case in ((SMALL, 0.2, 500), (WIDE, 0.1, 150))]  # fmt: skip
 
@@ -80,7 +80,7 @@ def test_environments_that_clip(task):
     """A state that leaves its format ends PLAY, with the first such environment; all that stands
     is the twin's."""
     kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=9))
-    settings, met = dict(period=2, iterations=1, starts=3, n=2, goal=1 << 60), set()
+    settings, met = dict(period=2, phase=0, iterations=1, starts=3, n=2, goal=1 << 60), set()
     with kernel as kernel, twin as twin:
         rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
         source = Plays(SMALL, 4)
@@ -309,6 +309,40 @@ def test_n_and_the_capacity():
             shell, *_ = run_both(*rigs, program.launch(), program.reports, str(capacity))
             errors.append((int(shell["error"]), int(shell["error_detail"])))
     assert errors == [(0, 0), (PlayError.SETTINGS, PLAY_SETTINGS.offsets["n"])]
+
+
+def test_images_that_are_wrong():
+    """Each leaves no task, with the position of its first wrong word."""
+    kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=1, write_latency=1))
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        for number, (words, wrong) in enumerate(bad_images()):
+            program = PlayProgram(SMALL)
+            program.task(words=words)
+            shell, *_ = run_both(*rigs, program.launch(), (), str(number))
+            assert (shell["error"], shell["error_detail"]) == (PlayError.TASK, wrong)
+
+
+def test_saved_windows():
+    """The open windows of the second environment are fewer than a window's rewards, or as many."""
+    kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=1, write_latency=1))
+    sizes, errors = saved_words(SMALL), []
+    place = sum(sizes[name] for name in ("saved", "states", "observations", "running"))
+    place += sizes["windows"] // SMALL.play.environments
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        program, source = first(SMALL, Plays(SMALL, 4)), Plays(SMALL, 4)
+        source.play(program, FRESH, dict(n=3, goal=1 << 60), count=6)
+        at = program.save()
+        run_both(*rigs, program.launch(), program.reports, "begin")
+        words = rigs[1].buffers["results"].view[at:][: 4 * sum(sizes.values())].view("<u4").copy()
+        for count in (2, 3):
+            words[place] = count
+            program = PlayProgram(SMALL)
+            program.resume(words)
+            shell, *_ = run_both(*rigs, program.launch(), program.reports, str(count))
+            errors.append((int(shell["error"]), int(shell["error_detail"])))
+    assert errors == [(0, 0), (PlayError.SAVED, place)]
 
 
 def test_episodes_in_a_slow_memory():
