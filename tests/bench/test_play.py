@@ -10,6 +10,7 @@ from bench.solve.sides import config_of, request
 from host.runs.assembly import build
 from host.runs.start_run import on_card
 from host.settings import override
+from hw.errors import Failure
 
 
 def asked():
@@ -29,11 +30,18 @@ def test_rows(monkeypatch):
     rows = {row["metric"]: row for row in play.rows()}
     assert rows["steps"]["value"] == 2400 and rows["model_seconds"]["value"] == 2.4
     assert (rows["seeds_solved"]["value"], rows["seeds_solved"]["reference_value"]) == (4, 2)
+    assert rows["steps"]["reference_value"] is None
     assert rows["seconds"]["reference_value"] is None
     agent = config_of(asked()["config"]).agent
     clocks = play.played_clocks(*play.kernel_and_image(asked()), agent, 2400, 75)
     assert rows["clocks"]["value"] == clocks
     assert rows["seconds"]["value"] == pytest.approx(clocks / 45e6, abs=1e-3)
+
+
+def test_a_seed_without_a_result_is_a_line(monkeypatch):
+    monkeypatch.setattr(play, "perform", lambda request, seed, limit_s: (4, None))
+    with pytest.raises(Failure, match=r"^seed 0 of rlfabric gave no result \(4\)$"):
+        play.rows()
 
 
 @pytest.mark.long

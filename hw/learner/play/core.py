@@ -107,8 +107,9 @@ class PlayingCore(LearnerCore):
             mux_ports(m, self.host_read, [(C(1), initialiser.read)])
         with m.If(initialiser.start):
             m.d.sync += self.missing.eq(~0)
-        with m.If(initialiser.done & ~run.failed):
-            m.d.sync += self.missing.eq(0)
+        with m.If(initialiser.done):
+            # Also the set whose LOAD has succeeded, if memory failed later.
+            m.d.sync += self.missing.eq(run.failed.replicate(len(self.missing)))
 
     def _acts(self, m, player, learner):
         """The learner, for an ACT."""

@@ -9,7 +9,7 @@ from learner.play.played import playing, segments_of
 
 from host.environments.task_ids import program_of
 from hw.arith.arithmetic import Arithmetic
-from hw.environment.machine_image import image_of
+from hw.environment.machine_image import HEADER, Section, image_of
 from hw.environment.task_program import REGISTERS
 from hw.environment.tasks.cartpole import CartPole
 from hw.learner.play.commands import COMMANDS, PlayOpcode
@@ -19,7 +19,7 @@ from hw.replay.commands import Opcode
 from hw.shell.axi import EngineConfig
 from hw.shell.command import round_up
 
-__all__ = ["BAD", "SMALL", "WIDE", "PlayProgram", "Plays"]
+__all__ = ["BAD", "SMALL", "WIDE", "PlayProgram", "Plays", "bad_images", "image"]
 
 #: One optimizer, one multiplier: what compiles and runs fastest.
 SMALL = playing(
@@ -158,11 +158,59 @@ class Plays(TrainingPrograms):
         program.play(count, flags, own, segments, **values)
 
 
+def image(**lengths):
+    """Words of CartPole's image, and where the header of each section is; with sections of other
+    lengths."""
+    made, program = program_of(CartPole)
+    sections = dict(image_of(program, made.limit).sections)
+    words, at, left = [], {}, len(sections)
+    for section, (first, own) in sections.items():
+        left -= 1
+        own = list(own)
+        count = lengths.get(section.name, len(own))
+        own = (own * 40)[:count]
+        at[section] = len(words)
+        header = dict(section=int(section), first=first, last=first + count - 1, more=left > 0)
+        words += [HEADER.const(header).as_bits(), *(word & ((1 << 36) - 1) for word in own)]
+    return words, at
+
+
+def changed(place, **fields):
+    """Words of CartPole's image with other fields in the header of the section ``place``, and where
+    that is."""
+    words, at = image()
+    header = HEADER.from_bits(words[at[place]])
+    values = {name: getattr(header, name) for name in ("section", "first", "last", "more")}
+    words[at[place]] = HEADER.const(values | fields).as_bits()
+    return words, at[place]
+
+
+def bad_images():
+    """Images of a task for kernels with CartPole's sizes, each with the position of its first wrong
+    word."""
+    yield changed(Section.RESET, section=7)
+    yield changed(Section.CONSTANTS, first=9, last=8)
+    for name, count in (("BEGUN", 3), ("BEGUN", 5), ("STEPPED", 4), ("ACTIONS", 2), ("STATE", 33)):
+        words, at = image(**{name: count})
+        yield words, at[Section[name]]
+    words, _ = image()
+    yield words[:-1], len(words) - 1
+    yield words[:1], 1
+    yield [*words, 0], len(words)
+    words, at = image()
+    last = at[Section.CONSTANTS]
+    yield changed(Section.STATE, more=0)[0], last
+    words = changed(Section.STATE, more=0)[0][:last]
+    yield words, last
+
+
 def _settings(source, program, saved):
     """A setting that may break its rule."""
     checked = ("period", "iterations", "n", "discount", "end", "target_interval", "phase")
     name = source.rng.choice([*checked, "target_phase", "window"])
-    source.play(program, settings={name: source.rng.choice([0, (1 << 32) - 1, 1 << 16, 8])})
+    value = source.rng.choice([0, (1 << 32) - 1, 1 << 16, 8, 3])
+    others = dict(period=3, phase=0, target_interval=3, target_phase=0)
+    source.play(program, settings=others | {name: value})
 
 
 def _fields(source, program, saved):

@@ -1,5 +1,5 @@
 """Kernels that play on their twin alone: commands in, bytes of memory out; and tasks of CartPole's
-sizes whose state leaves its format."""
+sizes, some whose state leaves its format."""
 
 from dataclasses import replace
 
@@ -24,8 +24,8 @@ from hw.shell.program import COMMAND_BYTES
 from sim.card.memory import Buffer, Memory
 from sim.model.learner.kernel import PlayingCore
 
-__all__ = ["BATCH", "CONFIG", "LEARN", "Begins", "EndsAtOnce", "Played", "Runaway"]
-__all__ += ["playing", "segments_of"]
+__all__ = ["BATCH", "CONFIG", "LEARN", "Begins", "Calm", "Ends", "EndsAtOnce", "Played"]
+__all__ += ["Runaway", "playing", "segments_of"]
 
 BATCH, CAPACITY = 8, 64
 LEARN, GREEDY, FRESH, GOAL = (each.value for each in Flag)
@@ -180,6 +180,19 @@ class EndsAtOnce(Begins):
     """Each step ends the episode, and one in some of the next begins wrong."""
 
     start = 1.15
+
+    def step(self, state, action, random):
+        return [0.0] * 4, 1.0, True
+
+
+class Calm(Begins):
+    """Nothing changes, and no episode ends."""
+
+    limit, start = 60_000, 0.1
+
+
+class Ends(Calm):
+    """Each step ends the episode."""
 
     def step(self, state, action, random):
         return [0.0] * 4, 1.0, True

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays
-from learner.play.played import Begins, playing
+from learner.play.played import Calm, Ends, playing
 from replay.kernels import opened
 from replay.programs import Rig
 
@@ -31,19 +31,6 @@ MANY = replace(
     ),
     engine=EngineConfig(data_width=128, depth=32, burst_beats=8),
 )  # fmt: skip
-
-
-class Calm(Begins):
-    """Nothing changes, and no episode ends."""
-
-    limit, start = 60_000, 0.1
-
-
-class Ends(Calm):
-    """Each step ends the episode."""
-
-    def step(self, state, action, random):
-        return [0.0] * 4, 1.0, True
 
 
 class Card:
@@ -87,14 +74,13 @@ class Card:
         return (found[1] - found[0]) / 40
 
 
-@pytest.mark.parametrize(
-    ("config", "most"),
-    [(SMALL, 0.005), *(pytest.param(*each, marks=pytest.mark.long)
-                       for each in ((MANY, 0.01), (WIDE, 0.06)))],
-)  # fmt: skip
+KERNELS = [(SMALL, 0.005)]
+KERNELS += [pytest.param(*each, marks=pytest.mark.long) for each in ((MANY, 0.01), (WIDE, 0.06))]
+
+
+@pytest.mark.parametrize(("config", "most"), KERNELS)
 def test_a_vector_step(config, most):
-    """All kinds of vector steps, and iterations; wide beats hold actions back, which no formula
-    counts."""
+    """All kinds; wide beats hold actions back, which no formula counts."""
     longest = config.play.longest
     with Card(config) as card:
         for task in (Calm, Ends):
@@ -109,6 +95,11 @@ def test_a_vector_step(config, most):
                         )
                         case = task.__name__, n, acts, learn
                         assert abs(formula - found) <= most * found, (case, found, formula)
+
+
+@pytest.mark.parametrize(("config", "most"), KERNELS)
+def test_iterations(config, most):
+    with Card(config) as card:
         alone = card.clocks(Calm, 1, ALWAYS, True)
         for iterations in (1, 3):
             found = card.clocks(Calm, 1, ALWAYS, True, iterations) - alone

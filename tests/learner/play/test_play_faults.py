@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from learner.play.play_programs import bad_images, image
 from learner.play.played import (
     BATCH,
     CONFIG,
@@ -15,9 +16,6 @@ from learner.play.played import (
     segments_of,
 )
 
-from host.environments.task_ids import program_of
-from hw.environment.machine_image import HEADER, Section, image_of
-from hw.environment.tasks.cartpole import CartPole
 from hw.learner.commands import LearnOpcode
 from hw.learner.play.commands import PlayOpcode
 from hw.learner.play.play_contract import PLAY_SETTINGS, SAVED, PlayError, saved_words
@@ -114,48 +112,6 @@ def test_what_must_come_before():
     kernel.core.missing = 0b0010
     assert kernel.play(1, LEARN) == (LearnError.UNLOADED, 0) and kernel.play(1, 0) == NONE
     assert kernel.task() == NONE and kernel.play(1, 0) == (PlayError.BEGUN, 0)
-
-
-def image(**lengths):
-    """Words of CartPole's image, and where the header of each section is; with sections of other
-    lengths."""
-    made, program = program_of(CartPole)
-    sections = dict(image_of(program, made.limit).sections)
-    words, at, left = [], {}, len(sections)
-    for section, (first, own) in sections.items():
-        left -= 1
-        own = list(own)
-        count = lengths.get(section.name, len(own))
-        own = (own * 40)[:count]
-        at[section] = len(words)
-        header = dict(section=int(section), first=first, last=first + count - 1, more=left > 0)
-        words += [HEADER.const(header).as_bits(), *(word & ((1 << 36) - 1) for word in own)]
-    return words, at
-
-
-def changed(place, **fields):
-    words, at = image()
-    header = HEADER.from_bits(words[at[place]])
-    values = {name: getattr(header, name) for name in ("section", "first", "last", "more")}
-    words[at[place]] = HEADER.const(values | fields).as_bits()
-    return words, at[place]
-
-
-def bad_images():
-    yield changed(Section.RESET, section=7)
-    yield changed(Section.CONSTANTS, first=9, last=8)
-    for name, count in (("BEGUN", 3), ("BEGUN", 5), ("STEPPED", 4), ("ACTIONS", 2), ("STATE", 33)):
-        words, at = image(**{name: count})
-        yield words, at[Section[name]]
-    words, _ = image()
-    yield words[:-1], len(words) - 1
-    yield words[:1], 1
-    yield [*words, 0], len(words)
-    words, at = image()
-    last = at[Section.CONSTANTS]
-    yield changed(Section.STATE, more=0)[0], last
-    words = changed(Section.STATE, more=0)[0][:last]
-    yield words, last
 
 
 def test_task():

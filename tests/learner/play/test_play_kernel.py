@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from faults import EVERYWHERE, Course
+from faults import EVERYWHERE, Course, failed
 from learner.core_programs import run_both, without_clocks
-from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays
-from learner.play.played import Begins, EndsAtOnce, Runaway
+from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays, bad_images
+from learner.play.played import Begins, Ends, EndsAtOnce, Runaway
 from replay.kernels import opened
 from replay.programs import BLANK, Rig
 
@@ -16,7 +16,7 @@ from host.kernels.register_map import document
 from hw.designs import DESIGNS
 from hw.learner.config import LearnerKernelConfig
 from hw.learner.play.config import PlayConfig
-from hw.learner.play.play_contract import Flag, PlayError, saved_words
+from hw.learner.play.play_contract import PLAY_SETTINGS, PLAY_STATUS, Flag, PlayError, saved_words
 from hw.shell.errors import ShellError
 from hw.shell.status_block import STATUS
 from sim.card.memory import MemoryConfig
@@ -38,7 +38,7 @@ def first(config, source, **options):
     return program
 
 
-_RANDOM = [(SMALL, 0.0, 120), (SMALL, 0.3, 30)]
+_RANDOM = [(SMALL, 0.0, 121), (SMALL, 0.3, 30)]
 _RANDOM += [pytest.param(*case, marks=pytest.mark.long)
             for case in ((SMALL, 0.2, 500), (WIDE, 0.1, 150))]  # fmt: skip
 
@@ -80,7 +80,7 @@ def test_environments_that_clip(task):
     """A state that leaves its format ends PLAY, with the first such environment; all that stands
     is the twin's."""
     kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=9))
-    settings, met = dict(period=2, iterations=1, starts=3, n=2, goal=1 << 60), set()
+    settings, met = dict(period=2, phase=0, iterations=1, starts=3, n=2, goal=1 << 60), set()
     with kernel as kernel, twin as twin:
         rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
         source = Plays(SMALL, 4)
@@ -262,6 +262,104 @@ def test_memory_that_fails(stride):
     course, clean = _course()
     errors = course.sweep(1, 2, stride, clean)
     assert errors == EVERYWHERE, errors
+
+
+@pytest.mark.parametrize(("kind", "field", "left"), [
+    ("init", "loaded", 0), ("task", "ready", 0), ("resume", "ready", 1), ("play", "step", 2),
+])  # fmt: skip
+def test_a_command_that_fails(kind, field, left):
+    """The last word of INIT, PROGRAM and RESUME, and the first experience of PLAY: no set is
+    loaded, no task, no environment has begun; the vector step is PLAY's last."""
+    source = Plays(SMALL, 3)
+    settings = dict(period=3, iterations=0, n=2, goal=1 << 60, explore=1 << 31, end=0, step=0)
+    program = PlayProgram(SMALL)
+    if kind == "init":
+        program.init(source.numbers(1))
+    elif kind == "task":
+        program.task()
+    elif kind == "resume":
+        program.resume(np.zeros(sum(saved_words(SMALL).values()), np.uint32) + 1)
+    else:
+        source.play(program, LEARN | FRESH, settings, count=6, episodes=0)
+    course = Course(
+        lambda card, **options: opened(card, SMALL, **options),
+        lambda kernel: Rig(kernel, STORAGE_BYTES),
+        [first(SMALL, source).launch(), program.launch()], max_cycles=200_000,
+    )  # fmt: skip
+    answer = ("storage", "B", 0) if kind == "play" else ("host", "R", -1)
+    number = answer[2] % course.answers(1, *answer[:2])
+    outputs = course.fail(1, *answer[:2], number)[1]
+    failed(outputs, 0, kind)
+    status = outputs["status"][STATUS.size :][: PLAY_STATUS.size].view(PLAY_STATUS.dtype)[0]
+    assert status[field] == left
+
+
+def test_n_and_the_capacity():
+    """With LEARN, the windows of all environments fit the capacity, or just do not."""
+    kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=1, write_latency=1))
+    most = SMALL.play.environments * SMALL.play.longest
+    errors = []
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        for capacity in (most, most - 1):
+            program, source = first(SMALL, Plays(SMALL, 4)), Plays(SMALL, 4)
+            program.setup(capacity, program.granules, SMALL.replay.one)
+            settings = dict(n=SMALL.play.longest, iterations=0)
+            source.play(program, LEARN | FRESH, settings, count=6)
+            shell, *_ = run_both(*rigs, program.launch(), program.reports, str(capacity))
+            errors.append((int(shell["error"]), int(shell["error_detail"])))
+    assert errors == [(0, 0), (PlayError.SETTINGS, PLAY_SETTINGS.offsets["n"])]
+
+
+def test_images_that_are_wrong():
+    """Each leaves no task, with the position of its first wrong word."""
+    kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=1, write_latency=1))
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        for number, (words, wrong) in enumerate(bad_images()):
+            program = PlayProgram(SMALL)
+            program.task(words=words)
+            shell, *_ = run_both(*rigs, program.launch(), (), str(number))
+            assert (shell["error"], shell["error_detail"]) == (PlayError.TASK, wrong)
+
+
+def test_saved_windows():
+    """The open windows of the second environment are fewer than a window's rewards, or as many."""
+    kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=1, write_latency=1))
+    sizes, errors = saved_words(SMALL), []
+    place = sum(sizes[name] for name in ("saved", "states", "observations", "running"))
+    place += sizes["windows"] // SMALL.play.environments
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        program, source = first(SMALL, Plays(SMALL, 4)), Plays(SMALL, 4)
+        source.play(program, FRESH, dict(n=3, goal=1 << 60), count=6)
+        at = program.save()
+        run_both(*rigs, program.launch(), program.reports, "begin")
+        words = rigs[1].buffers["results"].view[at:][: 4 * sum(sizes.values())].view("<u4").copy()
+        for count in (2, 3):
+            words[place] = count
+            program = PlayProgram(SMALL)
+            program.resume(words)
+            shell, *_ = run_both(*rigs, program.launch(), program.reports, str(count))
+            errors.append((int(shell["error"]), int(shell["error_detail"])))
+    assert errors == [(0, 0), (PlayError.SAVED, place)]
+
+
+def test_episodes_in_a_slow_memory():
+    """Each vector step ends all episodes, and iterations follow: an EPISODE whose answer is late
+    is no REPORT's, and is waited for."""
+    kernel, twin = both(MemoryConfig(stall=0.9, seed=3, max_idle=20_000))
+    settings = dict(period=1, iterations=1, starts=0, n=1, goal=1 << 60, explore=1 << 31)
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        begun = first(SMALL, Plays(SMALL, 4))
+        begun.task(Ends)
+        run_both(*rigs, begun.launch(), begun.reports, "begin")
+        for number in range(8):
+            program, source = PlayProgram(SMALL), Plays(SMALL, number)
+            flags = LEARN * (number % 2) | FRESH
+            source.play(program, flags, settings, count=3, batch=3, episodes=4, reports=4)
+            run_both(*rigs, program.launch(), program.reports, str(number))
 
 
 def test_the_register_document_names_stop():
