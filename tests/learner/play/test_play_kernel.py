@@ -278,7 +278,9 @@ def test_a_command_that_fails(kind, field, left):
     elif kind == "task":
         program.task()
     elif kind == "resume":
-        program.resume(np.zeros(sum(saved_words(SMALL).values()), np.uint32) + 1)
+        words = np.zeros(sum(saved_words(SMALL).values()), np.uint32)
+        words[0] = 2  # n
+        program.resume(words)
     else:
         source.play(program, LEARN | FRESH, settings, count=6, episodes=0)
     course = Course(
