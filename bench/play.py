@@ -1,4 +1,4 @@
-"""Clocks and seconds until CartPole is solved by a kernel that plays, beside stable-baselines3.
+"""Clocks and seconds until CartPole is solved by a kernel that plays, and by stable-baselines3.
 
 The kernel is the ULX3S's, with 8 environments. Its twin takes the same vector steps and iterations
 as the kernel, whose clocks are these times the formulas of ``hw.learner.play.play_clocks``.
@@ -37,10 +37,10 @@ _CASE = "CartPole-v1, 8 environments, 4-32-32-2 on a ULX3S"
 
 
 def rows(area=False):
-    """The list of rows of ``SEEDS`` seeds: ``clocks`` until the task is solved, ``seconds`` of them
-    at the board's clock, and ``model_seconds`` of the twin, each with stable-baselines3's seconds
-    beside it; ``steps``, ``updates`` and ``seeds_solved``. A number is the median, of seeds that
-    are not solved infinite, and None if it is infinite. ``area`` adds nothing."""
+    """The list of rows of ``SEEDS`` seeds: ``clocks`` until the task is solved, ``seconds``, the
+    same at the board's clock, and ``model_seconds`` of the twin, with stable-baselines3's seconds
+    as the reference; ``steps``, ``updates`` and ``seeds_solved``. A number is the median of all
+    seeds, None if most are not solved. ``area`` adds nothing."""
     asked = request(TASK, "own") | {"board": _BOARD}
     kernel, image = kernel_and_image(asked)
     own, peer = _seeds(asked), _seeds(request(TASK, "sb3-zoo"))
@@ -85,7 +85,7 @@ def kernel_and_image(asked):
 def played_clocks(kernel, image, agent, steps, updates):
     """Clocks of ``steps`` environment steps and ``updates`` iterations of PLAY, whole.
 
-    Vector steps in which all environments explore are counted by their probability. An episode's
+    Vector steps where all environments explore are counted by their probability. An episode's
     end, which takes less than a hundredth of a vector step more, and launches are not counted.
     """
     count = kernel.play.environments

@@ -3,4 +3,5 @@
 Read ``play_contract.py``, what each command does; ``core.py`` and ``player.py``, the order of PLAY;
 ``environments.py``, a vector step, with ``explore.py`` (actions), ``windows.py`` (n-step
 experiences) and ``episodes.py`` (records, and whether the goal is met).
+``play_clocks.py`` has clocks.
 """

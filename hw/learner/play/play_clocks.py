@@ -1,12 +1,12 @@
 """Clocks of PLAY by formula, with the memory around the kernel.
 
 With E environments, O numbers of an observation, W(n) clocks of a transition that closes a window
-of n rewards, of which W(0) are its words, and a task whose STEP has L instructions, run for S
-slots, a vector step takes ::
+of n rewards, W(0) clocks of its words, and a task whose STEP has L instructions, run for S slots, a
+vector step takes ::
 
     2 E + S L + (E - 1) W(n) + W(0) - O + max(W(n) - W(0), reset + 4) + act + insert + 16
 
-``reset`` is the machine's BEGIN, in vector steps in which an episode ends. ``act`` is 0 if all
+``reset`` is the machine's BEGIN where an episode ends, else 0. ``act`` is 0 if all
 environments explore, and ``insert`` without LEARN. The iterations of a period follow as in LEARN,
 but the first one waits for its settings and its draw. The constants are from two simulated kernels;
 tests compare others with the simulation. On a master wider than 128 bits actions are held back in
@@ -48,7 +48,7 @@ def clocks(config):
 
 
 def vector_step_clocks(config, image, n, *, acts=True, stores=True, ended=False):
-    """Clocks of a vector step of PLAY in which each environment closes a window.
+    """Clocks of a vector step of PLAY; each environment closes a window.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from hw.learner.play.config import PlayConfig
 from hw.learner.play.play_contract import PLAY_SETTINGS, PLAY_STATUS, Flag, PlayError, saved_words
 from hw.shell.errors import ShellError
 from hw.shell.status_block import STATUS
-from sim.card.memory import MemoryConfig
+from sim.card.memory import Fault, MemoryConfig
 
 STORAGE_BYTES = 1 << 14
 LEARN, FRESH = Flag.LEARN, Flag.FRESH
@@ -278,7 +278,9 @@ def test_a_command_that_fails(kind, field, left):
     elif kind == "task":
         program.task()
     elif kind == "resume":
-        program.resume(np.zeros(sum(saved_words(SMALL).values()), np.uint32) + 1)
+        words = np.zeros(sum(saved_words(SMALL).values()), np.uint32)
+        words[0] = 2  # n
+        program.resume(words)
     else:
         source.play(program, LEARN | FRESH, settings, count=6, episodes=0)
     course = Course(
@@ -345,21 +347,20 @@ def test_saved_windows():
     assert errors == [(0, 0), (PlayError.SAVED, place)]
 
 
-def test_episodes_in_a_slow_memory():
-    """Each vector step ends all episodes, and iterations follow: an EPISODE whose answer is late
-    is no REPORT's, and is waited for."""
-    kernel, twin = both(MemoryConfig(stall=0.9, seed=3, max_idle=20_000))
-    settings = dict(period=1, iterations=1, starts=0, n=1, goal=1 << 60, explore=1 << 31)
+def test_an_episode_whose_answer_is_late():
+    """Iterations wait for it: it is no REPORT's, and none are written."""
+    stuck = Fault(master="m_axi_host", channel="B", kind="stuck", cycle=0, until=20_000)
+    kernel, twin = both(MemoryConfig(faults=(stuck,), max_idle=40_000))
+    settings = dict(period=1, phase=0, iterations=100, starts=0, n=1, goal=1 << 60)
     with kernel as kernel, twin as twin:
         rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
-        begun = first(SMALL, Plays(SMALL, 4))
-        begun.task(Ends)
-        run_both(*rigs, begun.launch(), begun.reports, "begin")
-        for number in range(8):
-            program, source = PlayProgram(SMALL), Plays(SMALL, number)
-            flags = LEARN * (number % 2) | FRESH
-            source.play(program, flags, settings, count=3, batch=3, episodes=4, reports=4)
-            run_both(*rigs, program.launch(), program.reports, str(number))
+        source = Plays(SMALL, 4)
+        program = first(SMALL, source)
+        program.task(Ends)
+        fields = dict(count=1, batch=3, episodes=4, reports=0)
+        source.play(program, LEARN | FRESH, settings, **fields)
+        shell, _, own = run_both(*rigs, program.launch(), (), "late")
+        assert not shell["error"] and own["iterations"] == 100
 
 
 def test_the_register_document_names_stop():
