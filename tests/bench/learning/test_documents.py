@@ -106,6 +106,7 @@ def test_progress_that_was_not_kept(page, tmp_path):
     assert "The progress of these runs was not kept as numbers: the picture is the one" in text
     assert (tmp_path / "tiny.png").read_bytes() == b"kept"
     page(claim(seeds=2), {"cpu": [200.0, 201.0]})
+    assert (tmp_path / "tiny.png").read_bytes().startswith(b"\x89PNG")
     job = jobs_of(claim(seeds=2), tmp_path)["cpu", 1]
     records.keep(tmp_path, job, job.result | {"curve": None})
     (found,) = find((claim(seeds=2),), tmp_path)

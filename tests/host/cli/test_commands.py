@@ -35,7 +35,8 @@ ROUNDS = "--set hidden=16 --set env_count=4 --set evaluation_steps=50".split()
 
 #: what begins a line that the long tests run -> what quick test runs its parts
 LONG = {
-    "rlfabric train dqn --env CartPole-v1 --actors 2": "compose with --actors, and host/actors",
+    "rlfabric train dqn --env CartPole-v1 --actors 2": "host/actors, with Ray",
+    "rlfabric compose dqn --env CartPole-v1 --actors 2": "test_compose_actors, test_actor_times",
     "rlfabric train dqn --env CartPole-v1 --act card": "test_program, where the card acts",
     "rlfabric train a3c --env ALE/Pong-v5": "MinAtar/Breakout-v1; test_pixels",
 }
