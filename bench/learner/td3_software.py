@@ -36,8 +36,8 @@ def torch_steps(learner, batch, wrap=lambda loss: loss):
     """A function without arguments that makes two of TD3's gradient steps on ``batch`` samples in
     torch, the second with the actor and the targets.
 
-    The networks are those of ``learner``, errors are squared, and Adam is fused. ``wrap`` is called
-    with the losses of critics and actor, such as ``torch.compile``.
+    The networks have the sizes of ``learner``, errors are squared, and Adam is fused. ``wrap`` is
+    called with the losses of critics and actor, such as ``torch.compile``.
     """
     import torch
     from torch import nn
@@ -120,8 +120,8 @@ class _Random:
 
 
 def rltools_steps(observation, action, hidden, batch):
-    """A function without arguments that makes two steps of RLtools' TD3, each with a gradient step
-    of the critics, one with that of the actor. RLtools compiles itself at first, for minutes."""
+    """A function without arguments that makes two steps of RLtools' TD3, both with a gradient step
+    for the critics, one with the actor's too. RLtools compiles itself at first, for minutes."""
     import rltools
 
     [width] = {*hidden}
@@ -155,7 +155,7 @@ def rltools_main():
 def rows(steps):
     """The list of rows of a mean gradient step of CHEETAH: modelled_step_us is the kernel's, from
     the clocks in ``steps``, the rows of ``bench.learner.td3``, at CLOCK; software_step_us and
-    software_over_card as those of ``bench.learner.software``. A program that is not installed is
+    software_over_card as in ``bench.learner.software``. A program that is not installed is
     left out."""
     batch, name = CHEETAH.batch, name_of(CHEETAH, CHEETAH.batch)
     [clocks] = (x["value"] for x in steps if (x["case"], x["reference"]) == (name, "at most"))

@@ -50,7 +50,10 @@ def memory_blocks(width, depth, style):
 def memory_joint(width, depth, style):
     """Lookup tables that choose among the parts of a deep ``Ram``, as yosys maps them; the vendor's
     tools use the blocks' own cascade."""
-    parts = -(-depth // 64) if style == "distributed" else _shape(width, depth, style)[1]
+    if style == "block":
+        _, parts = _mapped(width, depth)
+    else:
+        parts = -(-depth // 64) if style == "distributed" else _shape(width, depth, style)[1]
     if parts <= 8:
         return width * selector(parts)
     # Where they are no power of two, the last ones are told apart by more bits of the address.
@@ -95,9 +98,24 @@ _HALVES = [(512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)]
 
 
 def _halves(width, depth):
-    """Halves of RAMB36 blocks that a memory takes, as yosys counts them, and DP16KD of an ECP5,
-    which have the same shapes: side by side, and in depth."""
+    """DP16KD of an ECP5, which have the same shapes: side by side, and in depth."""
     return _fewest(width, depth, _HALVES)
+
+
+#: Bits of a block that cost yosys as much as a bit's choice between two parts in depth.
+_CHOICE = 72
+
+
+def _mapped(width, depth):
+    """Halves of RAMB36 blocks, and parts in depth, as yosys maps a memory: where the bits of blocks
+    and the choice among parts cost least; ties prefer fewer parts."""
+    found = []
+    for words, bits in (*_HALVES, *_SHAPES["block"]):
+        parts, halves = -(-depth // words), 1 + (words * bits > 512 * 36)
+        found.append((halves * -(-width // bits) * parts, parts))
+    return min(
+        found, key=lambda each: (each[0] * 512 * 36 + _CHOICE * width * (each[1] - 1), each[1])
+    )
 
 
 def _folded(width, depth):
@@ -206,7 +224,7 @@ class Ram(wiring.Component):
         return Estimate(
             lut=tables + memory_joint(width, depth, style),
             ff=width if tables else 0,
-            bram36=math.prod(_halves(width, depth)) / 2 if style == "block" else 0,
+            bram36=_mapped(width, depth)[0] / 2 if style == "block" else 0,
             uram=_folded(width, depth) if style == "ultra" else 0,
             ecp5=ecp5,
         )

@@ -76,6 +76,10 @@ XCUP = {
     (18, 1024, "block"): (0, 0, 0.5, 0),
     (19, 1024, "block"): (0, 0, 1, 0),
     (9, 2049, "block"): (0, 0, 1, 0),
+    # In depth: fewer parts, of more blocks.
+    (32, 8320, "block"): (170, 0, 9, 0),
+    (32, 65792, "block"): (640, 0, 66, 0),
+    (64, 22914, "block"): (67, 0, 48, 0),
     (72, 2048, "ultra"): (0, 0, 0, 1),
     (72, 4096, "ultra"): (0, 0, 0, 1),
     (73, 4096, "ultra"): (0, 0, 0, 2),
@@ -87,7 +91,7 @@ def test_memories_as_yosys_mapped_them(memory):
     """Taken down once. What chooses among the parts of a deep memory differs from case to case."""
     need = Ram.estimate(*memory)
     assert (need.ff, need.bram36, need.uram or 0) == XCUP[memory][1:]
-    deep = memory[2] == "distributed" and memory[1] > 64
+    deep = memory[1] > 2049 or memory[2] == "distributed" and memory[1] > 64
     assert need.lut == pytest.approx(XCUP[memory][0], rel=0.1 * deep)
 
 
