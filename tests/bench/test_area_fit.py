@@ -94,7 +94,7 @@ def test_unseen_units_mapped_again():
     counts = mapped_units({name: make() for name, (make, *_) in UNSEEN.items()}, "ecp5", "unseen")
     for name, (_, _, (lut, ff)) in UNSEEN.items():
         assert counts[name]["lut"] == pytest.approx(lut, rel=0.03), name
-        assert counts[name]["ff"] == ff, name
+        assert counts[name]["ff"] == pytest.approx(ff, rel=0.01), name
 
 
 @pytest.mark.long
