@@ -69,6 +69,20 @@ def replay_software(rows):
         yield [batch, own, *(_times(rows.value(case, "peer_over_card")) for case in cases)]
 
 
+def bitstreams(rows):
+    cells = "LUT4", "FF", "EBR", "MULT18"
+    yield ["kernel", "seed", "MHz", "asked for", *(f"{name}, %" for name in cells)]
+    for each in rows.rows:
+        if each["metric"] == "routed_mhz":
+            case = each["case"]
+            kernel, *_, seed = case.split(", ")
+            shares = (rows.value(case, f"{name.lower()}_share") for name in cells)
+            yield [
+                f"`{kernel}`", int(seed.removeprefix("seed ")), each["value"],
+                each["reference_value"], *shares,
+            ]  # fmt: skip
+
+
 def gae_array(rows):
     yield ["k", "clocks", "steps a clock", "rows busy", "loop levels", "loop MHz", "PE MHz", "LUT",
            "FF", "DSP"]  # fmt: skip
@@ -290,6 +304,7 @@ TABLES = {
     function.__name__: (bench, function)
     for bench, functions in {
         "learner": (learner_steps, learner_software, learner_area),
+        "bitstreams": (bitstreams,),
         "replay": (replay_manager, replay_kernel, replay_area, replay_software),
         "gae": (gae_array, gae_software),
         "fa3c": (fa3c_rates, fa3c_host, fa3c_area),

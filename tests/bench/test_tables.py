@@ -14,10 +14,8 @@ from hw.learner.step_clocks import step_clocks
 ROOT = Path(__file__).parents[2]
 TEXTS = {
     path.relative_to(ROOT).as_posix(): path.read_text()
-    for path in (
-        *(ROOT / name for name in ("README.md", "docs/papers.md")),
-        *sorted((ROOT / "docs/results").glob("*.md")),
-    )
+    for folder in (".", "docs", "docs/results")
+    for path in sorted((ROOT / folder).glob("*.md"))
 }
 
 
