@@ -53,7 +53,7 @@ ULX3S = Board(
             ),
             regions=(_LEFT_TO_LEARNER,),
             # A multiple of 3 Mbaud, a quarter below the replay memory's: the part is twice as full.
-            # The default is routed at 54 and 57 MHz.
+            # The default is routed at 52 to 57 MHz (docs/results/bitstreams.md).
             clocks=(Clock(name="KERNEL", mhz=45, scalable=False),),
         ),
     ),
@@ -62,6 +62,6 @@ ULX3S = Board(
     flow="nextpnr",
     unverified=(
         "part: speed grade 6 and package are sourced, the suffix C is from memory",
-        "clock of a learner: two seeds of the placer were routed, at 54 and 57 MHz; others were not tried",
+        "clock of a learner that plays: one seed of the placer was routed, at 44 MHz instead of 45",
     ),
 )
