@@ -4,10 +4,13 @@ A row is a dict: bench, case, metric, value, unit, reference, reference_value, s
 solution takes hours, and is in ``bench.learning``.
 """
 
+import sys
 import time
 from statistics import median
 
-__all__ = ["BENCHES", "medians", "row"]
+from hw.extras import install
+
+__all__ = ["BENCHES", "left_out", "medians", "row"]
 
 BENCHES = (
     "actors",
@@ -49,6 +52,12 @@ def row(bench, case, metric, value, unit, *, reference=None, reference_value=Non
         "reference_value": reference_value,
         "source": source,
     }
+
+
+def left_out(name, error, extra):
+    """Prints on stderr that ``name`` has no rows, the ImportError ``error``, and how ``extra`` is
+    installed."""
+    print(f"{name} is left out: {error} ({install(extra)})", file=sys.stderr)
 
 
 def medians(functions, *, rounds=15, calls=20, clock=time.perf_counter):

@@ -352,8 +352,8 @@ def main(arguments, progress=print):
     recorded = json.loads(MAPS.read_text(encoding="utf-8")) if MAPS.exists() else {}
     if "--recorded" not in arguments:
         # Before there are symbols: what yosys maps is made of numbers.
-        known = recorded.get(family, {}) if "--missing" in arguments else {}
-        made = _maps(family, folders, known, progress)
+        mapped_before = recorded.get(family, {}) if "--missing" in arguments else {}
+        made = _maps(family, folders, mapped_before, progress)
         maps = {name: [counts[each] for each in RESOURCES] for name, counts in made.items()}
         recorded[family] = dict(sorted((recorded.get(family, {}) | maps).items()))
     maps = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from bench import buffers, medians, row
+from bench import buffers, left_out, medians, row
 from host.cards import open_card
 from host.kernels import keep
 from host.programs.launcher import aligned
@@ -134,7 +134,7 @@ def _agents():
 
         agents["DQN in torch on CartPole-v1"] = TorchDQN
     except ImportError as error:
-        print(f"torch is left out: {error} (pip install 'rlfabric[torch]')", file=sys.stderr)
+        left_out("torch", error, "torch")
     return agents | {"the buffer's calls alone": None}
 
 

@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack, closing
 from statistics import median
 
-from bench import row
+from bench import left_out, row
 from host.runs.assembly import build
 from host.runs.blas_threads import single_threaded
 from host.runs.request import request
@@ -109,7 +109,7 @@ def _made_peer(*arguments, make=None, **options):
     try:
         return (make or _peer)(*arguments, **options)
     except ImportError as error:
-        print(f"{_PEER} is left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
+        left_out(_PEER, error, "peers")
         return None
 
 

@@ -1,9 +1,7 @@
 """Time of a step of ``rlfabric.sb3``'s DQN with prioritized replay, compared with
 stable-baselines3's own DQN, which draws uniformly, with the same network, batch and updates."""
 
-import sys
-
-from bench import row
+from bench import left_out, row
 from bench.loop import in_turn
 from host.runs.blas_threads import single_threaded
 
@@ -26,7 +24,7 @@ def rows(area=False):
         try:
             kinds = _kinds()
         except ImportError as error:
-            print(f"{_PEER} is left out: {error} (pip install 'rlfabric[sb3]')", file=sys.stderr)
+            left_out(_PEER, error, "sb3")
             return []
         with single_threaded(with_torch=True):
             found = in_turn({name: _run(kind, arguments) for name, kind in kinds.items()}, steps)

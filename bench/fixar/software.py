@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import medians, row
+from bench import left_out, medians, row
 from bench.fixar.cycles import case_of, config_of
 from host.runs.blas_threads import single_threaded
 
@@ -186,7 +186,7 @@ def _seconds(batch):
         try:
             functions[name] = make(config_of("HalfCheetah"), batch)
         except ImportError as error:
-            print(f"{name} is left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
+            left_out(name, error, "peers")
     with single_threaded(with_torch=True):
         return medians(functions, rounds=5, calls=5)
 

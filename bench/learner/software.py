@@ -5,13 +5,12 @@ clock.
 """
 
 import os
-import sys
 import time
 from contextlib import contextmanager
 
 import numpy as np
 
-from bench import medians, row
+from bench import left_out, medians, row
 from bench.learner.cases import CARTPOLE, name_of
 from bench.learner.cf22 import REFERENCES
 from host.learner.hyperparameters import hyperparameter_records
@@ -176,7 +175,7 @@ def _software(batch, ours):
         try:
             functions[name] = make(batch)
         except ImportError as error:
-            print(f"{name} is left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
+            left_out(name, error, "peers")
     # Processor time of all threads, since other work of the machine is not ours.
     for name, seconds in medians(functions, clock=time.process_time).items():
         case = f"4-64-64-2, B={batch}, {name}"

@@ -16,11 +16,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from bench import medians, row
+from bench import left_out, medians, row
 from bench.learner.cases import name_of
 from bench.learner.software import CLOCK, one_core
 from bench.learner.td3 import CHEETAH
-from hw.extras import install
 
 __all__ = ["rltools_main", "rltools_steps", "rows", "torch_steps"]
 
@@ -180,7 +179,8 @@ def _torch(batch):
     try:
         import torch
     except ImportError as error:
-        return _left_out("torch", error, "torch")
+        left_out("torch", error, "torch")
+        return []
     functions = {
         "torch, eager": torch_steps(CHEETAH, batch),
         "torch, compiled": torch_steps(CHEETAH, batch, torch.compile),
@@ -193,15 +193,11 @@ def _rltools(batch):
     try:
         version("rltools"), version("mkl")  # without MKL it takes 10 times as long
     except PackageNotFoundError as error:
-        return _left_out("RLtools", error, "rltools")
+        left_out("RLtools", error, "rltools")
+        return []
     sizes = dict(observation=CHEETAH.observation, action=CHEETAH.action, hidden=CHEETAH.hidden)
     program = f"from {__name__} import rltools_main; rltools_main()"
     words = [sys.executable, "-c", program, json.dumps(dict(sizes, batch=batch))]
     one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     done = subprocess.run(words, env=os.environ | one, capture_output=True, text=True, check=True)
     return [("RLtools", float(done.stdout.split()[-1]), _RLTOOLS)]
-
-
-def _left_out(name, error, extra):
-    print(f"{name} is left out: {error} ({install(extra)})", file=sys.stderr)
-    return []

@@ -1,12 +1,11 @@
 """The time of software for the same draws: cpprb and a compiled K-ary tree, in the same run."""
 
 import itertools
-import sys
 import time
 
 import numpy as np
 
-from bench import row
+from bench import left_out, row
 
 __all__ = ["rows"]
 
@@ -76,7 +75,7 @@ def rows(cycles):
         import cpprb
         import numba  # noqa: F401
     except ImportError as error:
-        print(f"peers are left out: {error} (pip install 'rlfabric[peers]')", file=sys.stderr)
+        left_out("cpprb", error, "peers")
         return result
     buffer = cpprb.PrioritizedReplayBuffer(CAPACITY, {"x": {}}, alpha=0.6)
     rng = np.random.default_rng(0)
