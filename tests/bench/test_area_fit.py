@@ -139,6 +139,35 @@ def test_the_rows_of_an_ecp5_are_those_of_the_recorded_maps():
     assert given == {"stream.delay", "stream.delay.long", *guessed}
 
 
+def test_a_row_that_is_fitted_alone():
+    """With the others known, but for their rounding; what was fitted to 0 is known as well."""
+    row = "learner.play.player"
+    found, kept = _fitted(row)[row], json.loads(FILE.read_text())[row]["ecp5"]
+    for resource in ("lut", "ff"):
+        counts = found[resource].pop(""), kept[resource].pop("")
+        assert counts[0] == pytest.approx(counts[1], rel=1e-3)
+    assert found == kept
+
+
+def test_what_is_mapped_before_is_not_mapped_again(monkeypatch):
+    """With --missing: a unit and a kernel that have no counts are the only ones that are mapped."""
+
+    def mapped_units(units, packed, name):
+        return dict.fromkeys(units, {})
+
+    def mapped(design, config, parts, unit, family):
+        return {"core": {}, "engines": {}}
+
+    monkeypatch.setattr(bench.area_fit, "mapped_units", mapped_units)
+    monkeypatch.setattr(bench.area_fit, "mapped", mapped)
+    names = [*bench.area_fit._maps("ecp5", ["gae"], {}, lambda text: None)]
+    kernel = names[-1].partition(":")[0]  # units come first
+    new = {names[0], *(each for each in names if each.startswith(kernel))}
+    assert len(new) == 3 < len(names)
+    known = dict.fromkeys(set(names) - new)
+    assert {*bench.area_fit._maps("ecp5", ["gae"], known, lambda text: None)} == new
+
+
 @pytest.mark.long
 def test_the_maps_are_those_of_yosys():
     """One folder of units, mapped again. It takes minutes."""
