@@ -98,7 +98,7 @@ _HALVES = [(512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)]
 
 
 def _halves(width, depth):
-    """DP16KD of an ECP5, whose shapes are those of half a RAMB36: side by side, and in depth."""
+    """DP16KD of an ECP5, each half a RAMB36: side by side, and in depth."""
     return _fewest(width, depth, _HALVES)
 
 
