@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, fields, replace
 
-from hw.config import ConfigBase
+from hw.config import ConfigBase, check_range
 from hw.errors import UsageError
 from hw.estimate import exceeded
 
@@ -159,6 +159,14 @@ class Board(ConfigBase):
                 own = {name: getattr(setup, name) for name in ("banks", "regions", "clocks")}
                 return replace(self, **own)
         return self
+
+    def at(self, mhz):
+        """This board with ``mhz`` as the clock that its kernel asks for; None: its own clock."""
+        if mhz is None:
+            return self
+        check_range("mhz", mhz, 1, 1000)
+        first, *others = self.clocks
+        return replace(self, clocks=(replace(first, mhz=mhz), *others))
 
     @property
     def largest_bank(self):

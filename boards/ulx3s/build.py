@@ -122,7 +122,8 @@ def achieved(report, board):
         if clock["achieved"] < clock["constraint"]:
             raise BuildFailed(
                 f"{name} must be met, not routed at {clock['achieved']:.2f} MHz of "
-                f"{clock['constraint']:.2f} asked for; a smaller config may meet it: --set fanout=4"
+                f"{clock['constraint']:.2f} asked for; another --seed, a slower "
+                "clock (--mhz) or a smaller config may be met"
             )
     slowest = min(clock["achieved"] for clock in clocks.values())
     clock = board.clocks[0]

@@ -45,7 +45,18 @@ class Top(Elaboratable):
         m.submodules.tx = tx = Buffer("o", line.tx)
         m.submodules.led = led = Buffer("o", platform.request("led", 0, dir="-"))
 
-        clock, locked = Signal(), Signal()
+        fed_back, locked = Signal(), Signal()
+        clock, second = fed_back, {}
+        if self.divisors.second is not None:
+            clock = Signal()
+            second = dict(
+                p_CLKOS_DIV=self.divisors.second,
+                p_CLKOS_CPHASE=self.divisors.output // 2,
+                p_CLKOS_FPHASE=0,
+                p_CLKOS_ENABLE="ENABLED",
+                i_ENCLKOS=0,
+                o_CLKOS=clock,
+            )
         m.domains.sync = ClockDomain()
         m.d.comb += [ClockSignal().eq(clock), led.o.eq(locked)]
         m.submodules.reset = ResetSynchronizer(~locked)
@@ -63,7 +74,7 @@ class Top(Elaboratable):
             p_CLKOP_ENABLE="ENABLED",
             p_FEEDBK_PATH="CLKOP",
             i_CLKI=clk25.io,
-            i_CLKFB=clock,
+            i_CLKFB=fed_back,
             i_RST=0,
             i_STDBY=0,
             i_ENCLKOP=0,
@@ -73,8 +84,9 @@ class Top(Elaboratable):
             i_PHASESTEP=1,
             i_PHASELOADREG=1,
             i_PLLWAKESYNC=0,
-            o_CLKOP=clock,
+            o_CLKOP=fed_back,
             o_LOCK=locked,
+            **second,
         )
         m.submodules.system = Instance(
             SYSTEM,

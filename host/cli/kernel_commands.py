@@ -122,6 +122,9 @@ def bitstream_(
         int | None,
         typer.Option(min=1, help="U50: bytes of the largest buffer, over several banks."),
     ] = None,
+    mhz: Annotated[
+        int | None, typer.Option(min=1, help="Clock to ask for. [default: the board's]")
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -141,6 +144,8 @@ def bitstream_(
 
     - `rlfabric bitstream dqn --board ulx3s --seed 2`
 
+    - `rlfabric bitstream dqn --board ulx3s --mhz 51`
+
     - `rlfabric bitstream dqn --board u50 --target hw_emu`
 
     - `rlfabric bitstream replay --board u50 --storage-bytes 4294967296`
@@ -155,13 +160,15 @@ def bitstream_(
     given = fields_of(settings, capacity=capacity, fanout=fanout)
     values, stored = _values(design, board, file, given, for_run, imports, explored)
     wanted = stored if storage_bytes is None else storage_bytes
-    directory = package(design, board, out, storage_bytes=wanted, overwrite=overwrite, **values)
+    directory = package(
+        design, board, out, storage_bytes=wanted, mhz=mhz, overwrite=overwrite, **values
+    )
     print(os.path.relpath(directory), flush=True)
     description = KernelDescription.from_json(
         (directory / "kernel.json").read_text(encoding="utf-8")
     )
     try:
-        found = boards.get(board, design)
+        found = boards.get(board, design).at(mhz)
         made = build(directory, description, found, target=target, platform=platform, seed=seed)
     except ToolsMissing as missing:
         missing.__notes__ = [

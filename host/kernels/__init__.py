@@ -131,18 +131,22 @@ def generate(name, board, out, *, overwrite=False, library=True, **values):
     **values
         Config fields, as for ``override``.
     """
-    return _made(name, board, out, values, overwrite, library)
+    return _made(name, boards.get(board, name), out, values, overwrite, library)
 
 
-def package(name, board, out, *, storage_bytes=None, overwrite=False, library=False, **values):
+def package(
+    name, board, out, *, storage_bytes=None, mhz=None, overwrite=False, library=False, **values
+):
     """As ``generate``, but also writes all inputs that the board's tools need for a bitstream.
 
     ``storage_bytes`` : as for ``boards.memory.banks``. If ``host.explore.resource_report`` has
     written the area before, in the same directory and for the same config, the area decides where
     the kernel is placed.
+
+    ``mhz`` : the clock to ask for, instead of the board's, an integer from 1 to 1000.
     """
-    options = dict(storage_bytes=storage_bytes)
-    return _made(name, board, out, values, overwrite, library, options)
+    options, found = dict(storage_bytes=storage_bytes), boards.get(board, name).at(mhz)
+    return _made(name, found, out, values, overwrite, library, options)
 
 
 def identity(design, board, description):
@@ -160,7 +164,7 @@ def identity(design, board, description):
 def _made(name, board, out, values, overwrite, library, package=None):
     """Writes all files and returns their directory; ``package``: options of the inputs of the
     board's tools, None without these."""
-    design, board = find_design(name), boards.get(board, name)
+    design = find_design(name)
     config, estimate = config_with_estimate(design, board, values, library=library)
     description = design.describe(config)
     directory, whose = _place(out, board, name), identity(name, board, description)

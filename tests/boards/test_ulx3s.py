@@ -4,8 +4,11 @@ import json
 import re
 import stat
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import boards
 from boards.bitstream import OUTCOME, BuildFailed, ToolsMissing, build, files
@@ -54,6 +57,43 @@ def test_divisors(mhz, divisors):
     reference, feedback, output = divisors
     expected = Divisors(reference=reference, feedback=feedback, output=output)
     assert divide(25_000_000, mhz * 1_000_000) == expected
+
+
+@pytest.mark.parametrize(
+    "mhz, divisors", [(42, (5, 1, 126, 15)), (48, (5, 1, 96, 10)), (51, (5, 1, 102, 10))]
+)
+def test_divisors_of_a_second_output(mhz, divisors):
+    """Clocks that are no multiple of what the phase detector sees: 42 MHz are 630 / 15."""
+    names = ("reference", "feedback", "output", "second")
+    assert divide(25_000_000, mhz * 10**6) == Divisors(**dict(zip(names, divisors, strict=True)))
+
+
+@given(st.integers(4, 400))
+def test_divisors_make_their_clock_within_the_limits_of_the_part(mhz):
+    """Tables 3.18 and 19-1 of the data sheet FPGA-DS-02012: phase detector, VCO, dividers."""
+    try:
+        found = divide(25_000_000, mhz * 10**6)
+    except ValueError:
+        assume(False)
+    fed_back = Fraction(25_000_000 * found.feedback, found.reference)
+    vco = fed_back * found.output
+    assert mhz * 10**6 == (fed_back if found.second is None else vco / found.second)
+    assert 3_125_000 <= Fraction(25_000_000, found.reference) and 400 <= vco / 10**6 <= 800
+    assert max(found.reference, found.output, found.second or 1) <= 128 and found.feedback <= 80
+
+
+@pytest.mark.parametrize("mhz, output", [(60, "CLKOP"), (42, "CLKOS")])
+def test_the_system_is_clocked_by_the_output_that_makes_its_clock(mhz, output):
+    description = described("gae", "ulx3s", **small("gae"))
+    netlist = files(description, BOARD.at(mhz))["ulx3s.il"]
+    pll = re.search(r"cell \\EHXPLLL .*?\n  end\n", netlist, re.S)[0]
+    wires = dict(re.findall(r"connect \\(\w+) (\S+)", pll))
+    assert wires["CLKFB"] == wires["CLKOP"] and ("CLKOS" in wires) == (output == "CLKOS")
+    system = re.search(r"cell \\system .*?\n  end\n", netlist, re.S)[0]
+    source = {wires[output]}
+    for left, right in re.findall(r"^  connect (\S+) (\S+)$", netlist, re.M):
+        source |= {left} if right in source else set()
+    assert re.search(r"connect \\clk (\S+)", system)[1] in source
 
 
 @pytest.mark.parametrize("hz", [3_000_000, 60_000_001, 900_000_000])
@@ -299,6 +339,11 @@ def test_bad_targets_are_refused(folder, description):
 
 
 def test_a_clock_without_divisors_is_refused(description):
-    clock = replace(BOARD.clocks[0], mhz=61)
-    with pytest.raises(ValueError, match="target_hz must be"):
-        files(description, replace(BOARD, clocks=(clock,)))
+    with pytest.raises(ValueError, match="target_hz must be 25000000 times .*, not 151000000"):
+        files(description, BOARD.at(151))
+
+
+@pytest.mark.parametrize("mhz", [0, 1001, 45.5, True])
+def test_no_clock_is_refused(mhz):
+    with pytest.raises(ValueError, match="mhz must be an integer in 1..1000, not"):
+        BOARD.at(mhz)

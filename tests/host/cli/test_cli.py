@@ -142,7 +142,7 @@ def test_bitstream_says_what_it_made(run, tmp_path, monkeypatch):
     asked = []
 
     def build(folder, description, board, **options):
-        asked.append((description.name, board.title, options))
+        asked.append((description.name, board.title, board.clocks[0].mhz, options))
         clock = AchievedClock(name="DATA_CLK", asked_mhz=300, mhz=287.5)
         used = (Used(name="LUT4", count=520, total=1000),)
         return Outcome(bitstream=folder / "stub.xclbin", clocks=(clock,), used=used)
@@ -153,14 +153,15 @@ def test_bitstream_says_what_it_made(run, tmp_path, monkeypatch):
     monkeypatch.setattr(
         boards, "get", lambda name, design=None: replace(found(name), title=f"{name} for {design}")
     )
-    words = "--board", "u50", "--target", "hw_emu", "--platform", "p", "--seed", 5
+    words = "--board", "u50", "--target", "hw_emu", "--platform", "p", "--seed", 5, "--mhz", 123
     code, out, _ = run("bitstream", "stub", *words, "--out", tmp_path)
     options = {"target": "hw_emu", "platform": "p", "seed": 5}
-    assert code == 0 and asked == [("stub", "u50 for stub", options)]
+    assert code == 0 and asked == [("stub", "u50 for stub", 123, options)]
     directory, clock, cells, made = out.splitlines()
     assert clock == "clock DATA_CLK: 287.5 MHz of 300 asked for"
     assert cells == "LUT4: 520 of 1000 (52 %)"
     assert os.path.normpath(made) == os.path.join(os.path.normpath(directory), "stub.xclbin")
+    assert "FREQUENCY ?= 123\n" in (Path(directory) / "Makefile").read_text()
 
 
 @pytest.mark.parametrize(
