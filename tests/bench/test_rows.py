@@ -77,12 +77,12 @@ def test_a_part_of_fa3cs_area_has_blocks_of_both_kinds(part):
 
 
 def test_bitstreams(monkeypatch, tmp_path):
-    """A build for each seed, in one folder for each design; without area, none."""
+    """A build for each seed, in one folder for each kernel; without area, none."""
     asked = []
 
-    def package(name, board, out, *, overwrite):
+    def package(name, board, out, *, mhz, overwrite, **settings):
         assert board == "ulx3s" and overwrite
-        folder = tmp_path / name
+        folder = tmp_path / f"{name}{mhz or ''}{settings or ''}"
         folder.mkdir()
         (folder / "kernel.json").write_text(name)
         return folder
@@ -100,7 +100,8 @@ def test_bitstreams(monkeypatch, tmp_path):
     found = values(bitstreams.rows(area=True))
     own = boards.get("ulx3s", "replay"), boards.get("ulx3s", "dqn")
     assert asked == [
-        ("replay", "<replay>", own[0], 1), *(("dqn", "<dqn>", own[1], k) for k in (1, 2, 3))
+        ("replay", "<replay>", own[0], 1), *(("dqn", "<dqn>", own[1], k) for k in (1, 2, 3)),
+        ("dqn42{'play.environments': 8}", "<dqn>", own[1].at(42), 1),
     ]  # fmt: skip
     clock = found["dqn, ULX3S-85F, seed 2", "routed_mhz", "asked for"]
     assert (clock["value"], clock["reference_value"], clock["unit"]) == (52, 45, "MHz")
@@ -108,3 +109,5 @@ def test_bitstreams(monkeypatch, tmp_path):
     share = found["dqn, ULX3S-85F, seed 3", "lut4_share", "at most"]
     assert (share["value"], share["reference_value"]) == (52, 85)
     assert found["replay, ULX3S-85F, seed 1", "ebr_share", None]["value"] == 75
+    assert ("dqn that plays, ULX3S-85F, seed 1", "ff", None) not in found
+    assert found["dqn that plays, ULX3S-85F, seed 1", "ebr_share", "at most"]["value"] == 75

@@ -60,7 +60,7 @@ def test_every_design_on_every_board(name, board):
     """Its choice fits, and nothing that fits is faster by a hundredth; its default is on the
     front. The large spaces are reduced to the default's neighbours."""
     fields, own = None, boards.get(board)
-    if name in ("dqn", "ddpg"):
+    if name in ("dqn", "ddpg", "td3"):
         default = DESIGNS[name].default(own.numbers).learner
         fields = FEW | {"learner.lanes": (1, 2), "learner.multipliers": (1, 2, 4, 8, 16, 24, 32)}
         fields["learner.update_units"] = tuple(sorted({1, 2, default.update_units}))
