@@ -16,8 +16,8 @@ BOARD = "ulx3s"
 
 @dataclass(frozen=True)
 class Kernel:
-    """What is placed: ``design`` with ``settings``, at ``mhz`` (None: the board's clock for it), by
-    each of ``seeds``; ``bar`` is the most percent of each kind of cell that it may take."""
+    """A kernel to place: ``design`` with ``settings``, at ``mhz`` (None: the board's clock), by each
+    of ``seeds``; ``bar`` is the most percent of each kind of cell that it may take."""
 
     design: str
     seeds: tuple
@@ -29,7 +29,7 @@ class Kernel:
 KERNELS = {
     "replay": Kernel("replay", (1,)),
     "dqn": Kernel("dqn", (1, 2, 3), bar=85),
-    # With 2048 experiences. Of its seed 1 the wires of the replay memory end at 44.22 MHz.
+    # With 2048 experiences. Wires of the replay memory miss the 45 MHz that the board has for dqn.
     "dqn that plays": Kernel("dqn", (1,), {"play.environments": 8}, mhz=42, bar=85),
 }
 _SOURCE = "yosys, then nextpnr-ecp5 with its static placer"

@@ -7,8 +7,8 @@ as the kernel, whose clocks are these times the formulas of ``hw.learner.play.pl
 from math import inf
 from statistics import median
 
-import boards
 from bench import row
+from bench.bitstreams import KERNELS
 from bench.solve.seed_records import perform
 from bench.solve.sides import Task, config_of, request
 from boards.memory import configured
@@ -38,16 +38,16 @@ _CASE = "CartPole-v1, 8 environments, 4-32-32-2 on a ULX3S"
 
 def rows(area=False):
     """The list of rows of ``SEEDS`` seeds: ``clocks`` until the task is solved, ``seconds``, the
-    same at the board's clock, and ``model_seconds`` of the twin, with stable-baselines3's seconds
-    as the reference; ``steps``, ``updates`` and ``seeds_solved``. A number is the median of all
-    seeds, None if most are not solved. ``area`` adds nothing."""
+    same at the clock of the bitstream, and ``model_seconds`` of the twin, with seconds of
+    stable-baselines3 as the reference; ``steps``, ``updates`` and ``seeds_solved``. A number is the
+    median of all seeds, None if most are not solved. ``area`` adds nothing."""
     asked = request(TASK, "own") | {"board": _BOARD}
     kernel, image = kernel_and_image(asked)
     own, peer = _seeds(asked), _seeds(request(TASK, "sb3-zoo"))
     agent = config_of(asked["config"]).agent
     for seed in own:
         seed["clocks"] = played_clocks(kernel, image, agent, seed["steps"], seed["updates"])
-    [clock] = boards.get(_BOARD, TASK.algo).clocks
+    mhz = KERNELS["dqn that plays"].mhz
     theirs = _median(peer, "seconds")
     beside = dict(reference="stable-baselines3's DQN, rl-zoo's numbers", reference_value=theirs)
     source = f"median of {SEEDS} seeds"
@@ -67,8 +67,8 @@ def rows(area=False):
         of("updates", _median(own, "updates"), "gradient steps", source,
            reference=beside["reference"], reference_value=_median(peer, "updates")),
         of("clocks", clocks, "cycles", counted),
-        of("seconds", clocks and round(clocks / clock.mhz / 1e6, 3), "s",
-           f"{counted}, at the {clock.mhz} MHz that are asked for", **beside),
+        of("seconds", clocks and round(clocks / mhz / 1e6, 3), "s",
+           f"{counted}, at the {mhz} MHz of the bitstream", **beside),
         of("model_seconds", _median(own, "seconds"), "s", processor, **beside),
     ]  # fmt: skip
 

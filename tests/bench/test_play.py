@@ -35,7 +35,7 @@ def test_rows(monkeypatch):
     agent = config_of(asked()["config"]).agent
     clocks = play.played_clocks(*play.kernel_and_image(asked()), agent, 2400, 75)
     assert rows["clocks"]["value"] == clocks
-    assert rows["seconds"]["value"] == pytest.approx(clocks / 45e6, abs=1e-3)
+    assert rows["seconds"]["value"] == pytest.approx(clocks / 42e6, abs=1e-3)
 
 
 def test_a_seed_without_a_result_is_a_line(monkeypatch):
