@@ -16,8 +16,8 @@ BOARD = "ulx3s"
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel to place: ``design`` with ``settings``, at ``mhz`` (None: the board's clock), by each
-    of ``seeds``; ``bar`` is the most percent of each kind of cell that it may take."""
+    """A kernel to place: ``design`` with ``settings``, at ``mhz`` (None: the board's clock), by
+    each of ``seeds``; ``bar`` is the most percent of each kind of cell that it may take."""
 
     design: str
     seeds: tuple
