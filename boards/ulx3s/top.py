@@ -1,6 +1,7 @@
 """The top of a ULX3S: a kernel's ``System`` on the FTDI's serial line, clocked by a PLL."""
 
 from amaranth.hdl import (
+    Cat,
     ClockDomain,
     ClockSignal,
     Elaboratable,
@@ -26,7 +27,8 @@ class Top(Elaboratable):
     """The design that a ULX3S of ``amaranth_boards`` gets: the module SYSTEM, its PLL and its pins.
 
     The PLL makes the system's clock from the pin clk25. The system is connected to the pins rx and
-    tx of the serial line, and is in reset until the PLL is locked; LED 0 is on while it is locked.
+    tx of the serial line, and is in reset until the PLL is locked; LED 0 is on while it is locked,
+    the others are the system's.
 
     Parameters
     ----------
@@ -43,7 +45,11 @@ class Top(Elaboratable):
         line = platform.request("uart", dir=dict.fromkeys(("rx", "tx", "rts", "dtr"), "-"))
         m.submodules.rx = rx = Buffer("i", line.rx)
         m.submodules.tx = tx = Buffer("o", line.tx)
-        m.submodules.led = led = Buffer("o", platform.request("led", 0, dir="-"))
+        leds = []
+        for number in range(8):
+            led = Buffer("o", platform.request("led", number, dir="-"))
+            m.submodules[f"led_{number}"] = led
+            leds.append(led.o)
 
         fed_back, locked = Signal(), Signal()
         clock, second = fed_back, {}
@@ -58,7 +64,7 @@ class Top(Elaboratable):
                 o_CLKOS=clock,
             )
         m.domains.sync = ClockDomain()
-        m.d.comb += [ClockSignal().eq(clock), led.o.eq(locked)]
+        m.d.comb += [ClockSignal().eq(clock), leds[0].eq(locked)]
         m.submodules.reset = ResetSynchronizer(~locked)
         m.submodules.pll = Instance(
             "EHXPLLL",
@@ -94,5 +100,6 @@ class Top(Elaboratable):
             i_rst=ResetSignal(),
             i_rx=rx.i,
             o_tx=tx.o,
+            o_leds=Cat(leds[1:]),
         )
         return m

@@ -15,7 +15,11 @@ from hw.shell.buffers import HOST, HOST_BUFFERS, masters_of
 from hw.shell.dispatcher import Dispatcher
 from hw.shell.ports import core_members
 
-__all__ = ["CommandCore"]
+__all__ = ["LIGHTS", "CommandCore"]
+
+#: acts, learns : a network acts; parameters change or move.
+#: met, bar : of the returns of the last episodes, as of ``hw.learner.play.episodes.Episodes``.
+LIGHTS = data.StructLayout({"acts": 1, "learns": 1, "met": 1, "bar": 4})
 
 
 class CommandCore(wiring.Component):
@@ -83,6 +87,9 @@ class CommandCore(wiring.Component):
             )
             | self.own_members()
         )
+        #: What LEDs of a board show of the core, if it has something to show; ``execute`` drives
+        #: it. No member: a kernel for a board without LEDs has no port for it.
+        self.lights = Signal(LIGHTS)
 
     def own_members(self):
         """A dict of members beyond those of every core; empty unless a core that is part of

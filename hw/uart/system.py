@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out, connect
 
 from hw.errors import UsageError
 from hw.shell.axi import slave_members
+from hw.shell.core import LIGHTS
 from hw.stream.queue import Queue
 from hw.stream.skid import SkidBuffer
 from hw.uart.bridge import Bridge
@@ -59,6 +60,8 @@ class System(wiring.Component):
     -------
     rx : In(1), tx : Out(1)
         The serial line to the board and from it; 1 while idle.
+    leds : Out(LIGHTS)
+        The ``lights`` of the kernel's core.
     """
 
     def __init__(self, kernel, config):
@@ -68,7 +71,7 @@ class System(wiring.Component):
                 f"banks must be {len(masters)}, one for each master, not {config.banks!r}"
             )
         self.kernel, self.config = kernel, config
-        super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1)})
+        super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1), "leds": Out(LIGHTS)})
 
     def elaborate(self, platform):
         m = Module()
@@ -93,6 +96,7 @@ class System(wiring.Component):
         # Its clock domain is its own, and called as this one: Amaranth wants another name for it.
         m.submodules.kernel = DomainRenamer("kernel")(kernel)
         m.d.comb += [
+            self.leds.eq(kernel.core.lights),
             kernel.ap_clk.eq(ClockSignal()),
             kernel.ap_rst_n.eq(~(ResetSignal() | reset)),
         ]

@@ -6,11 +6,13 @@ from importlib.resources import files
 
 import numpy as np
 
+from hw.shell.core import LIGHTS
 from sim.verilate import loaded, shared_library
 
 __all__ = ["VerilatedSystem"]
 
 _u64 = ctypes.c_uint64
+_doubles = np.ctypeslib.ndpointer(np.float64, shape=(LIGHTS.size,), flags="C_CONTIGUOUS")
 _bytes = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
 
 #: Bytes that one call brings back at most.
@@ -41,6 +43,7 @@ class VerilatedSystem:
         for function, result, *arguments in (
             ("open", ctypes.c_void_p, ctypes.c_uint32),
             ("close", None, ctypes.c_void_p),
+            ("brightness", None, ctypes.c_void_p, _doubles),
             ("run", _u64, ctypes.c_void_p, _u64, _bytes, _u64, _bytes, _u64, ctypes.POINTER(_u64)),
         ):
             pointer = getattr(self._library, f"board_{function}")
@@ -62,6 +65,13 @@ class VerilatedSystem:
         )
         self.waiting = self.waiting[taken.value :]
         return room[:count].tobytes()
+
+    def brightness(self):
+        """How long each LED was on since the last call, as shares of the clocks that were run,
+        which must be one or more: a number for each bit of ``hw.shell.core.LIGHTS``."""
+        shares = np.empty(LIGHTS.size)
+        self._library.board_brightness(self._board, shares)
+        return shares
 
     def close(self):
         if self._board:

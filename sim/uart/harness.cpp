@@ -8,6 +8,8 @@
 
 namespace {
 
+constexpr int LEDS = 7;
+
 struct Board {
     VerilatedContext context;
     Vtop top{&context};
@@ -16,6 +18,8 @@ struct Board {
     uint32_t sending = 0, send_timer = 0;
     // Bits of the byte on tx: those that came, and how many; clocks until the next is looked at.
     uint32_t received = 0, receive_count = 0, receive_timer = 0;
+    // Since they were asked for: clocks, and those in which each LED was on.
+    uint64_t clocks = 0, lit[LEDS] = {};
 
     explicit Board(uint32_t divisor) : divisor(divisor) {
         top.rx = 1;
@@ -29,6 +33,8 @@ struct Board {
         top.eval();
         top.clk = 1;
         top.eval();
+        ++clocks;
+        for (int k = 0; k < LEDS; ++k) lit[k] += top.leds >> k & 1;
     }
 
     // One clock of the line towards the board; true if it took a byte from the caller.
@@ -74,6 +80,13 @@ struct Board {
 }  // namespace
 
 API Board* board_open(uint32_t divisor) { return new Board(divisor); }
+API void board_brightness(Board* board, double* shares) {
+    for (int k = 0; k < LEDS; ++k) {
+        shares[k] = double(board->lit[k]) / double(board->clocks);
+        board->lit[k] = 0;
+    }
+    board->clocks = 0;
+}
 API void board_close(Board* board) {
     board->top.final();
     delete board;

@@ -120,6 +120,16 @@ def test_files(texts, description):
     assert 'FREQUENCY PORT "clk25_0__io" 25000000.0 HZ;' in texts["ulx3s.lpf"]
 
 
+def test_leds_are_the_systems_behind_the_first(texts):
+    """In order; LED 0 tells of the PLL."""
+    netlist = texts["ulx3s.il"]
+    (leds,) = re.findall(r"connect \\leds (\S+)\n", netlist)
+    for number in range(8):
+        led = re.search(rf"cell \\ulx3s.led_{number} .*?\n  end\n", netlist, re.S)[0]
+        own = re.search(rf"connect \\o\S* {re.escape(leds)} \[(\d)\]", led)
+        assert own[1] == str(number - 1) if number else own is None
+
+
 def test_files_are_the_same_again_and_name_no_place(texts, description):
     assert files(description, BOARD) == texts
     for name, text in texts.items():
@@ -341,6 +351,15 @@ def test_bad_targets_are_refused(folder, description):
 def test_a_clock_without_divisors_is_refused(description):
     with pytest.raises(ValueError, match="target_hz must be 25000000 times .*, not 151000000"):
         files(description, BOARD.at(151))
+
+
+def test_no_other_clock_is_the_boards_own():
+    assert BOARD.at(None) is BOARD
+
+
+def test_another_clock_is_the_kernels_alone():
+    own, other = boards.get("u50").clocks, boards.get("u50").at(123).clocks
+    assert (other[0].mhz, other[0].name, other[1:]) == (123, own[0].name, own[1:])
 
 
 @pytest.mark.parametrize("mhz", [0, 1001, 45.5, True])

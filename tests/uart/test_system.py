@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from uart.systems import KERNEL, UART, describe, folder, twin
 from hw.designs import DESIGNS
 from hw.replay.commands import COMMANDS, Opcode
 from hw.replay.records import GRANULE_BYTES
+from hw.shell.core import LIGHTS
 from hw.shell.status_block import MAGIC, STATUS
 from hw.uart.config import UartConfig
 from hw.uart.protocol import END, HEADER_BYTES, IDENTITY, Status
@@ -103,6 +105,7 @@ def test_garbage_between_requests(pair):
         )
         pair.exchange(noise + bytes([END]) + good)
     assert b"ok" in pair.read(BANKS[0], 64)
+    assert not pair.system.brightness().any()  # of a kernel that has nothing to show
 
 
 def test_requests_in_a_row(pair):
@@ -192,6 +195,11 @@ def test_reset_in_mid_launch(pair):
     assert pair.read(0x10, 8) == bytes(8)
     assert pair.read(BANKS[1], 4) == b"kept"
     launch(pair, [setup])
+
+
+def test_the_harness_has_all_leds():
+    text = (files("sim.uart") / "harness.cpp").read_text(encoding="utf-8")
+    assert f"constexpr int LEDS = {LIGHTS.size};" in text
 
 
 def test_banks_are_one_a_master():

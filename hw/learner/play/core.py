@@ -72,6 +72,11 @@ class PlayingCore(LearnerCore):
         ]
         with m.If(player.save):
             m.d.comb += run.reply.eq(1)
+        # Through registers, since the comparisons are wide, and nobody sees a clock.
+        m.d.sync += [
+            self.lights.met.eq(player.met & player.begun),
+            self.lights.bar.eq(Mux(player.begun, player.bar, 0)),
+        ]
         self._initialise(m, run, learner, initialiser)
         with m.If(player.playing):
             self._acts(m, player, learner)

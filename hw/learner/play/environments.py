@@ -89,7 +89,7 @@ class Environments(wiring.Component):
         As ``Explore.epsilon``.
     clipped : Out(environments)
         Environments whose number this step or begin clipped; steady from ``done`` on.
-    ended, total, met : Out, set, set_ended, set_total : In
+    ended, total, met, bar : Out, set, set_ended, set_total : In
         As of ``Episodes``.
     seed : In(STATE_LAYOUT), reseed : In(1), state : Out(STATE_LAYOUT)
         The play generator.
@@ -130,7 +130,7 @@ class Environments(wiring.Component):
                 "records": In(17),
                 "epsilon": Out(32),
                 "clipped": Out(config.play.environments),
-                **{name: episodes[name] for name in ("ended", "total", "met")},
+                **{name: episodes[name] for name in ("ended", "total", "met", "bar")},
                 "seed": In(STATE_LAYOUT),
                 "reseed": In(1),
                 "state": Out(STATE_LAYOUT),
@@ -180,6 +180,7 @@ class Environments(wiring.Component):
             self.ended.eq(episodes.ended),
             self.total.eq(episodes.total),
             self.met.eq(episodes.met),
+            self.bar.eq(episodes.bar),
             self.window.eq(episodes.window),
             episodes.set.eq(self.set),
             episodes.set_ended.eq(self.set_ended),

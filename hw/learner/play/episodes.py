@@ -116,6 +116,8 @@ class Episodes(wiring.Component):
         of all.
     met : Out(1)
         ``full``, and ``total`` is at least ``goal``.
+    bar : Out(4)
+        ``total`` is at least an eighth, a quarter, a half of ``goal`` (rounded down), and ``goal``.
     running, returns : Out(access_port())
         A row for each environment: the sum of its rewards, 64 bits, low word first, and its steps.
         A row for each place of the window: a return, 64 bits; 0 for one that is not in the window.
@@ -139,6 +141,7 @@ class Episodes(wiring.Component):
                 "total": Out(signed(_RETURN + LARGEST_WINDOW.bit_length() - 1)),
                 "full": Out(1),
                 "met": Out(1),
+                "bar": Out(4),
                 "running": Out(access_port()),
                 "returns": Out(access_port()),
                 "window": Out(3),
@@ -262,7 +265,8 @@ class Episodes(wiring.Component):
             returns.write_address.eq(self.ended[:bits]),
             returns.write_data.eq(episode.total),
             oldest.eq(Mux(self.full, returns.read_data.as_signed(), 0)),
-            self.met.eq(self.full & (self.total >= self.goal)),
+            self.bar.eq(Cat(self.total >= (self.goal >> k) for k in (3, 2, 1, 0))),
+            self.met.eq(self.full & self.bar[-1]),
         ]
         access, low = self.returns, Signal()
         age, inside = Signal(bits), Signal(reset_less=True)

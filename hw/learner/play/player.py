@@ -73,6 +73,8 @@ class Player(wiring.Component):
         As of ``Environments``.
     programmed, begun, step, episodes, explore, state, clipped, total : Out
         For the status block.
+    met : Out(1), bar : Out(4)
+        As of ``Episodes``.
     """
 
     def __init__(self, config):
@@ -120,7 +122,7 @@ class Player(wiring.Component):
                 "explore": Out(32),
                 "state": Out(STATE_LAYOUT),
                 "clipped": Out(config.play.environments),
-                "total": environments["total"],
+                **{name: environments[name] for name in ("total", "met", "bar")},
             }
         )
 
@@ -178,6 +180,8 @@ class Player(wiring.Component):
             self.episodes.eq(environments.ended),
             self.state.eq(environments.state),
             self.total.eq(environments.total),
+            self.met.eq(environments.met),
+            self.bar.eq(environments.bar),
             self.lesson.eq(lesson(command, settings.iterations)),
         ]
         self._ports(m, segments, episode_ring, report_ring)

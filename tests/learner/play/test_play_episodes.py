@@ -28,22 +28,24 @@ class Course:
             inputs=dict(start=[dict(window=window)]), final=dict(ended=0, total=0, met=0)
         )
 
-    def step(self, number, ending, records, goal=0, rewards=(LOW, HIGH + 1), fraction=20):
-        """A vector step; ``goal`` is above the sum of the last returns. Returns how many ended."""
+    def step(self, number, ending, records, goal=0, rewards=(LOW, HIGH + 1), fraction=20, times=1):
+        """A vector step; ``goal`` is above the sum of the last returns, ``times`` as much. Returns
+        how many ended."""
         count = self.config.environments
         reward = self.rng.integers(*rewards, size=count)
         ends = self.rng.random((2, count)) < ending / 2
         ended = self.twin.push(number, reward, fraction, *ends, records)
         words = [dict(word=int(r), fraction=fraction, terminated=t, truncated=c)
                  for r, t, c in zip(reward, *ends, strict=True)]  # fmt: skip
-        goal += self.twin.total
+        goal += times * self.twin.total
         self.phases.add(
             inputs=dict(i=words),
             outputs=dict(o=[dict(place=place, record=int.from_bytes(row.tobytes(), "little"))
                             for place, row in ended]),
             levels=dict(step=number, records=records, goal=goal),
             final=dict(ended=len(self.twin.returns), total=self.twin.total,
-                       met=self.twin.met(goal)),
+                       met=self.twin.met(goal),
+                       bar=sum((self.twin.total >= goal // (8 >> k)) << k for k in range(4))),
         )  # fmt: skip
         return int(ends.any(axis=0).sum())
 
@@ -56,7 +58,10 @@ def test_random_episodes(simulate, tmp_path, environments, window):
         course.start(size)
         for step in range(25):
             records = [4, 1 << 16, 1, 0][step % 4]
-            course.step(step << 27 | step, [0.6, 0.1][step % 2], records, goal=step % 3 - 1)
+            times = [1, 1, 1, 2, 4, 8][step % 6]
+            course.step(
+                step << 27 | step, [0.6, 0.1][step % 2], records, goal=step % 3 - 1, times=times
+            )
         assert len(course.twin.returns) > 1 << size
     course.phases.run(simulate, tmp_path, gaps=[(0, 0), (0.5, 0.7)])
 
