@@ -160,7 +160,9 @@ class PlayingReplay(LearningReplay):
         }
         before = self.status
         first = 0 if fresh else int(before["episodes"])
-        results, reports, parameters = self._played(command, operands, size, begin, store)
+        # Who looks at the ring while the kernel plays must not see episodes of an earlier run.
+        cleared = begin if fresh else 0
+        results, reports, parameters = self._played(command, operands, size, begin, cleared, store)
         after = self.status
         ended = (int(after["episodes"]) - first) % (1 << 32)
         learned = int(after["iterations"]) - int(before["iterations"])
@@ -177,12 +179,12 @@ class PlayingReplay(LearningReplay):
             self._count_errors(learned * batch_size)
         return found
 
-    def _played(self, command, operands, size, begin, store):
+    def _played(self, command, operands, size, begin, cleared, store):
         """Bytes of results, the ring of reports, and parameters of the sets ``store``."""
         program, end = [(PlayOpcode.PLAY, command)], aligned(size)
         if store:
             end += self._put_store(program, end, store)
-        results = self._run(program, operands, end)
+        results = self._run(program, operands, end, cleared)
         reports = results[begin:size].view(REPORT.dtype)
         image = results[aligned(size) : end] if store else None
         return results, reports, from_image(self.learner, image, store) if store else None
