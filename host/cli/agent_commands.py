@@ -8,6 +8,7 @@ import typer
 
 from host.terminal.options import BoardName, Imports, Learner, Verbose
 from host.terminal.tables import table
+from hw.errors import UsageError
 from system.tools import BUILD_DIRECTORY
 
 __all__ = ["agent_group"]
@@ -104,8 +105,12 @@ def watch(
         str, typer.Argument(metavar="RUN", help="A run's folder, or `uart:PORT` of a board.")
     ],
     kernel: Annotated[
-        Path, typer.Option(help="With `uart:PORT`: kernel.json of the board's bitstream.")
-    ] = BUILD_DIRECTORY / "ulx3s" / "dqn" / "kernel.json",
+        Path | None,
+        typer.Option(
+            help="With `uart:PORT`: kernel.json of the board's bitstream. "
+            "[default: build/ulx3s/dqn/kernel.json]"
+        ),
+    ] = None,
     verbose: Verbose = False,
 ):
     """Draw the returns of a run in the terminal while it trains in another one, until it ends; or
@@ -120,6 +125,9 @@ def watch(
     from host.cli.watch import watch_port
 
     if run.startswith("uart:"):
-        watch_port(run.removeprefix("uart:"), kernel)
+        default = BUILD_DIRECTORY / "ulx3s" / "dqn" / "kernel.json"
+        watch_port(run.removeprefix("uart:"), kernel or default)
+    elif kernel is not None:
+        raise UsageError(f"--kernel must be with uart:PORT, not with {run}")
     else:
         follow(run)

@@ -158,3 +158,8 @@ def test_another_kernel(board, plug, refused, tmp_path):
     plug(twin())
     refused("must be one that plays, not another", kernel=other)
     refused("--kernel must be the kernel.json", code=2, kernel=tmp_path / "none.json")
+
+
+def test_a_folder_has_no_kernel(run, tmp_path, path):
+    code, _, err = run("watch", tmp_path, "--kernel", path)
+    assert code == 2 and "--kernel must be with uart:PORT, not with" in err
