@@ -53,6 +53,8 @@ class PlayingReplay(LearningReplay):
     ----------
     step : int
         Vector steps of all ``play`` so far.
+    reward_fraction : int
+        Fraction bits of the task's rewards.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class PlayingReplay(LearningReplay):
             if found != wanted:
                 raise UsageError(f"{name} must be {wanted} as in the kernel, not {found}")
         words = np.array(image_of(program, limit).words, "<u8")
+        self.reward_fraction = program.reward_fraction
         state = np.random.SFC64(seed).state["state"]["state"]
         self._task = {
             "count": len(words),
@@ -117,6 +120,7 @@ class PlayingReplay(LearningReplay):
         fresh: bool = False,
         learn: bool = True,
         greedy: bool = False,
+        goal: bool = False,
         store: Sequence[str] = (),
     ) -> Played:
         """``count`` vector steps, in one launch, or fewer after ``stop``.
@@ -130,7 +134,7 @@ class PlayingReplay(LearningReplay):
             As for ``learn``.
         iterations : int
             The most that may run; if more do, ``reports`` has the last ones.
-        fresh, learn, greedy : bool
+        fresh, learn, greedy, goal : bool
             The flags of PLAY.
 
         Errors: as of ``learn``, and CommandError if a number of an environment leaves its
@@ -147,7 +151,7 @@ class PlayingReplay(LearningReplay):
             (0, np.frombuffer(block, np.uint8)),
             (PLAY_SETTINGS.size, segments.view(np.uint8)),
         ]
-        flags = {Flag.LEARN: learn, Flag.GREEDY: greedy, Flag.FRESH: fresh}
+        flags = {Flag.LEARN: learn, Flag.GREEDY: greedy, Flag.FRESH: fresh, Flag.GOAL: goal}
         command = {
             "count": count,
             "stratum_width": self._stratum(batch_size),
