@@ -18,6 +18,7 @@ from boards.regions import chosen_regions, regions_for
 from hw.config import value_of, with_values
 from hw.errors import UsageError
 from hw.estimate import RESOURCES, exceeded
+from hw.space import Space
 from hw.suggest import listed
 
 __all__ = ["Decision", "Exploration", "Point", "better", "curves", "explore", "front", "lacking"]
@@ -79,6 +80,7 @@ class Decision:
 class Exploration:
     """What a search found.
 
+    space : the Space that was searched.
     limits : ``{resource: count or None}`` that a point may use.
     regions : numbers of the regions that have them.
     batch : of the operation whose clocks the points have.
@@ -92,6 +94,7 @@ class Exploration:
     default : the point of the config from which the search began.
     """
 
+    space: Space
     limits: dict
     regions: tuple
     batch: int
@@ -139,7 +142,7 @@ def explore(design, board, config, *, batch=None, regions=None, fixed=()):
     Parameters
     ----------
     design : Design
-        UsageError if it has no ``space``.
+        UsageError if it has no ``space``. The one searched is the variant's for ``config``.
     board : Board
     config : config
         The design's config from which the search begins.
@@ -152,6 +155,7 @@ def explore(design, board, config, *, batch=None, regions=None, fixed=()):
 
     DoesNotFit if no point fits; the message has the resource that is missing, and what would help.
     """
+    design = design.of(config)
     space = design.space
     if space is None:
         raise UsageError(f"design must be one with a space to explore, not {design.name!r}")
@@ -187,6 +191,7 @@ def explore(design, board, config, *, batch=None, regions=None, fixed=()):
     own = {name: value_of(config, name) for name in fields}
     fastest = min(fitting, key=lambda point: (point.clocks, point.levels, point.total))
     return Exploration(
+        space=space,
         limits=limits,
         regions=regions,
         batch=batch,
@@ -257,6 +262,7 @@ def better(design, board, config, *, fixed=()):
     its clocks and resources are computed at each call. A stored table of choices would hold for
     default configs only, and until a formula changes. The very best is found by ``explore`` only.
     """
+    design = design.of(config)
     space = design.space
     if space is None:
         return None

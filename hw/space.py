@@ -35,6 +35,9 @@ class Space:
     latency : callable
         From a config, latency that this operation hides but others show, such as a draw from the
         sum tree. A config with a lower latency stays on the front.
+    parts : callable
+        From a config and the batch, ``{part: clocks}`` with the sum ``clocks``, for tables; empty
+        if the operation has no parts.
     axis, curve : str
         The fields that a picture has along its axis and as curves.
     """
@@ -50,3 +53,4 @@ class Space:
     numbers: tuple = ()
     levels: Callable = lambda config: 0
     latency: Callable = lambda config: 0
+    parts: Callable = lambda config, batch: {}

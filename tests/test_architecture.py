@@ -56,8 +56,8 @@ HOST_ARROWS = {
     "export": {"kernels", "algorithms", "agents", "runs", "terminal"},
     "compose": {"cards", "kernels", "algorithms", "environments", "replay", "trainers",
         "proof", "agents", "actors", "runs", "terminal"},
-    "cli": {"kernels", "environments", "replay", "agents", "actors", "runs", "terminal", "explore",
-        "export", "compose"},
+    "cli": {"kernels", "environments", "replay", "play", "agents", "actors", "runs", "terminal",
+        "explore", "export", "compose"},
 }  # fmt: skip
 INSIDE = {"hw": HW_ARROWS, "host": HOST_ARROWS}
 #: files of a package that stand above its folders: no file of those may import them

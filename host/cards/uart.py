@@ -26,7 +26,8 @@ __all__ = ["bo", "device", "hw_context", "kernel", "run", "xclBOSyncDirection", 
 
 
 class device:
-    """The board at the serial port ``port``; its kernel is reset when this object is made.
+    """The board at the serial port ``port``; its kernel is reset when this object is made, unless
+    ``resets`` is False, for a program that only looks at it.
 
     CardError if the board's bitstream is of another version of rlfabric, and as for ``Line``.
 
@@ -40,10 +41,11 @@ class device:
         For each of the board's memory banks, which parts are in use.
     """
 
-    def __init__(self, port):
+    def __init__(self, port, *, resets=True):
         self.line = Line(port, baud=BAUD)
         try:
-            self.line.reset()
+            if resets:
+                self.line.reset()
             self._introduce()
         except BaseException:
             self.line.close()

@@ -8,6 +8,8 @@ import typer
 
 from host.terminal.options import BoardName, Imports, Learner, Verbose
 from host.terminal.tables import table
+from hw.errors import UsageError
+from system.tools import BUILD_DIRECTORY
 
 __all__ = ["agent_group"]
 
@@ -99,15 +101,33 @@ def evaluate(
 
 @agent_group.command()
 def watch(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run's folder, or `uart:PORT` of a board.")
+    ],
+    kernel: Annotated[
+        Path | None,
+        typer.Option(
+            help="With `uart:PORT`: kernel.json of the board's bitstream. "
+            "[default: build/ulx3s/dqn/kernel.json]"
+        ),
+    ] = None,
     verbose: Verbose = False,
 ):
-    """Draw the returns of a run in the terminal while it trains in another one, until it ends.
+    """Draw the returns of a run in the terminal while it trains in another one, until it ends; or
+    of a board that plays, by its serial line, until its launch ends.
 
     Examples:
 
     - `rlfabric watch runs/acrobot`
+    - `rlfabric watch uart:/dev/ttyUSB0`
     """
     from host.cli.watch import watch as follow
+    from host.cli.watch import watch_port
 
-    follow(run)
+    if run.startswith("uart:"):
+        default = BUILD_DIRECTORY / "ulx3s" / "dqn" / "kernel.json"
+        watch_port(run.removeprefix("uart:"), kernel or default)
+    elif kernel is not None:
+        raise UsageError(f"--kernel must be with uart:PORT, not with {run}")
+    else:
+        follow(run)

@@ -1,4 +1,5 @@
-"""``rlfabric watch``: returns of a run as a curve in the terminal, while they come."""
+"""``rlfabric watch``: returns as a curve in the terminal, while they come: of a run, by its files,
+or of a board that plays, by its serial line."""
 
 import time
 from contextlib import suppress
@@ -9,12 +10,13 @@ from rich.live import Live
 from rich.text import Text
 
 from host.environments.environment_id import reward_threshold
+from host.play.play_view import PlayView
 from host.runs.request import read_summary
 from host.runs.run_log import read_progress
 from hw.errors import UsageError
 from system.disk import user_path
 
-__all__ = ["bars", "has_ended", "picture", "watch"]
+__all__ = ["bars", "has_ended", "picture", "watch", "watch_port"]
 
 #: Eighths of a character, and where the terminal cannot show them.
 _EIGHTHS, _PLAIN = " ▁▂▃▄▅▆▇█", " ...::###"
@@ -77,18 +79,59 @@ def watch(run, console=None):
     if not (folder / "progress.csv").exists():
         raise UsageError(f"RUN must be a run's folder with a progress.csv, not {folder}")
 
+    def look():
+        ended = has_ended(folder)  # before the rows are read
+        return ended, read_progress(folder), *_named(folder)
+
+    _follow(look, console)
+
+
+def watch_port(port, path, console=None):
+    """Shows the returns of the PLAY on the board at the serial port ``port``, with the kernel.json
+    at ``path``, until its launch ends, or once if ``console`` is no terminal. It only reads. Errors
+    as of PlayView."""
+    path, console = user_path(path), console or Console()
+    if not path.exists():
+        raise UsageError(f"--kernel must be the kernel.json of the board's bitstream, not {path}")
+    view = PlayView(port, path)
+    count = view.environments
+
+    def look():
+        running, episodes = view.look()
+        rows = [
+            {
+                "steps": (int(each["step"]) + 1) * count,
+                "episodes": number,
+                "return_mean": float(each["total"]),
+                "evaluation_return": None,
+            }
+            for number, each in enumerate(episodes, 1)
+        ]
+        return not running, rows, f"the board at {port}", None
+
+    try:
+        _follow(look, console)
+    finally:
+        view.close()
+
+
+def _follow(look, console):
+    """Draws the results of ``look()``, ``(ended, rows, title, threshold)``, again and again until
+    one has ended; once if ``console`` is no terminal."""
+    eighths = _EIGHTHS if "utf" in console.encoding.lower() else _PLAIN
+
     def drawn():
-        named, shown = _named(folder), _EIGHTHS if "utf" in console.encoding.lower() else _PLAIN
-        lines = picture(read_progress(folder), *named, console.width, eighths=shown)
-        return Group(*(Text(line) for line in lines))
+        ended, rows, title, threshold = look()
+        lines = picture(rows, title, threshold, console.width, eighths=eighths)
+        return ended, Group(*(Text(line) for line in lines))
 
     if not console.is_terminal:
-        console.print(drawn())
+        console.print(drawn()[1])
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            ended = has_ended(folder)  # before the rows are read
-            live.update(drawn(), refresh=True)
+            ended, shown = drawn()
+            live.update(shown, refresh=True)
             if ended:
                 return
             time.sleep(_PAUSE_S)

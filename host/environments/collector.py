@@ -42,9 +42,12 @@ class Collector:
     ----------
     columns : tuple of str
         Columns of progress.csv that ``progress`` returns.
+    promising : bool
+        Whether the returns of the last ``collect`` ask for an evaluation ahead of time.
     """
 
     columns: tuple[str, ...] = ()
+    promising = False
 
     def restart(self, seed: int) -> None:
         """Resets all environments: environment i begins a new episode with seed ``seed + i``. A

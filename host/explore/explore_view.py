@@ -23,20 +23,22 @@ def show(found, document, board):
         for name in ("levels", "latency")
         if len({getattr(point, name) for point in found.points}) > 1
     ]
+    parts = [found.space.parts(point.config, found.batch) for point in shown]
     rows = [
         [
             point.clocks,
+            *own.values(),
             *(getattr(point, name) for name in costs),
             " ".join(written(point.values[name]) for name in tried),
             *(_count(point.resources[name]) for name in RESOURCES),
             f"{point.limit} {100 * point.share:.0f}%",
             f"{100 * point.total:.0f}%",
         ]
-        for point in shown
+        for point, own in zip(shown, parts, strict=True)
     ]
     names = " ".join(name.rpartition(".")[2] for name in tried)
     resources = (name.upper() for name in RESOURCES)
-    heads = ("clocks", *costs, names, *resources, "nearest limit", "sum")
+    heads = ("clocks", *parts[0], *costs, names, *resources, "nearest limit", "sum")
     regions = ", ".join(map(str, found.regions))
     table(
         f"{document['design']} on {board.title}, {document['operation']}: the front, from "

@@ -76,7 +76,8 @@ def measure(name, board, out, config, batch):
     Parameters
     ----------
     name : str
-        A key of ``hw.designs.DESIGNS``; UsageError if no operation of it can be measured.
+        A key of ``hw.designs.DESIGNS``; UsageError if no operation of it can be measured, and for
+        a kernel that plays.
     board : str
         Name of a board; ``boards.DoesNotFit`` if the design is too large for it.
     out : path
@@ -88,7 +89,12 @@ def measure(name, board, out, config, batch):
 
     All inputs are random numbers of a fixed seed. CardTimeout if the kernel stands still.
     """
-    design = find_design(name)
+    design = find_design(name).of(config)
+    if (play := config.to_dict().get("play")) and play["environments"]:
+        raise UsageError(
+            f"play.environments must be 0 to measure an operation (--verify), not "
+            f"{play['environments']}: tests compare the formulas of PLAY with simulated kernels"
+        )
     if design.space is None or type(config) not in _OPERATIONS:
         raise UsageError(f"design must be one whose operation can be measured, not {name!r}")
     folder, _ = keep(name, board, out, verilog=True, **values_of(config))

@@ -63,8 +63,9 @@ def hint(name, board, values):
     own, point = found
     changed = {field: v for field, v in point.values.items() if v != own.values[field]}
     settings = " ".join(f"--set {field}={written(v)}" for field, v in changed.items())
-    operation = design.space.operation.format(batch=design.space.batch(config))
-    others = [field for field in design.space.numbers if field in changed]
+    space = design.of(config).space
+    operation = space.operation.format(batch=space.batch(config))
+    others = [field for field in space.numbers if field in changed]
     note = f" ({', '.join(others)} changes the results)" if others else ""
     own_clocks = f"{own.clocks} clocks" if own.share <= 1 else f"too much of {board.title}"
     return (
@@ -88,8 +89,8 @@ def document(design, board, found, given):
     ``limits``, ``fields`` with the values that were tried, ``set`` with the values that were given,
     ``points`` and ``refused`` with counts, ``decision`` as ``boards.explore.Decision``, ``choice``,
     ``fastest``, ``default``, ``faster`` and ``front`` with points. A point has ``fields``,
-    ``clocks``, ``latency``, ``levels``, ``resources``, ``share``, ``limit`` and the ``regions``
-    that it needs, None where it does not fit.
+    ``clocks``, their ``parts`` if the Space has some, ``latency``, ``levels``, ``resources``,
+    ``share``, ``limit`` and the ``regions`` that it needs, None where it does not fit.
     """
 
     def entry(point, more=False):
@@ -102,6 +103,7 @@ def document(design, board, found, given):
         return {
             "fields": fields,
             "clocks": point.clocks,
+            **({"parts": parts} if (parts := found.space.parts(point.config, found.batch)) else {}),
             "latency": point.latency,
             "levels": point.levels,
             "resources": point.resources,
@@ -116,7 +118,7 @@ def document(design, board, found, given):
         "board": board.name,
         "batch": found.batch,
         "rule": "ours",
-        "operation": design.space.operation.format(batch=found.batch),
+        "operation": found.space.operation.format(batch=found.batch),
         "regions": found.regions,
         "limits": found.limits,
         "fields": {name: list(values) for name, values in found.fields.items()},

@@ -344,10 +344,10 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
             ]
         )
 
-    def _run(self, program, operands, size):
+    def _run(self, program, operands, size, cleared=0):
         """The launch of a LEARN or TRAIN; its errors in the words of experiences."""
         try:
-            return self.launcher.run(program, operands, size)
+            return self.launcher.run(program, operands, size, cleared)
         except CommandError as error:
             self._explain(error)
             raise

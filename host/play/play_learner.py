@@ -39,6 +39,7 @@ class PlayLearner(CardLearner):
     ) -> None:
         super().__init__(policy, clock, buffer, **options)
         self.settings, self._fresh, self._explore = settings, True, settings.epsilon[0]
+        self.met = False  # whether the last launch has ended by the goal
         self._room = settings.MOST  # vector steps whose rings the bank has room for
         self.inline()  # nothing runs beside a launch, and a signal's handler writes the stop bit
 
@@ -48,17 +49,21 @@ class PlayLearner(CardLearner):
         clock, settings = self.clock, self.settings
         clock.launched = settings.begun(clock.steps)
         count = min(settings.launch_steps(clock.steps), self._room)
-        most = settings.iterations(count)
+        most, goal = settings.iterations(count), settings.goal(self.buffer.reward_fraction)
+        # Where it is met from the beginning an evaluation has just looked: one ahead of time at
+        # most, from a multiple of the interval to the next.
+        aims = goal is not None and (self._fresh or not self._meets(goal))
         try:
             with self.phases("card"):
                 played = self._card.call(
                     self.buffer.play,
                     count,
-                    settings.settings(clock.steps, clock.updates, self._explore),
+                    settings.settings(clock.steps, clock.updates, self._explore, goal),
                     settings.segments(clock.steps, clock.updates, most),
                     batch_size=self.agent.batch_size,
                     iterations=most,
                     fresh=self._fresh,
+                    goal=aims,
                     store=("online",),
                 )
         except CapacityError:  # before anything was launched
@@ -67,8 +72,15 @@ class PlayLearner(CardLearner):
             self._room = count // 2
             return self.play()
         self._fresh, self._explore = False, int(self.buffer.status["explore"])
+        self.met = aims and played.steps < count and self._meets(goal)
         clock.steps += played.steps * settings.count
         return played
+
+    def _meets(self, goal):
+        """Whether the last episodes on the card have returns of ``goal`` together."""
+        status = self.buffer.status
+        full = int(status["episodes"]) >= 1 << self.settings.WINDOW
+        return full and int(status["returns"]) >= goal
 
     def begin(self, experience: Played) -> Future[Played]:
         done = Future()
@@ -109,7 +121,7 @@ class PlayCollector(Collector):
     def collect(self, policy: Acts, clock: Clock) -> tuple[Played, Episodes]:
         """A launch; what acts are the weights on the card, whatever ``policy`` is."""
         played = self.learner.play()
-        rows = played.episodes
+        rows, self.promising = played.episodes, self.learner.met
         return played, list(zip(rows["total"].tolist(), rows["length"].tolist(), strict=True))
 
     def restart(self, seed: int) -> None:

@@ -3,8 +3,10 @@
 A run counts steps of all environments, a card counts *vector steps*, one of each environment.
 """
 
+from math import ceil
+
 from host.algorithms.config import Clock
-from host.environments.environment_id import find_spec
+from host.environments.environment_id import find_spec, reward_threshold
 from host.environments.task_ids import is_task
 from host.learner.card_learner import steps_of
 from host.play.segments import Segments
@@ -85,12 +87,19 @@ class PlaySettings:
         The ``step_record`` of the kernel's learner.
     """
 
+    #: The last 2^WINDOW episodes of the card decide when a run that ends solved is evaluated.
+    WINDOW = 4
     #: Vector steps of a launch, its episodes and its iterations, at most: all are in its rings.
     MOST = (1 << 16) - 1
 
     def __init__(self, config, record):
         self.config, self.agent, self._record = config, config.agent, record
         self.count, self._segments = config.env_count, Segments(record, self._record_of)
+        #: Mean return at which a launch ends to be evaluated; None: at none.
+        self.threshold = None
+        if config.until_solved:
+            own = config.threshold
+            self.threshold = reward_threshold(config.env) if own is None else own
 
     @property
     def longest(self):
@@ -133,7 +142,14 @@ class PlaySettings:
         stored then, for at most n - 1 steps of an environment are not."""
         return -(-self.config.learning_starts // self.count) + self.agent.n_step - 1
 
-    def settings(self, steps, updates, explore):
+    def goal(self, fraction):
+        """Sum of the returns of 2^WINDOW episodes, with ``fraction`` fraction bits, whose mean is
+        ``threshold``; None without one."""
+        if self.threshold is None:
+            return None
+        return ceil(self.threshold * 2.0 ** (self.WINDOW + fraction))
+
+    def settings(self, steps, updates, explore, goal=None):
         """``{field: number}`` of PLAY_SETTINGS for a launch after ``steps`` and ``updates`` with
         epsilon ``explore``, UQ(0, 32)."""
         agent, period = self.agent, self.config.steps_per_launch
@@ -153,8 +169,8 @@ class PlaySettings:
             "step": done,
             "phase": done % period,
             "target_phase": updates % agent.target_interval,
-            "window": 0,
-            "goal": 0,
+            "window": 0 if goal is None else self.WINDOW,
+            "goal": goal or 0,
         }
 
     def segments(self, steps, updates, count):

@@ -53,6 +53,8 @@ class PlayingReplay(LearningReplay):
     ----------
     step : int
         Vector steps of all ``play`` so far.
+    reward_fraction : int
+        Fraction bits of the task's rewards.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class PlayingReplay(LearningReplay):
             if found != wanted:
                 raise UsageError(f"{name} must be {wanted} as in the kernel, not {found}")
         words = np.array(image_of(program, limit).words, "<u8")
+        self.reward_fraction = program.reward_fraction
         state = np.random.SFC64(seed).state["state"]["state"]
         self._task = {
             "count": len(words),
@@ -117,6 +120,7 @@ class PlayingReplay(LearningReplay):
         fresh: bool = False,
         learn: bool = True,
         greedy: bool = False,
+        goal: bool = False,
         store: Sequence[str] = (),
     ) -> Played:
         """``count`` vector steps, in one launch, or fewer after ``stop``.
@@ -130,7 +134,7 @@ class PlayingReplay(LearningReplay):
             As for ``learn``.
         iterations : int
             The most that may run; if more do, ``reports`` has the last ones.
-        fresh, learn, greedy : bool
+        fresh, learn, greedy, goal : bool
             The flags of PLAY.
 
         Errors: as of ``learn``, and CommandError if a number of an environment leaves its
@@ -147,7 +151,7 @@ class PlayingReplay(LearningReplay):
             (0, np.frombuffer(block, np.uint8)),
             (PLAY_SETTINGS.size, segments.view(np.uint8)),
         ]
-        flags = {Flag.LEARN: learn, Flag.GREEDY: greedy, Flag.FRESH: fresh}
+        flags = {Flag.LEARN: learn, Flag.GREEDY: greedy, Flag.FRESH: fresh, Flag.GOAL: goal}
         command = {
             "count": count,
             "stratum_width": self._stratum(batch_size),
@@ -160,7 +164,9 @@ class PlayingReplay(LearningReplay):
         }
         before = self.status
         first = 0 if fresh else int(before["episodes"])
-        results, reports, parameters = self._played(command, operands, size, begin, store)
+        # Who looks at the ring while the kernel plays must not see episodes of an earlier run.
+        cleared = begin if fresh else 0
+        results, reports, parameters = self._played(command, operands, size, begin, cleared, store)
         after = self.status
         ended = (int(after["episodes"]) - first) % (1 << 32)
         learned = int(after["iterations"]) - int(before["iterations"])
@@ -177,12 +183,12 @@ class PlayingReplay(LearningReplay):
             self._count_errors(learned * batch_size)
         return found
 
-    def _played(self, command, operands, size, begin, store):
+    def _played(self, command, operands, size, begin, cleared, store):
         """Bytes of results, the ring of reports, and parameters of the sets ``store``."""
         program, end = [(PlayOpcode.PLAY, command)], aligned(size)
         if store:
             end += self._put_store(program, end, store)
-        results = self._run(program, operands, end)
+        results = self._run(program, operands, end, cleared)
         reports = results[begin:size].view(REPORT.dtype)
         image = results[aligned(size) : end] if store else None
         return results, reports, from_image(self.learner, image, store) if store else None

@@ -137,7 +137,7 @@ class Launcher(OnCard):
         runs = [(name, len(list(same))) for name, same in itertools.groupby(names)]
         return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in runs) or "none"
 
-    def run(self, program, operands=(), results_bytes=0):
+    def run(self, program, operands=(), results_bytes=0, cleared=0):
         """Runs ``program`` in one launch and returns the first ``results_bytes`` bytes of the
         results (uint8).
 
@@ -150,6 +150,8 @@ class Launcher(OnCard):
             Arrays whose bytes are written to the buffer ``operands``, from ``offset`` (bytes) on.
         results_bytes : int
             Bytes that the commands may write to the buffer ``results``.
+        cleared : int
+            The first bytes of the results, this number, are 0 when the launch begins.
 
         UsageError for a field that is unknown, missing or out of its limits; nothing is launched
         then. CommandError if the
@@ -177,6 +179,8 @@ class Launcher(OnCard):
             taken["operands"].stage_bytes(array.tobytes(), offset)
         if size:
             taken["operands"].to_device(size)
+        if cleared:
+            taken["results"].write_bytes(bytes(cleared))
         try:
             self.kernel.launch(
                 timeout_s=self.timeout_s, command_count=len(program), **taken, **self.pointers

@@ -263,7 +263,7 @@ class _Run:
                     config.checkpoint_interval_steps,
                 )
             )
-            if evaluate and session.clock.updates:
+            if (evaluate or session.collector.promising) and session.clock.updates:
                 self._evaluate()
             if log or scores.evaluation is not None:
                 self.rows.write()

@@ -75,6 +75,7 @@ def _playing(config):
         "errors": PLAY_ERRORS,
         "records": lambda _: own,
         "clocks": lambda config: clocks(config) | play_clocks.clocks(config),
+        "space": _PLAYING_SPACE,
     }
 
 
@@ -262,6 +263,15 @@ _SPACE = Space(
     latency=draw_latency,
     axis="learner.multipliers",
     curve="learner.lanes",
+)
+
+#: Of a kernel that plays: acting weighs as it does in a run.
+_PLAYING_SPACE = replace(
+    _SPACE,
+    operation=f"period of PLAY, {play_clocks.PERIOD_STEPS} environment steps and an iteration with "
+    "{batch} samples",
+    clocks=play_clocks.period_clocks,
+    parts=play_clocks.period_parts,
 )
 
 

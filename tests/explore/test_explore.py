@@ -43,10 +43,11 @@ MANY = FEW | {
 def search(name, board="u200", fields=None, batch=None, fixed=(), regions=None, values=None):
     """An Exploration of a design whose space has, if they are given, other fields."""
     design, board = DESIGNS[name], boards.get(board)
-    if fields is not None:
-        space = replace(design.space, fields=lambda config: fields)
-        design = replace(design, space=space)
     base = with_values(design.default(board.numbers), values or {})
+    if fields is not None:
+        design = design.of(base)
+        space = replace(design.space, fields=lambda config: fields)
+        design = replace(design, space=space, variant=lambda config: {})
     return explore(design, board, base, batch=batch, fixed=fixed, regions=regions)
 
 

@@ -13,6 +13,8 @@ tests compare others with the simulation. On a master wider than 128 bits action
 their beat, and a vector step that acts takes up to 6 % more in a small network.
 """
 
+from functools import cache
+
 from hw.environment.machine import command_clocks
 from hw.environment.machine_image import Section, image_of
 from hw.environment.machine_ports import Command
@@ -26,7 +28,11 @@ from hw.learner.step_clocks import acting_clocks, step_clocks
 from hw.replay.command_clocks import beats_of, queue_clocks, stored_clocks
 from hw.shell.memory_clocks import latencies
 
-__all__ = ["clocks", "lesson_clocks", "vector_step_clocks"]
+__all__ = ["PERIOD_STEPS", "clocks", "lesson_clocks", "period_clocks", "period_parts"]
+__all__ += ["vector_step_clocks"]
+
+#: Environment steps of a period that a search times: `rlfabric train dqn` has as many an iteration.
+PERIOD_STEPS = 32
 
 #: Clocks of states, and of registers between units.
 _STEP, _BEGIN, _ACT, _INSERT, _LESSON = 16, 4, 3, 11, 32
@@ -37,14 +43,39 @@ _TASKS = CartPole, MountainCar
 def clocks(config):
     """``{operation: clocks}`` of a LearnerKernelConfig that plays: a vector step with windows of
     ``longest`` rewards of each shipped task with the network's sizes."""
-    found, learner, play = {}, config.learner, config.play
-    for kind in _TASKS:
-        task = kind()
-        if (len(task.observation), task.actions) == (learner.observation, learner.action):
-            image = image_of(assemble(trace(task)), task.limit)
-            name = f"vector step of {play.environments} environments of {kind.__name__}"
-            found[name] = vector_step_clocks(config, image, play.longest)
+    found, play = {}, config.play
+    for kind in _tasks(config.learner):
+        name = f"vector step of {play.environments} environments of {kind.__name__}"
+        found[name] = vector_step_clocks(config, _image(kind), play.longest)
     return found
+
+
+def _tasks(learner):
+    """The shipped tasks with the network's sizes."""
+    sizes = learner.observation, learner.action
+    return [kind for kind in _TASKS if (len(kind.observation), kind.actions) == sizes]
+
+
+@cache
+def _image(kind):
+    task = kind()
+    return image_of(assemble(trace(task)), task.limit)
+
+
+def period_clocks(config, batch):
+    """Clocks of a period of PLAY, the sum of ``period_parts``."""
+    return sum(period_parts(config, batch).values())
+
+
+def period_parts(config, batch):
+    """``{part: clocks}`` of a period of PLAY: vector steps, ``PERIOD_STEPS`` of all environments
+    or at least one of each, and an iteration with ``batch`` samples. All environments act and
+    close windows of ``longest`` rewards, and no episode ends. The task is a shipped one with the
+    network's sizes; a network of other sizes is timed with CartPole's instructions."""
+    play, kind = config.play, next(iter(_tasks(config.learner)), CartPole)
+    steps = max(1, PERIOD_STEPS // play.environments)
+    vector_step = vector_step_clocks(config, _image(kind), play.longest)
+    return {"play": steps * vector_step, "learn": lesson_clocks(config, batch, 1)}
 
 
 def vector_step_clocks(config, image, n, *, acts=True, stores=True, ended=False):

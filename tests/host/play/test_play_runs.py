@@ -136,9 +136,8 @@ def test_a_launch_that_does_not_fit_is_cut(whole, built, monkeypatch):
     one, other = state(whole), state(built / "cut")
     assert (one.pop("launches"), other.pop("launches")) == (3, 15)
     equal(one, other)
-    assert [row["return_mean"] for row in rows(whole)] == [
-        row["return_mean"] for row in rows(built / "cut")
-    ]
+    for name in ("return_mean", "beta", "learning_rate"):
+        assert [row[name] for row in rows(whole)] == [row[name] for row in rows(built / "cut")]
 
 
 def test_resumed_at_an_evaluation(whole, built):
@@ -175,6 +174,32 @@ def test_interrupted_within_a_launch(whole, built, monkeypatch):
     assert other["launches"] == one["launches"] + 1
     one["launches"] = other["launches"]
     equal(one, other)
+
+
+def test_the_cards_own_goal_says_when_to_look(whole, built):
+    """Sixteen returns with a mean of 15, which exploring has and the policy has not, end a launch,
+    and an evaluation follows. The next launches begin where it is met, and end where they would
+    without a goal. What is learned is the same, and a resumed run looks when the whole one does."""
+    solved = dict(until_solved="True", threshold="15")
+    run(configured(1200, **solved), built / "goal")
+    found = rows(built / "goal")
+    assert [row["steps"] for row in found] == [352, 400, 800, 1200]
+    assert all(0 < row["evaluation_return"] < 15 for row in found)
+    one, other = state(whole), state(built / "goal")
+    assert (one["launches"], other["launches"]) == (3, 4)
+    for name in ("policy", "updates", "steps"):
+        equal(one[name], other[name])
+    run(configured(800, **solved), built / "cut")
+    run(configured(1200, **solved), built / "cut", resume=True)
+    again = state(built / "cut")
+    again["total"] = other["total"]
+    equal(other, again)
+
+
+def test_what_is_solved_early_ends_early(built):
+    """The evaluation decides: the run ends at once if it passes, within the interval."""
+    result = run(configured(1200, until_solved="True", threshold="9"), built / "run")
+    assert result.summary["solved"] and result.summary["steps"] % 400
 
 
 @pytest.mark.parametrize("own, message", [

@@ -67,6 +67,21 @@ def test_enough_is_stored_when_it_starts():
         assert starts <= stored < starts + count
 
 
+def test_the_goal_is_the_threshold_of_sixteen_episodes():
+    assert settings_of(env="CartPole-v1").goal(20) is None
+    assert settings_of(env="CartPole-v1", until_solved=True).goal(20) == 475 * 16 << 20
+    own = settings_of(env="CartPole-v1", until_solved=True, threshold=-0.1)
+    assert own.goal(2) == -6, "a sum of -6.4 quarters is met by -6"
+    numbers = own.settings(0, 0, 0, own.goal(2))
+    assert (numbers["window"], numbers["goal"]) == (4, -6)
+    assert own.settings(0, 0, 0)["window"] == 0
+
+
+def test_epsilon_that_is_below_its_end():
+    """After a GREEDY, or with another schedule than before: PLAY wants an end that is no larger."""
+    assert settings_of().settings(0, 0, 5)["end"] == 5
+
+
 def test_numbers():
     """Every field; what is counted from the run's begin."""
     config = dict(env_count=4, steps_per_launch=3, updates_per_launch=2, learning_starts=100)

@@ -225,14 +225,15 @@ def test_what_it_passes_on():
 
 
 def test_seeds_are_streams_of_their_own():
-    """Of agent, buffer, environments and evaluations, of each launch and attempt, of each run."""
+    """Of agent, buffer, environments, play, evaluations; of each launch, attempt, run."""
     numbers, states = [], []
     for seed in (0, 1, (1 << 63) - 1):
         seeds = Seeds(seed)
         numbers += [seeds.buffer]
         numbers += [seeds.environments(n) for n in (0, 1, 2, 10**9)]
         numbers += [seeds.evaluation(n) for n in (0, 1, 2)]
-        states += [tuple(each.generate_state(2)) for each in seeds.agent]
+        played = [seeds.play, np.random.SeedSequence(seeds.environments(0))]
+        states += [tuple(each.generate_state(2)) for each in (*played, *seeds.agent)]
         actors = [seeds.actor(index, generation) for index in (0, 1, 9) for generation in (0, 1)]
         numbers += [environments for _, environments in actors]
         states[-3:-3] = [tuple(each.generate_state(2)) for each, _ in actors]
@@ -241,5 +242,5 @@ def test_seeds_are_streams_of_their_own():
         assert [tuple(each.generate_state(2)) for each in again.agent] == states[-3:]
         assert [tuple(each.generate_state(2)) for each in seeds.agent] == states[-3:], "each time"
     assert len(set(numbers)) == len(numbers) and all(0 <= n < 1 << 31 for n in numbers)
-    assert len(set(states)) == len(states) == 27 and all(type(n) is int for n in numbers)
+    assert len(set(states)) == len(states) == 33 and all(type(n) is int for n in numbers)
     assert len({int(np.random.default_rng(s).integers(1 << 60)) for s in Seeds(0).agent}) == 3

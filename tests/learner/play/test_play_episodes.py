@@ -96,6 +96,18 @@ def test_clocks(simulate, tmp_path):
     assert config.step_clocks(1) - config.step_clocks(0) == 6
 
 
+def test_a_window_that_is_set(simulate, tmp_path):
+    """As RESUME does, with one episode less than the window has, as many, and one more."""
+    course = Course(2)
+    for ended in (3, 4, 5):
+        course.start(2)
+        levels = dict(set=1, set_ended=ended, set_total=-9, goal=-9)
+        final = dict(ended=ended, total=-9, met=ended >= 4)
+        course.phases.add(levels=levels, final=final)
+        course.phases.add(levels=dict(set=0, goal=-8), final=final | dict(met=0))
+    course.phases.run(simulate, tmp_path, gaps=[(0, 0)])
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("reward", [LOW, HIGH])
 def test_the_longest_episode(simulate, tmp_path, reward):
