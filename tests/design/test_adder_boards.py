@@ -126,6 +126,7 @@ class Line:
         return answer
 
 
+@pytest.mark.long
 def test_serial_line(tmp_path, monkeypatch):
     """Block RAM of its own width behind each master, through the host's card ``uart``."""
     config = kernel_config(128, 64)

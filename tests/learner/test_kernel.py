@@ -48,23 +48,24 @@ _OTHER = {"optimizer": "rmsprop", "double": False}
 _DEEP = _OTHER | {"hidden_activation": "tanh", "hidden": (8, 6)}
 #: Compiling them is what takes long.
 _FEW = {"multipliers": 2, "update_units": 2}
-#: Each algorithm, one lane and two. Binary32 has benches of all that is inside (chain, network,
-#: parameters); whole kernels of it are long.
-CASES = [
-    ("dqn", "small", "fixed", 1, {}),
-    ("ddpg", "small", "fixed", 2, _FEW | {"hidden_activation": "leaky_relu"}),
-]
+#: Binary32, two lanes and chains of networks have benches of all that is inside (layers, passes,
+#: trainers, parameters); whole kernels of them are long.
+CASES = [("dqn", "small", "fixed", 1, {})]
 _OPTIMIZER = dict(zip(_NETS, ("adam", "rmsprop", "sgd", "adam", "rmsprop"), strict=True))
-LONG = [
-    ("dqn", net, kind, lanes, {"optimizer": _OPTIMIZER[net]})
-    for net in _NETS
-    for kind in ("float32", "fixed")
-    for lanes in (1, 2)
-] + [
-    ("ddpg", net, kind, lanes, {"optimizer": _OPTIMIZER[net]})
-    for net, lanes in (("small", 2), ("chain", 1), ("wide", 1), ("fast", 2))
-    for kind in ("float32", "fixed")
-]
+LONG = (
+    [("ddpg", "small", "fixed", 2, _FEW | {"hidden_activation": "leaky_relu"})]
+    + [
+        ("dqn", net, kind, lanes, {"optimizer": _OPTIMIZER[net]})
+        for net in _NETS
+        for kind in ("float32", "fixed")
+        for lanes in (1, 2)
+    ]
+    + [
+        ("ddpg", net, kind, lanes, {"optimizer": _OPTIMIZER[net]})
+        for net, lanes in (("small", 2), ("chain", 1), ("wide", 1), ("fast", 2))
+        for kind in ("float32", "fixed")
+    ]
+)
 LONG += [("dqn", "chain", "fixed", 2, _OTHER), ("dqn", "small", "float32", 2, _DEEP)]
 LONG += [("dqn", "small", "float32", 1, _DEEP | _FEW)]
 LONG += [("dqn", "small", "float32", 1, _FEW | {"hidden_activation": "leaky_relu"})]

@@ -10,9 +10,9 @@ from hw.fa3c.unit.compute_unit import ComputeUnit
 
 #: Does each task on one of the memories.
 SHORT = "smallest"
-#: A network and one of its own units, as short: both kinds of layers, of units that train; quick to
-#: simulate. Units that infer are in the kernel of the quick tests, and all others are long.
-QUICK_ROLES = [("one layer", 1), ("two convolutions", 1)]
+#: A network and one of its own units, as short: both kinds of layers, of a unit that trains; quick
+#: to simulate. Units that infer are in the kernel of the quick tests, and all others are long.
+QUICK_ROLES = [("two convolutions", 1)]
 
 
 def matches_twin(simulate, config, number, short, **simulator):

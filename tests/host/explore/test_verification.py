@@ -24,7 +24,7 @@ from system.tools import BUILD_DIRECTORY
 
 #: Of the small kernels that other tests compile too. The trajectories are those of two whole arrays
 #: and of a part of one.
-BATCHES = {"replay": 20, "dqn": 16, "ddpg": 16, "gae": 12, "fixar": 16, "a3c": 3}
+BATCHES = {"replay": 20, "dqn": 16, "ddpg": 16, "td3": 16, "gae": 12, "fixar": 16, "a3c": 3}
 #: A round of a3c is worked out task by task, not clock by clock.
 A3C = 0.005
 

@@ -221,7 +221,7 @@ ONE_AT_A_TIME = (64, 0, (0, (40, 1), 0), 16)
     [
         dict(action=2, lanes=1),
         dict(action=3, lanes=2, double=False, words=(1, 1, 1, 2)),
-        dict(action=5, lanes=2, arithmetic=SHORT, words=(1, 1, 1, 8)),
+        later(dict(action=5, lanes=2, arithmetic=SHORT, words=(1, 1, 1, 8))),
         later(dict(action=5, lanes=4, arithmetic=SHORT, words=(1, 1, 1, 8))),
         later(dict(action=1, lanes=2, arithmetic=FIXED)),
         later(dict(action=4, lanes=2, arithmetic=FIXED, words=(1, 1, 1, 4))),

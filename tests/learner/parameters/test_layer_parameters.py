@@ -40,8 +40,8 @@ CASES = {
 }  # fmt: skip
 #: Those that are measured too.
 MEASURED = ("adam", "uneven", "large part")
-#: In binary32 and in fixed point, with dx and without, parts that divide a row and that do not.
-QUICK = ["adam", "sgd", "uneven", "large part"]
+#: In binary32 and in fixed point, with dx and without.
+QUICK = ["adam", "sgd", "large part"]
 #: And in how many clocks addresses change.
 CLOCKS = [*((case, 15) for case in QUICK), *(later(case, 40) for case in CASES)]
 
