@@ -2,6 +2,7 @@
 the simulated card."""
 
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,6 +37,15 @@ def test_rows(monkeypatch):
     clocks = play.played_clocks(*play.kernel_and_image(asked()), agent, 2400, 75)
     assert rows["clocks"]["value"] == clocks
     assert rows["seconds"]["value"] == pytest.approx(clocks / 42e6, abs=1e-3)
+
+
+def test_epsilon_falls_with_steps_of_all_environments(monkeypatch):
+    """All explore in the first 16 of 32 steps, which are 2 of 4 vector steps of 8 environments."""
+    monkeypatch.setattr(play, "vector_step_clocks", lambda *_, acts: 100 if acts else 1)
+    monkeypatch.setattr(play, "lesson_clocks", lambda *_: 1000)
+    kernel = SimpleNamespace(play=SimpleNamespace(environments=8))
+    agent = SimpleNamespace(n_step=1, batch_size=4, epsilon_at=lambda steps: float(steps < 16))
+    assert play.played_clocks(kernel, None, agent, 32, 3) == 3202
 
 
 def test_a_seed_without_a_result_is_a_line(monkeypatch):

@@ -130,6 +130,20 @@ def test_leds_are_the_systems_behind_the_first(texts):
         assert own[1] == str(number - 1) if number else own is None
 
 
+def test_the_system_is_in_reset_until_the_pll_is_locked(texts):
+    """Flip-flops that are set while it is not."""
+    netlist = texts["ulx3s.il"]
+    synchronizer = re.search(r"module \\ulx3s.reset\n.*?\nend\n", netlist, re.S)[0]
+    inverted = re.search(r"cell \$not .*?\n  end\n", synchronizer, re.S)[0]
+    assert r"connect \A \locked" in inverted and r"connect \Y \async_ff_rst" in inverted
+    flops = re.findall(r"cell \$adff .*?\n  end\n", synchronizer, re.S)
+    assert len(flops) == 2
+    for flop in flops:
+        assert r"connect \ARST \async_ff_rst" in flop
+        for name in ("ARST_POLARITY", "ARST_VALUE"):
+            assert re.search(rf"parameter \\{name} (1'1|1)\n", flop), flop
+
+
 def test_files_are_the_same_again_and_name_no_place(texts, description):
     assert files(description, BOARD) == texts
     for name, text in texts.items():

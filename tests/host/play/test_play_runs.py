@@ -3,6 +3,7 @@
 import io
 import json
 import signal
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -200,6 +201,19 @@ def test_what_is_solved_early_ends_early(built):
     """The evaluation decides: the run ends at once if it passes, within the interval."""
     result = run(configured(1200, until_solved="True", threshold="9"), built / "run")
     assert result.summary["solved"] and result.summary["steps"] % 400
+
+
+def test_a_new_run_aims_at_its_own_goal(built):
+    """Though the run before on the card has met it."""
+    config = configured(400, until_solved="True", threshold="9")
+    with on_card(config, "model") as (factory, _, _):
+        with closing(build(config.in_run(), factory)) as session:
+            session.learner.play()
+            assert session.learner.met
+            session.clock.steps = session.clock.updates = 0
+            state = session.learner.state_dict() | {"fresh": True}
+            session.learner.load_state_dict(state)
+            assert session.learner.play().steps < 50 and session.learner.met
 
 
 @pytest.mark.parametrize("own, message", [

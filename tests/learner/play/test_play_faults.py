@@ -180,6 +180,20 @@ def test_an_episode_that_begins_wrong_after_others():
     assert 0 < status["step"] < 99 and status["episodes"] == kernel.core.fill == 3 * status["step"]
 
 
+def test_an_episode_that_ends_wrong():
+    """Its last step leaves the format, the next episode begins right."""
+
+    class EndsWrong(Runaway):
+        def step(self, state, action, random):
+            a, *rest = state
+            return [a + 1.9, *rest], 1.0, True
+
+    kernel = Played()
+    assert kernel.task(EndsWrong) == NONE
+    error, number = kernel.play(50, LEARN | FRESH, settings=dict(iterations=0))
+    assert error == PlayError.ENVIRONMENT and kernel.status["clipped"] >> number & 1
+
+
 def begins(kernel, seed):
     """Whether no environment begins wrong at first."""
     kernel.task(EndsAtOnce, seed=seed)

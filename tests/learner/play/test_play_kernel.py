@@ -93,9 +93,14 @@ def test_environments_that_clip(task):
             shell, *_ = run_both(*rigs, program.launch(), program.reports, f"seed {seed}")
             met.add((int(shell["error"]), int(shell["error_detail"])))
             program = PlayProgram(SMALL)  # the error has ended the launch
-            program.save()
+            place = program.save()
             source.play(program, LEARN, settings | dict(step=50), count=2, batch=3)
             run_both(*rigs, program.launch(), program.reports, f"seed {seed}, later")
+            size = 4 * sum(saved_words(SMALL).values())
+            words = rigs[1].buffers["results"].view[place : place + size].view("<u4").copy()
+            program = PlayProgram(SMALL)
+            program.resume(words)  # which forgets who has clipped
+            run_both(*rigs, program.launch(), program.reports, f"seed {seed}, resumed")
     assert len({place for error, place in met if error == PlayError.ENVIRONMENT}) > 1
 
 

@@ -286,6 +286,15 @@ def looks(kernel, stops):
     kernel.core.__class__ = Stops
 
 
+@pytest.mark.parametrize("total", [(1 << 54) - 1, -(1 << 54), 1 << 48])
+def test_the_largest_sum_of_returns_is_resumed(total):
+    """128 returns of 48 bits."""
+    kernel = begun()
+    words = kernel.save()
+    words[: SAVED.size // 4].view(SAVED.dtype)["total"] = total
+    assert kernel.resume(words) == NONE and kernel.status["returns"] == total
+
+
 @pytest.mark.parametrize("steps", [0, 1, 3, 4, 8])
 def test_the_stop_bit(steps):
     """Ends a PLAY within a vector step, whose iterations are done; no error."""

@@ -19,6 +19,8 @@ from sim.model.learner.play import windows
 ONE = 1 << 31
 HIGH, LOW = ONE - 1, -ONE
 DISCOUNT = round(0.99 * ONE)
+#: Its square is 9 / 2 last places.
+HALVES = 3 << 15
 
 
 def transitions(rng, config, ending, rewards=(LOW, HIGH + 1)):
@@ -105,10 +107,10 @@ def test_random_episodes(simulate, tmp_path, sizes, lengths):
     paces = course.paces
     course.ends_here()
     for cut, n in enumerate(lengths[1:], 3):
-        course.start(n, discount=ONE if cut % 2 else 3, scale=(1 << 32) - 1)
+        course.start(n, discount=ONE if cut % 2 else HALVES, scale=(1 << 32) - 1)
         course.push(0)
         course.ends_here(cut=40 * cut)
-        course.start(n, discount=ONE if cut % 2 else 3, scale=(1 << 32) - 1)
+        course.start(n, discount=ONE if cut % 2 else HALVES, scale=(1 << 32) - 1)
         for _ in range(2 * n + 3):
             course.push(0.2, fraction=63)
         course.ends_here()
@@ -182,6 +184,9 @@ def test_a_sum_is_exact_until_it_is_rounded():
         (2, [(1 << 24) + 1, 0], ONE),
         (2, [(1 << 24) + 3, 0], ONE),
         (2, [(1 << 25) + 2, 1], ONE),
+        # Half of a last place, and a bit far below it that decides.
+        (1, [1362286843], 3471692261),
+        (1, [1209262697], 4179410760),
     ]:
         weights = [Fraction(scale, ONE)]
         discount = Fraction(DISCOUNT, ONE)
@@ -199,6 +204,16 @@ def test_a_sum_is_exact_until_it_is_rounded():
         assert got == 0 if wanted == 0 else abs(got - wanted) <= abs(wanted) / 2**24
         if float(wanted) == wanted:  # then NumPy rounds it once
             assert np.float32(float(wanted)) == np.float32(float(got))
+        assert got == Fraction(float(windows.binary32(int(wanted * 2**38), 38)))
+
+
+def test_halves_are_rounded_up():
+    """A weight and a power."""
+    twin, word = windows.Windows(1), np.zeros((1, 1), np.uint32)
+    twin.start(2, HALVES, HALVES)
+    for reward in (0, 1):
+        found = twin.push(word, word, word, [reward], 0, [False], [False])
+    assert found[0][3:].view(np.float32).tolist() == [5 / ONE, 5 / ONE]
 
 
 @pytest.mark.parametrize("width", [later(26), later(48), 68, later(96)])
@@ -226,6 +241,13 @@ def test_scaled_numbers_become_binary32(simulate, tmp_path, width):
             exact = np.float32(np.ldexp(float(raw), -fraction))
             assert result == int(exact.view(np.uint32))
     check_stream(simulate, tmp_path, unit, operands, results)
+
+
+@pytest.mark.parametrize("observation, blocks", [(4, 8), (7, 16), (32, 64)])
+def test_block_ram_has_all_words_of_a_step(observation, blocks):
+    """64 environments of 16 steps, each with a reward and an action: a block has 1024 words."""
+    config = WindowsConfig(environments=64, observation=observation, longest=16)
+    assert Windows.estimate(config).bram36 == blocks
 
 
 @pytest.mark.parametrize(
