@@ -22,6 +22,7 @@ PARSED = {
     "rlfabric train ddpg --design fixar --env HalfCheetah-v5": "the same; Pendulum-v1 is run",
     "rlfabric train ddpg --env HalfCheetah-v5 --preset": "the same; test_presets_of_ddpg",
     "rlfabric train dqn --actors 10.0.0.1:6379": "needs a cluster of Ray",
+    "rlfabric watch uart:": "needs a board; tests/host/play/test_play_view.py has one's twin",
     "rlfabric -v ...": "no line: a place for one",
 }
 
