@@ -123,7 +123,7 @@ def achieved(report, board):
             raise BuildFailed(
                 f"{name} must be met, not routed at {clock['achieved']:.2f} MHz of "
                 f"{clock['constraint']:.2f} asked for; another --seed, a slower "
-                "clock (--mhz) or a smaller config may be met"
+                "clock (--mhz) or a smaller config may help"
             )
     slowest = min(clock["achieved"] for clock in clocks.values())
     clock = board.clocks[0]

@@ -10,7 +10,6 @@ from rich.live import Live
 from rich.text import Text
 
 from host.environments.environment_id import reward_threshold
-from host.play.play_view import PlayView
 from host.runs.request import read_summary
 from host.runs.run_log import read_progress
 from hw.errors import UsageError
@@ -90,6 +89,8 @@ def watch_port(port, path, console=None):
     """Shows the returns of the PLAY on the board at the serial port ``port``, with the kernel.json
     at ``path``, until its launch ends, or once if ``console`` is no terminal. It only reads. Errors
     as of PlayView."""
+    from host.play.play_view import PlayView  # which imports pyserial: a run's folder needs none
+
     path, console = user_path(path), console or Console()
     if not path.exists():
         raise UsageError(f"--kernel must be the kernel.json of the board's bitstream, not {path}")

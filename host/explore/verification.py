@@ -89,7 +89,7 @@ def measure(name, board, out, config, batch):
 
     All inputs are random numbers of a fixed seed. CardTimeout if the kernel stands still.
     """
-    design = find_design(name).of(config)
+    design = find_design(name)
     if (play := config.to_dict().get("play")) and play["environments"]:
         raise UsageError(
             f"play.environments must be 0 to measure an operation (--verify), not "

@@ -85,8 +85,8 @@ class PlayView:
         ]
         if not plays:
             raise CardError(
-                f"the board at {self._device.line.port} must play, or have played in its last "
-                "launch; it was given no PLAY"
+                f"the board at {line.port} must play, or have played in its last launch; it was "
+                "given no PLAY"
             )
         play = _PLAY.unpack(plays[-1])
         if not play["episodes"]:
