@@ -111,10 +111,11 @@ class LearnerCore(CommandCore):
         status = {field.name: state[field.name] for field in REPLAY_STATUS.fields}
         status |= {"loaded": ~missing, "iterations": iteration.iterations}
         self.replay, self.iteration, self.missing = replay, iteration, missing
-        m.d.comb += [
-            self.lights.acts.eq(learner.acting),
-            self.lights.learns.eq(learner.control.busy),
-        ]
+        if self.lights is not None:
+            m.d.comb += [
+                self.lights.acts.eq(learner.acting),
+                self.lights.learns.eq(learner.control.busy),
+            ]
         m.d.comb += self.status.eq(self.STATUS.encode(**status, **self.extend(m, run, learner)))
 
     def extend(self, m, run, learner):

@@ -62,6 +62,9 @@ class CommandCore(wiring.Component):
     """
 
     BUFFERS = ()
+    #: A Signal(LIGHTS) that a board with LEDs gives the core before it is elaborated; ``execute``
+    #: drives what it can show. None on other boards, whose kernels have nothing of it.
+    lights = None
 
     @classmethod
     def buffers_of(cls, config):
@@ -87,9 +90,6 @@ class CommandCore(wiring.Component):
             )
             | self.own_members()
         )
-        #: What LEDs of a board show of the core, if it has something to show; ``execute`` drives
-        #: it. No member: a kernel for a board without LEDs has no port for it.
-        self.lights = Signal(LIGHTS)
 
     def own_members(self):
         """A dict of members beyond those of every core; empty unless a core that is part of

@@ -95,6 +95,7 @@ class System(wiring.Component):
         m.d.sync += reset.eq(bridge.reset)
         # Its clock domain is its own, and called as this one: Amaranth wants another name for it.
         m.submodules.kernel = DomainRenamer("kernel")(kernel)
+        kernel.core.lights = Signal(LIGHTS)
         m.d.comb += [
             self.leds.eq(kernel.core.lights),
             kernel.ap_clk.eq(ClockSignal()),
