@@ -72,13 +72,10 @@ class Algorithm(ABC):
     record : Layout
         The record that an iteration reads: HYPERPARAMETERS, or STEP, which begins with the same
         fields, if sweeps may be left out or a pass is smoothed.
-    limits_norms : bool
-        Whether a kernel may limit the norm of its gradients (``clip_norm``).
     """
 
     options = ()
     record = HYPERPARAMETERS
-    limits_norms = True
 
     @abstractmethod
     def plan(self, config):

@@ -20,6 +20,8 @@ torch = pytest.importorskip("torch")
 KINDS = ["float32", "fixed"]
 #: Of the norm, and the least cosine.
 NEAR = {"float32": (1e-6, 1 - 1e-12), "fixed": (3e-2, 0.9995)}
+#: Relative distance of a step: weights have 23 fraction bits in fixed point.
+NORM = {"float32": 2e-5, "fixed": 1e-4}
 #: Of the way that parameters have moved: online, target.
 WAY = {"float32": (5e-6, 1e-4), "fixed": (8e-2, 8e-2)}
 CRITICS = ("critic", "critic_2")
@@ -91,6 +93,33 @@ def test_gradients(kind):
     assert found.pop("lagged")[0] > 3 * NEAR[kind][0]
     for name, (distance, cosine) in found.items():
         assert distance <= NEAR[kind][0] and cosine >= NEAR[kind][1], (name, distance, cosine)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_norms_of_all_networks_are_limited(kind):
+    """Each network by itself, by torch's ``clip_grad_norm_``; the actor too, in the second
+    sweep. One of the critics stays below the limit."""
+    learner, rng = made(kind, optimizer="sgd", clip_norm=True)
+    records, weight = drawn(learner.config, rng), np.ones(BATCH, np.float32)
+    plain = made(kind, optimizer="sgd")[0]
+    step = steps(1, BATCH, learner.config, first_decay=0, first_gain=1, rate=(0.5, 0.25))[0]
+    plain.train(records, None, weight, step)
+    norms = {name: np.linalg.norm(flat(plain.gradients[name])) / BATCH for name in plain.gradients}
+    between = np.sqrt(norms["critic"] * norms["critic_2"])
+    step["max_norm"] = between, norms["actor"] / 3
+    before = {name: flat(numbers(learner, name, "online")) for name in norms}
+    learner.train(records, None, weight, step)
+    limited = []
+    for name in norms:
+        rate, most = (step[field][int(name == "actor")] for field in ("rate", "max_norm"))
+        summed = flat(learner.gradients[name])
+        parameter = torch.nn.Parameter(torch.zeros(len(summed), dtype=torch.float64))
+        parameter.grad = torch.from_numpy(summed / BATCH)
+        limited.append(torch.nn.utils.clip_grad_norm_([parameter], float(most)) > most)
+        moved = before[name] - flat(numbers(learner, name, "online"))
+        wanted = rate * parameter.grad.numpy()
+        assert np.linalg.norm(moved - wanted) <= NORM[kind] * np.linalg.norm(wanted), name
+    assert sorted(limited) == [False, True, True] and limited[-1]
 
 
 @pytest.mark.parametrize("sweeps", [0, 1])
