@@ -122,9 +122,9 @@ def test_norms_of_all_networks_are_limited(kind):
     assert sorted(limited) == [False, True, True] and limited[-1]
 
 
-@pytest.mark.parametrize("sweeps", [0, 1])
+@pytest.mark.parametrize("sweeps", [1, 0xFFFF_FFFD])
 def test_a_step_without_the_actor(sweeps):
-    """The actor, its target and its moments stay; value is 0. The critics are always trained."""
+    """The actor, its target and its moments stay; value is 0."""
     learner, rng = made("fixed")
     records, before = drawn(learner.config, rng), copy.deepcopy(learner.parameters)
     step = steps(1, BATCH, learner.config, sweeps=sweeps)[0]
@@ -139,6 +139,14 @@ def test_a_step_without_the_actor(sweeps):
         for name in before
     }
     assert moved == {"critic": True, "critic_2": True, "actor": False} and result.value == 0
+
+
+@pytest.mark.parametrize("sweeps", [0, 2])
+def test_a_step_without_the_critics(sweeps):
+    learner, rng = made("fixed")
+    step = steps(1, BATCH, learner.config, sweeps=sweeps)[0]
+    with pytest.raises(ValueError, match=f"^sweeps must have bit 0, not {sweeps:#x}$"):
+        learner.train(drawn(learner.config, rng), None, np.ones(BATCH, np.float32), step)
 
 
 def model_of(learner, agent, stream):

@@ -42,7 +42,7 @@ def follows_twin(simulate, tmp_path, config, *, seed=0, batches=_BATCHES, wild=N
         sweeps = None
         if "sweeps" in step.dtype.names:
             every = range(config.plan.sweeps)
-            sweeps = [sweep for sweep in every if (int(step["sweeps"]) | 1) >> sweep & 1]
+            sweeps = [sweep for sweep in every if int(step["sweeps"]) >> sweep & 1]
         row |= dict(gap=gap, late=late, clocks=step_clocks(config, batch, sweeps).step)
         rows.append(row)
     file = tmp_path / "vectors.json"
