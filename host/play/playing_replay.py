@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from host.cards.kernel import Kernel
 from host.environments.task_ids import program_of
+from host.learner.hyperparameters import check_steps
 from host.learner.launch_results import Layer, Sets
 from host.learner.learning_replay import LearningReplay
 from host.learner.parameters import from_image
@@ -137,11 +138,13 @@ class PlayingReplay(LearningReplay):
         fresh, learn, greedy, goal : bool
             The flags of PLAY.
 
-        Errors: as of ``learn``, and CommandError if a number of an environment leaves its
-        format.
+        Errors: as of ``learn``, ValueError too for segments that the kernel refuses, and
+        CommandError if a number of an environment leaves its format.
         """
         if self._task is None:
             raise UsageError("task must be loaded first (program), not missing")
+        if learn:
+            check_steps(segments, self.learner)
         play, beat = self.config.play, self.config.engine.beat_bytes
         rings = [_ring(count * play.environments), _ring(iterations)]
         begin = aligned(rings[0] * beat)
