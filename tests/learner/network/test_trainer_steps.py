@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from later import later
 from learner import random_plan
 from learner.learning import experiences, parameters, steps
 from learner.network.test_sweeps import overflow
@@ -236,8 +237,12 @@ SEEDS = (0, 3, 5, 7, 9, 12, 14, 17, 22, 24, 28, 32, 35, 37)
 SEEDS += (26, 40, 44, 48, 53, 60, 65, 70, 75, 80, 82, 85, 88, 89)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", SEEDS)
+#: Two networks with a free output each, in one sweep; a network with a free output and a limited
+#: norm.
+LIGHT = (31, 69)
+
+
+@pytest.mark.parametrize("seed", [*LIGHT, *map(later, SEEDS)])
 def test_random_plans(monkeypatch, simulate, tmp_path, seed):
     for names, key, value in random_plan.entries(seed):
         monkeypatch.setitem(names, key, value)
