@@ -46,10 +46,11 @@ def _frozen(value):
     return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
-def later(default):
+def later(default, **options):
     """A field added to a class of configs after kernels had been made with it. JSON leaves it out
-    where it is ``default``, so that older configs keep their JSON and their hashes."""
-    return field(default=default, metadata={"later": True})
+    where it is ``default``, so that older configs keep their JSON and their hashes. ``options``
+    go to ``dataclasses.field``."""
+    return field(default=default, metadata={"later": True}, **options)
 
 
 def later_fields(config, prefix=""):

@@ -43,7 +43,7 @@ def to_image(learner, parameters):
     of their sets; how many weights were clipped to the learner's format.
 
     ``parameters``: ``{network: [{set: (weights, biases)}, ...]}``. ValueError for other names or
-    shapes, and for a number that is not finite.
+    shapes, for a number that is not finite, and for a weight of a free output that is not 0.
     """
     sets = _checked(learner, parameters)
     parts, clipped = [], 0
@@ -107,3 +107,8 @@ def _check_pair(where, layer, arrays):
     for array in arrays:
         if not np.isfinite(np.asarray(array, np.float32)).all():
             raise UsageError(f"{where} must be finite, not infinite or NaN")
+    if layer.free and np.any(arrays[0][-layer.free :]):
+        raise UsageError(
+            f"{where} must have weights of 0 for its last {layer.free} outputs, which are only "
+            "biases, not others"
+        )

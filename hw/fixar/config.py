@@ -55,6 +55,9 @@ class TileLayer(ConfigBase):
     base: int = 0
     port_words: int = 1
 
+    #: Outputs that are only biases, as ``BlockShape`` may have.
+    free = 0
+
     @property
     def frame(self):
         """Features of a sample that the layer reads."""

@@ -1,6 +1,6 @@
 """Configs of a learner, its networks cut into blocks, and of the kernel around it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from hw.arith.arithmetic import Arithmetic
@@ -186,6 +186,7 @@ class LearnerConfig(ConfigBase):
                 self._layer(own, position, words[name], activation)
                 for position, activation in enumerate(activations)
             ]
+            layers[-1] = replace(layers[-1], free=self.plan.networks[name].free)
             slowest = max(layer.parts for layer in layers)
             networks[name] = tuple(layer.updated_in(slowest) for layer in layers)
         return networks

@@ -2,7 +2,7 @@
 pass.
 
 A loss takes three numbers, wherever they come from: q, bootstrap and value of ``TdLoss``. Errors of
-outputs are the gradient or -1, in turns.
+outputs are the gradient or -1, in turns. Some outputs are free, and some learners limit norms.
 """
 
 import random
@@ -74,6 +74,7 @@ def plan_of(seed):
         networks["end"] = Network(5, 1, rng.choice(["linear", "tanh"]))
     if "beside" in shape:
         networks["v"] = Network(3, rng.choice([1, 3]), "linear", rate=rng.randrange(2))
+    networks = _with_free_outputs(networks, random.Random(f"free {seed}"))
     taking = [name for name in networks if name.startswith("t")]
     # Which sweep trains a network: each sweep trains one at least.
     while True:
@@ -130,6 +131,17 @@ def plan_of(seed):
     return Plan(networks, passes, tuple(rules), acts)
 
 
+def _with_free_outputs(networks, rng):
+    """Networks of equal sizes have as many; a free output is linear."""
+    free = {network: rng.randrange(network.outputs) for network in networks.values()}
+    return {
+        name: network._replace(free=free[network], activation="linear")
+        if free[network]
+        else network
+        for name, network in networks.items()
+    }
+
+
 def entries(seed):
     """As those of ``learner.bandit``, of an algorithm with the plan of ``seed``. Its name has the
     seed: equal configs are one config to all that is kept."""
@@ -155,6 +167,7 @@ def random_config(seed):
         update_units=rng.choice([1, 4]), lanes=rng.choice([1, 2]),
         optimizer=rng.choice(["sgd", "adam", "rmsprop"]),
         arithmetic=Arithmetic(kind=rng.choice(["fixed", "fixed", "float32"])),
+        clip_norm=random.Random(f"norm {seed}").random() < 0.4,
     )  # fmt: skip
     return LearnerConfig(algorithm=f"random_{seed}", **_SIZES, **options)
 

@@ -94,7 +94,7 @@ NEXT = dict(sweep=1)
 NOISY = Pass("q", "target", LATER, smoothed=True)
 
 
-def plan(passes, *losses, acts="a", rate=0, **networks):
+def plan(passes, *losses, acts="a", q=None, **networks):
     """A Plan with a network q, which the pass a trains, and ``networks``, {name: (inputs,
     outputs)}. ``losses``: the networks that each takes, q alone if there are none."""
     made = {name: Network(*sizes, "linear") for name, sizes in networks.items()}
@@ -102,9 +102,7 @@ def plan(passes, *losses, acts="a", rate=0, **networks):
         type("Rule", (), {"numbers": dict.fromkeys(names.split(), ("q",))})()
         for names in losses or ("q",)
     ]
-    return Plan(
-        {"q": Network(3, 2, "linear", rate), **made}, {"a": A, **passes}, tuple(rules), acts
-    )
+    return Plan({"q": q or Network(3, 2, "linear"), **made}, {"a": A, **passes}, tuple(rules), acts)
 
 
 # fmt: off
@@ -126,7 +124,11 @@ BAD_TAKES = {
     "take outputs as its last inputs, not from 2 on": B._replace(take=Take("a", 2)),
 }
 BAD_PLANS = {
-    "rates of 0..1, not 2 of q": plan({}, rate=2),
+    "rates of 0..1, not 2 of q": plan({}, q=Network(3, 2, "linear", rate=2)),
+    "0..1 free outputs, not 2 of q": plan({}, q=Network(3, 2, "linear", free=2)),
+    "0..1 free outputs, not -1 of q": plan({}, q=Network(3, 2, "linear", free=-1)),
+    "linear outputs of q, since some are free, not tanh":
+        plan({}, q=Network(3, 2, "tanh", free=1)),
     "one pass of q that trains": plan({"x": A}),
     "smoothed passes of q in one sweep": plan(
         {"x": NOISY, "y": Pass("b", "online", SEEN, Take("x", 3), **TRAINS),

@@ -23,12 +23,15 @@ class Network(NamedTuple):
     """A network of an algorithm.
 
     inputs, outputs, activation : sizes, and the activation of the output layer.
+    free : how many outputs, the last ones, are only biases: parameters that no input changes, such
+        as the logarithms of a policy's deviations. Their weights are padding.
     rate : which of each pair in HYPERPARAMETERS its update takes: 0 or 1.
     """
 
     inputs: int
     outputs: int
     activation: str
+    free: int = 0
     rate: int = 0
 
 
@@ -304,6 +307,11 @@ class Plan:
             own = [one for one in self.passes.values() if one.network == name]
             if network.rate not in range(_RATES):
                 return f"rates of 0..{_RATES - 1}, not {network.rate!r} of {name}"
+            if network.free not in range(network.outputs):
+                return f"0..{network.outputs - 1} free outputs, not {network.free!r} of {name}"
+            # A free output is the parameter itself, which has no bounds.
+            if network.free and network.activation != "linear":
+                return f"linear outputs of {name}, since some are free, not {network.activation}"
             if sum(one.trains for one in own) != 1:
                 return f"one pass of {name} that trains"
             if sum(map(bool, self.smoothed(name))) > 1:
@@ -332,7 +340,7 @@ class Plan:
             return f"no cycle, as of {', '.join(sorted({*self.networks} - seen))}"
         for name in self.networks:
             takers = self.takers(name)
-            if len({self.networks[taker][:3] for taker in takers}) > 1:
+            if len({self.networks[taker][:4] for taker in takers}) > 1:
                 return f"networks of equal sizes that take what {name} gives"
             if len(takers) > 1 and any(self.takers(taker) for taker in takers):
                 return f"no network that takes what one of {', '.join(takers)} gives"

@@ -3,6 +3,8 @@
 Interval and latencies: ``backward_stage``, ``finished_latency``.
 """
 
+from dataclasses import replace
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -116,7 +118,7 @@ class Backward(wiring.Component):
             "saturations": Out(range(count + 1)),
         }
         if input_gradient:
-            self._row = arithmetic, shape, input_activation
+            self._row = arithmetic, replace(shape, free=0), input_activation
             words = word_layout(gradient, shape.input_words, *paths, shape.input_word)
             ports["dx"] = Out(words)
         super().__init__(ports)

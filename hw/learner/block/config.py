@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from amaranth.lib import data
 
-from hw.config import ConfigBase, check_range
+from hw.config import ConfigBase, check_range, later
 from hw.errors import UsageError
 from hw.nn.activation import ACTIVATIONS
 
@@ -35,6 +35,7 @@ class BlockShape(ConfigBase):
         word of their own.
     part : numbers of a block that are updated at the same time, each by an optimizer of its own; a
         power of two.
+    free : number of outputs, the last ones, that are only biases: their weights are padding.
     """
 
     inputs: int
@@ -45,6 +46,8 @@ class BlockShape(ConfigBase):
     activation: str = "linear"
     joined: int = 0
     part: int = 1
+    # Not in the text of a shape, which names modules: none that is named so knows free outputs.
+    free: int = later(0, repr=False)
 
     def __post_init__(self):
         check_range("inputs", self.inputs, 1, 1 << 16)
@@ -54,6 +57,7 @@ class BlockShape(ConfigBase):
         check_range("interleave", self.interleave, 1, 1 << 16)
         check_range("joined", self.joined, 0, self.inputs, " (inputs)")
         check_range("part", self.part, 1, MAX_WORD * MAX_WORD)
+        check_range("free", self.free, 0, self.outputs - 1, " (outputs - 1)")
         for name in ("interleave", "part"):
             value = getattr(self, name)
             if value & (value - 1):
@@ -127,8 +131,16 @@ class BlockShape(ConfigBase):
 
     def output_words_filled(self):
         """How many numbers of each output word are outputs, the first ones."""
+        return self._in_output_words(self.outputs)
+
+    def output_words_weighted(self):
+        """How many numbers of each output word are outputs with weights, the first ones: they are
+        not free."""
+        return self._in_output_words(self.outputs - self.free)
+
+    def _in_output_words(self, count):
         return tuple(
-            min(self.output_word, self.outputs - word * self.output_word)
+            min(self.output_word, max(0, count - word * self.output_word))
             for word in range(self.output_words)
         )
 
@@ -181,7 +193,7 @@ class BlockShape(ConfigBase):
 
         Block by block come its ``multipliers`` weights, those from its first input first, padded to
         whole parts. Then the biases come, output word by output word, each padded to whole parts.
-        All padding is zeros.
+        All padding is zeros; weights of free outputs must be.
         """
         numbers = np.zeros(self.numbers, weights.dtype)
         own, offsets = self._image

@@ -3,6 +3,8 @@
 Interval: ``shape.blocks`` clocks a sample; latencies: ``forward_stage``.
 """
 
+from dataclasses import replace
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -82,7 +84,7 @@ class Forward(wiring.Component):
                 f"weight_sources must be of {', '.join(_SOURCES)}, not {weight_sources!r}"
             )
         self.config, self.shape, self.weight_sources = config, shape, weight_sources
-        self._column = config.arithmetic, shape, shape.activation
+        self._column = config.arithmetic, replace(shape, free=0), shape.activation
         Column.check(config.arithmetic, shape)
         self.latency = forward_stage(config, shape).latency
         self.last_latency = last_latency(config, shape)

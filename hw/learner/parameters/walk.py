@@ -18,7 +18,7 @@ def place_layout(shape):
     part : number of the part in the block, or in the output word
     index : number of the part in all, 0 .. parts - 1
     input_kind, output_kind : how many numbers of the block's input word, and of the output word,
-        are no padding, as a number in ``kinds`` of the words
+        are no padding, as a number in ``kinds`` of the words. In a block, free outputs are padding
     last : it is the last part
     """
     return data.StructLayout(
@@ -28,7 +28,7 @@ def place_layout(shape):
             "part": range(max(shape.weight_parts, shape.bias_parts)),
             "index": range(shape.parts),
             "input_kind": range(len(kinds(shape.input_words_filled()))),
-            "output_kind": range(len(kinds(shape.output_words_filled()))),
+            "output_kind": range(len(kinds(_output_words(shape)))),
             "last": 1,
         }
     )
@@ -39,11 +39,16 @@ def kinds(filled):
     return sorted(set(filled), key=lambda count: (-filled.count(count), count))
 
 
+def _output_words(shape):
+    """How many numbers of each output word are no padding, first in blocks, then of biases."""
+    return shape.output_words_weighted() + shape.output_words_filled()
+
+
 def padding(m, shape, place, *, name):
     """A bit for each number of the part at ``place``: it is no weight and no bias, but padding."""
     row = _padding(m, shape.input_words_filled(), place.input_kind, shape.input_word, f"{name}_row")
     column = _padding(
-        m, shape.output_words_filled(), place.output_kind, shape.output_word, f"{name}_column"
+        m, _output_words(shape), place.output_kind, shape.output_word, f"{name}_column"
     )
     block = Cat(column | bit.replicate(shape.output_word) for bit in row)
     bits = Signal(shape.part, name=name)
@@ -132,12 +137,21 @@ class Walk(wiring.Component):
                         inputs.eq(inputs + row_end),
                         place.bias.eq(place.bias | end),
                     ]
-        self._kind(m, place.input_kind, inputs, shape.input_words_filled())
-        self._kind(m, place.output_kind, outputs, shape.output_words_filled())
+        filled = shape.input_words_filled()
+        self._kind(m, place.input_kind, inputs, filled, kinds(filled))
+        known, filled = kinds(_output_words(shape)), shape.output_words_filled()
+        if not shape.free:
+            self._kind(m, place.output_kind, outputs, filled, known)
+            return m
+        with m.If(place.bias):
+            self._kind(m, place.output_kind, outputs, filled, known)
+        with m.Else():
+            self._kind(m, place.output_kind, outputs, shape.output_words_weighted(), known)
         return m
 
-    def _kind(self, m, kind, word, filled):
+    def _kind(self, m, kind, word, filled, known):
         with m.Switch(word):
-            for number, count in enumerate(kinds(filled)[1:], 1):
-                with m.Case(*(k for k, other in enumerate(filled) if other == count)):
-                    m.d.comb += kind.eq(number)
+            for number, count in enumerate(known[1:], 1):
+                if count in filled:
+                    with m.Case(*(k for k, other in enumerate(filled) if other == count)):
+                        m.d.comb += kind.eq(number)

@@ -31,6 +31,8 @@ def test_words(sizes, words):
         (dict(interleave=3), r"^interleave must be a power of two, not 3$"),
         (dict(interleave=32), r"^interleave must be at most the input words, 9, up .*, not 32$"),
         (dict(interleave=0), r"^interleave must be an integer in 1\.\.65536, not 0$"),
+        (dict(free=7), r"^free must be an integer in 0\.\.6 \(outputs - 1\), not 7$"),
+        (dict(free=-1), r"^free must be an integer in 0\.\.6 \(outputs - 1\), not -1$"),
     ],
 )
 def test_shapes_that_are_none(changes, match):
@@ -40,6 +42,18 @@ def test_shapes_that_are_none(changes, match):
 
 def test_interleave_may_exceed_the_words_up_to_a_power_of_two():
     assert BlockShape(inputs=9, outputs=7, interleave=16).input_words == 16
+
+
+def test_words_with_free_outputs():
+    shape = BlockShape(inputs=1, outputs=7, output_word=2, free=4)
+    assert shape.output_words_weighted() == (2, 1, 0, 0)
+    assert shape.output_words_filled() == (2, 2, 2, 1)
+
+
+def test_a_shape_without_free_outputs_does_not_name_them():
+    """Modules and images of older kernels keep their names."""
+    shape = BlockShape(inputs=1, outputs=7)
+    assert "free" not in f"{shape} {shape.to_json()}"
 
 
 def test_updates_with_no_more_optimizers_than_they_need():

@@ -44,11 +44,18 @@ class Parameter:
         self.rng = np.random.default_rng(seed)
         self.sets = stored_sets(config)
         self.values = {
-            kind: tuple(map(self._numbers, (kind, kind), self._shapes())) for kind in PARAMETER_SETS
+            kind: self._kept(*map(self._numbers, (kind, kind), self._shapes()))
+            for kind in PARAMETER_SETS
         }
 
     def _shapes(self):
         return (self.layer.outputs, self.layer.inputs), (self.layer.outputs,)
+
+    def _kept(self, weights, biases):
+        """Both, with weights of 0 for free outputs."""
+        weights = weights.copy()
+        weights[self.layer.outputs - self.layer.free :] = 0
+        return weights, biases
 
     def _floats(self, shape):
         rng = self.rng
@@ -85,7 +92,7 @@ class Parameter:
         shape = self.layer
         numbers = bits(shape.pack(*self.values[kind]))
         if noise is not None:
-            ones = (np.ones(each, np.uint8) for each in self._shapes())
+            ones = self._kept(*(np.ones(each, np.uint8) for each in self._shapes()))
             drawn = noise.integers(1, 1 << 32, len(numbers))
             numbers = np.where(shape.pack(*ones), numbers, drawn)
         numbers = numbers[: shape.image_words * shape.image_word]
@@ -125,7 +132,7 @@ class Parameter:
 
     def squares(self, step, gradient):
         """What a measuring walk adds up, by the twin: an integer, or the bits of a binary32."""
-        config, (weights, biases) = self.config, gradient
+        config, (weights, biases) = self.config, self._kept(*gradient)
         pair = weights, twin_of(config.arithmetic).times_one(biases)
         if config.arithmetic.saturates:
             return square_total(config, np.concatenate([np.ravel(part) for part in pair]))
@@ -134,7 +141,7 @@ class Parameter:
 
     def update(self, step, gradient):
         """By the twin; saturations."""
-        config, values = self.config, coefficients(step, 1)
+        config, values, gradient = self.config, coefficients(step, 1), self._kept(*gradient)
         saturations = 0
         news = []
         for part in range(2):
@@ -147,7 +154,7 @@ class Parameter:
             news.append(new)
         for kind in self.sets:
             name = "weight" if kind == "online" else kind
-            self.values[kind] = tuple(getattr(new, name) for new in news)
+            self.values[kind] = self._kept(*(getattr(new, name) for new in news))
         return saturations
 
 

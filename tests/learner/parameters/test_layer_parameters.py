@@ -16,8 +16,9 @@ from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.layer_parameters import LayerParameters, measure_clocks
 
 #: name -> sizes of the layer, optimizer, arithmetic, input_gradient. Padding of both sides, in a
-#: word that is joined, in words without an input; parts that divide a row or not, that are a block
-#: or more, or cut a row; image words of several kinds; memories of lookup tables and of blocks.
+#: word that is joined, in words without an input, of free outputs; parts that divide a row or not,
+#: that are a block or more, or cut a row; image words of several kinds; memories of lookup tables
+#: and of blocks.
 CASES = {
     "adam": (
         dict(inputs=5, outputs=6, input_word=2, output_word=4, part=2), "adam", Arithmetic(), True,
@@ -31,15 +32,20 @@ CASES = {
         "sgd", NARROW, True,
     ),
     "large part": (
-        dict(inputs=3, outputs=4, input_word=3, output_word=2, part=8), "rmsprop", NARROW, True,
+        dict(inputs=3, outputs=7, input_word=3, output_word=2, part=8, free=4),
+        "rmsprop", NARROW, True,
     ),
     "blocks": (dict(inputs=13, outputs=11, output_word=2), "sgd", NARROW, True),
+    "free": (
+        dict(inputs=3, outputs=7, input_word=2, output_word=4, part=2, free=5),
+        "adam", Arithmetic(), True,
+    ),
     "one word": (
         dict(inputs=4, outputs=3, input_word=4, output_word=4, part=4), "adam", NARROW, False,
     ),
 }  # fmt: skip
 #: Those that are measured too.
-MEASURED = ("adam", "uneven", "large part")
+MEASURED = ("adam", "uneven", "large part", "free")
 #: In binary32 and in fixed point, with dx and without.
 QUICK = ["adam", "sgd", "large part"]
 #: And in how many clocks addresses change.

@@ -11,11 +11,13 @@ from hw.learner.block.config import BlockShape
 from hw.learner.parameters.walk import Walk, kinds, padding, place_layout
 
 #: Padding in the last own word, in the joined one and in one without an input; in the last output
-#: word; parts of two image words, with padding behind a block. Then one place alone.
+#: word; parts of two image words, with padding behind a block. Free outputs, in words that have
+#: weights, in part or none. Then one place alone.
 CASES = {
     "padded": dict(
         inputs=9, outputs=5, input_word=4, output_word=3, part=8, joined=2, interleave=4
     ),
+    "free": dict(inputs=3, outputs=7, input_word=2, output_word=2, part=2, free=4),
     "one": dict(inputs=1, outputs=1),
 }
 
@@ -35,7 +37,9 @@ class Padded(wiring.Component):
 
 def places(shape):
     """All places, in the order of the image."""
-    found, inputs, outputs = [], shape.input_words_filled(), shape.output_words_filled()
+    found, inputs = [], shape.input_words_filled()
+    words = shape.output_words_weighted(), shape.output_words_filled()
+    known = kinds(words[0] + words[1])
     for bias, count in ((0, shape.blocks), (1, shape.output_words)):
         for address in range(count):
             word, output = divmod(address, shape.output_words)
@@ -43,7 +47,7 @@ def places(shape):
                 found.append(
                     dict(
                         bias=bias, address=address, part=part, index=len(found),
-                        output_kind=kinds(outputs).index(outputs[output]),
+                        output_kind=known.index(words[bias][output]),
                     )
                 )  # fmt: skip
                 if not bias:
@@ -69,10 +73,13 @@ def test_walks(simulate, tmp_path, case):
     clocks.run(simulate, Walk(shape), tmp_path)
 
 
-def test_padding(simulate, tmp_path):
-    """What ``pack`` leaves at zero."""
-    shape, clocks = BlockShape(**CASES["padded"]), Clocks()
-    ones = shape.pack(np.ones((shape.outputs, shape.inputs)), np.ones(shape.outputs))
+@pytest.mark.parametrize("case", ["padded", "free"])
+def test_padding(simulate, tmp_path, case):
+    """What ``pack`` leaves at zero, and weights of free outputs."""
+    shape, clocks = BlockShape(**CASES[case]), Clocks()
+    weights = np.ones((shape.outputs, shape.inputs))
+    weights[shape.outputs - shape.free :] = 0
+    ones = shape.pack(weights, np.ones(shape.outputs))
     for place in places(shape):
         numbers = ones[place["index"] * shape.part :][: shape.part]
         bits = sum(int(number == 0) << k for k, number in enumerate(numbers))

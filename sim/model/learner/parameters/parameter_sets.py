@@ -20,7 +20,7 @@ class ParameterSets:
     parameters : ``parameters[network][layer][set]`` is ``(weights [outputs, inputs], biases
         [outputs])``, two views through which parameters are read and written. They are float32; in
         fixed point, those of the sets "online" and "target" are int64 raw. Only sets that the
-        optimizer has are there.
+        optimizer has are there. Weights of free outputs are 0 in all sets.
     gradients : ``gradients[network][layer]`` is ``(weights, biases)``, sums over the batch that was
         trained last. They are float32, in fixed point converted from raw sums.
     """
@@ -42,6 +42,7 @@ class ParameterSets:
             }
             for name, size in sizes.items()
         }
+        self._updated = {name: _updated(layers) for name, layers in plans.items()}
         kind = self._arithmetic.dtype
         self._sums = {name: np.zeros(size, kind) for name, size in sizes.items()}
         self._kept = {name: _views(sums, plans[name]) for name, sums in self._sums.items()}
@@ -73,8 +74,8 @@ class ParameterSets:
         """Sets the parameters of ``sets`` from ``numbers``, an array of 4-byte numbers: the image
         with only these sets (``hw.learner.parameters.parameter_image``).
 
-        Sets that the optimizer lacks are ignored. In fixed point, bits above the weight's format
-        are ignored too.
+        Sets that the optimizer lacks are ignored, and so are weights of free outputs. In fixed
+        point, bits above the weight's format are ignored too.
         """
         numbers = np.ascontiguousarray(numbers)
         for section in sections(self.config, sets):
@@ -82,8 +83,8 @@ class ParameterSets:
                 part = numbers.view(np.uint8)[section.offset : section.offset + section.size]
                 new = self._twin(section.parameter_set).weights(part.view(np.uint32))
                 pair = self.parameters[section.network][section.position][section.parameter_set]
-                for own, part in zip(pair, section.layer.unpack(new), strict=True):
-                    own[...] = part
+                weights, pair[1][...] = section.layer.unpack(new)
+                pair[0][...] = _weighted(section.layer, weights)
 
     def store(self, sets=PARAMETER_SETS):
         """The parameter image with only these ``sets``, as a uint32 array; zeros for sets that the
@@ -114,34 +115,47 @@ class ParameterSets:
 
     def keep(self, name, gradients):
         """Replaces the gradients of the network ``name`` by ``gradients``: ``(weights, biases)`` of
-        each layer, raw sums in fixed point."""
-        for own, new in zip(self._kept[name], gradients, strict=True):
-            for part, numbers in zip(own, new, strict=True):
-                part[...] = numbers
+        each layer, raw sums in fixed point. Those of weights of free outputs are 0."""
+        layers = self.config.networks[name]
+        for own, new, layer in zip(self._kept[name], gradients, layers, strict=True):
+            own[0][...], own[1][...] = _weighted(layer, new[0]), new[1]
 
     def step(self, name, step, rate):
         """One optimizer step of the network ``name`` with its kept gradients, in place; returns how
         many weights were clipped. ``step`` is a record of HYPERPARAMETERS or STEP, ``rate`` the
         place of the network's numbers in the record's pairs."""
         values, numbers = self._numbers[name], coefficients(step, rate)
+        places = self._updated[name]
         if self.config.clip_norm:
             layers = self.config.networks[name]
             gradients, most = _views(self._sums[name], layers), np.float32(step["max_norm"][rate])
             scale = limited_scale(self.config, layers, gradients, numbers[0], most)
             numbers = (scale, *numbers[1:])
-        result = update(
-            self.config,
-            numbers,
-            self._sums[name],
-            values["online"],
-            values["target"],
-            values.get("first"),
-            values.get("second"),
-        )
-        values["online"][:], values["target"][:] = result.weight, result.target
+        old = (values[kind][places] if kind in values else None for kind in PARAMETER_SETS)
+        result = update(self.config, numbers, self._sums[name][places], *old)
+        values["online"][places], values["target"][places] = result.weight, result.target
         for parameter_set in self._sets[2:]:
-            values[parameter_set][:] = getattr(result, parameter_set)
+            values[parameter_set][places] = getattr(result, parameter_set)
         return result.saturations
+
+
+def _weighted(layer, weights):
+    """``weights`` [outputs, inputs] with zeros in the rows of free outputs."""
+    if not layer.free:
+        return weights
+    rows = np.arange(layer.outputs)[:, None]
+    return np.where(rows < layer.outputs - layer.free, weights, weights.dtype.type(0))
+
+
+def _updated(layers):
+    """Which numbers of a network an optimizer updates, an index: all but weights of free
+    outputs."""
+    if not any(layer.free for layer in layers):
+        return slice(None)
+    numbers = np.ones(sum(layer.weights + layer.outputs for layer in layers), bool)
+    for layer, (weights, _) in zip(layers, _views(numbers, layers), strict=True):
+        weights[...] = _weighted(layer, weights)
+    return np.flatnonzero(numbers)
 
 
 def _views(numbers, layers):
