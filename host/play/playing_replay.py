@@ -15,11 +15,12 @@ from host.learner.parameters import from_image
 from host.programs.launcher import aligned
 from host.replay.experience import Fields
 from host.values import held
+from hw.config import check_range
 from hw.environment.machine_image import image_of
 from hw.environment.task import Task
 from hw.errors import UsageError
 from hw.learner.play.commands import PlayOpcode
-from hw.learner.play.episodes import EPISODE
+from hw.learner.play.episodes import EPISODE, LONGEST_EPISODE
 from hw.learner.play.play_contract import PLAY_SETTINGS, Flag, saved_words
 from hw.learner.records import REPORT
 
@@ -80,11 +81,12 @@ class PlayingReplay(LearningReplay):
         ``play`` that is fresh.
 
         task : a subclass of Task, or ``MODULE:CLASS``
-        limit : steps after which an episode is truncated
+        limit : steps after which an episode is truncated, 1..65535
         seed : of all random numbers of the environments and of exploration, as NumPy's SFC64 takes
             it
 
-        UsageError if its sizes are not the network's, or if its actions are no choices.
+        UsageError if its sizes are not the network's, if its actions are no choices, or for
+        another limit.
         """
         made, program = program_of(task)
         learner = self.learner
@@ -94,6 +96,7 @@ class PlayingReplay(LearningReplay):
         ):
             if found != wanted:
                 raise UsageError(f"{name} must be {wanted} as in the kernel, not {found}")
+        check_range("limit", limit, 1, LONGEST_EPISODE)
         words = np.array(image_of(program, limit).words, "<u8")
         self.reward_fraction = program.reward_fraction
         state = np.random.SFC64(seed).state["state"]["state"]
