@@ -39,7 +39,7 @@ class PlayLearner(CardLearner):
     ) -> None:
         super().__init__(policy, clock, buffer, **options)
         self.settings, self._fresh, self._explore = settings, True, settings.epsilon[0]
-        self.met = False  # whether the last launch has ended by the goal
+        self.met = False  # whether the last launch has met the goal, which it began without
         self._room = settings.MOST  # vector steps whose rings the bank has room for
         self.inline()  # nothing runs beside a launch, and a signal's handler writes the stop bit
 
@@ -72,7 +72,7 @@ class PlayLearner(CardLearner):
             self._room = count // 2
             return self.play()
         self._fresh, self._explore = False, int(self.buffer.status["explore"])
-        self.met = aims and played.steps < count and self._meets(goal)
+        self.met = aims and self._meets(goal)
         clock.steps += played.steps * settings.count
         return played
 

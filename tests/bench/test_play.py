@@ -41,10 +41,11 @@ def test_rows(monkeypatch):
 
 def test_epsilon_falls_with_steps_of_all_environments(monkeypatch):
     """All explore in the first 16 of 32 steps, which are 2 of 4 vector steps of 8 environments."""
-    monkeypatch.setattr(play, "vector_step_clocks", lambda *_, acts: 100 if acts else 1)
-    monkeypatch.setattr(play, "lesson_clocks", lambda *_: 1000)
+    clocks = {(2, True): 100, (2, False): 1}
+    monkeypatch.setattr(play, "vector_step_clocks", lambda _, image, n, acts: clocks[n, acts])
+    monkeypatch.setattr(play, "lesson_clocks", lambda _, batch, count: 250 * batch * count)
     kernel = SimpleNamespace(play=SimpleNamespace(environments=8))
-    agent = SimpleNamespace(n_step=1, batch_size=4, epsilon_at=lambda steps: float(steps < 16))
+    agent = SimpleNamespace(n_step=2, batch_size=4, epsilon_at=lambda steps: float(steps < 16))
     assert play.played_clocks(kernel, None, agent, 32, 3) == 3202
 
 

@@ -141,6 +141,20 @@ def test_a_launch_that_does_not_fit_is_cut(whole, built, monkeypatch):
         assert [row[name] for row in rows(whole)] == [row[name] for row in rows(built / "cut")]
 
 
+def test_a_launch_that_fits_nowhere_is_refused(built, monkeypatch):
+    """Not one vector step has room for its rings."""
+    counts = []
+
+    def play(self, count, *args, **options):
+        counts.append(count)
+        raise CapacityError("size must be less")
+
+    monkeypatch.setattr(PlayingReplay, "play", play)
+    with pytest.raises(CapacityError, match="^size must be less"):
+        run(configured(400), built / "cut")
+    assert counts == [50, 25, 12, 6, 3, 1]
+
+
 def test_resumed_at_an_evaluation(whole, built):
     """Two thirds, then the rest: the state and the rows of the run without a break."""
     run(configured(800), built / "cut")
@@ -195,6 +209,15 @@ def test_the_cards_own_goal_says_when_to_look(whole, built):
     again = state(built / "cut")
     again["total"] = other["total"]
     equal(other, again)
+
+
+def test_a_launch_that_is_cut_where_the_goal_is_met(built):
+    """In the vector step after which a whole launch ends by its goal: it is evaluated, too."""
+    config = configured(1200, until_solved="True", threshold="15")
+    with on_card(config, "model") as (factory, _, _):
+        with closing(build(config.in_run(), factory)) as session:
+            session.learner._room = 44
+            assert session.learner.play().steps == 44 and session.learner.met
 
 
 def test_what_is_solved_early_ends_early(built):

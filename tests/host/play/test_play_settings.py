@@ -176,6 +176,21 @@ def test_continuous_actions():
         base.from_dict(base.to_dict() | {"collect": "card", "launches_in_flight": 1})
 
 
+@pytest.mark.parametrize("count, updates, longest", [
+    (1, 1, 65_535), (8, 1, 8191), (1, 1000, 64 * 3), (2, 4096, 42),
+])  # fmt: skip
+def test_the_longest_launch(count, updates, longest):
+    """Vector steps of 16 bits; all its episodes and REPORTs have places in their rings."""
+    settings = settings_of(
+        env_count=count, steps_per_launch=3, updates_per_launch=updates,
+        evaluation_interval_steps=1 << 24, steps=1 << 24,
+    )  # fmt: skip
+    assert settings.longest == settings.launch_steps(0) == longest
+    assert longest * count <= 65_535 and settings.iterations(longest) <= 65_535
+    for phase in range(3):  # periods that end in five vector steps
+        assert (phase + 5) // 3 * updates <= settings.iterations(5)
+
+
 def test_the_longest_run_and_the_longest_episode():
     """Vector steps of 32 bits; lengths of 16 in the ring."""
     config = configured(env_count=2, steps=2 << 32)

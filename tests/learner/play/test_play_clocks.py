@@ -15,11 +15,12 @@ from hw.designs import DESIGNS
 from hw.environment.machine_image import image_of
 from hw.environment.task import trace
 from hw.environment.task_program import assemble
+from hw.environment.tasks.cartpole import CartPole
 from hw.learner.iteration_clocks import loaded_clocks
 from hw.learner.play.acting import Acting
 from hw.learner.play.config import PlayConfig
 from hw.learner.play.experience_queue import ExperienceQueue
-from hw.learner.play.play_clocks import lesson_clocks, vector_step_clocks
+from hw.learner.play.play_clocks import lesson_clocks, period_parts, vector_step_clocks
 from hw.learner.play.play_contract import Flag
 from hw.learner.records import record_granules, record_words
 from hw.learner.step_clocks import acting_clocks
@@ -178,6 +179,16 @@ def test_the_narrowest_beats_and_the_widest():
         clocks.append((acts - sent, stores - (left - beats)))
         assert granules == 3 and beats == count * (3 if width == 128 else 1)
     assert clocks[0] == clocks[1]
+
+
+@pytest.mark.parametrize("environments, steps", [(3, 10), (8, 4), (34, 1)])
+def test_a_period(environments, steps):
+    """32 steps of all environments, or at least one of each, and an iteration."""
+    batch = max(8, environments)
+    config = playing(environments=environments, longest=4, batch=batch, capacity=256)
+    step = vector_step_clocks(config, image_for(CartPole), 4)
+    lesson = lesson_clocks(config, batch, 1)
+    assert period_parts(config, batch) == {"play": steps * step, "learn": lesson}
 
 
 def test_a_report_has_the_vector_step():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from learner.core_programs import run_both
 from learner.play.play_programs import SMALL, PlayProgram, Plays
-from learner.play.played import Ends
+from learner.play.played import Ends, segments_of
 from replay.kernels import opened
 from replay.programs import Rig
 
@@ -116,6 +116,26 @@ def test_vector_steps_and_iterations(pair):
     assert steps.tolist() == [LAST - 1] * 3 + [LAST] * 3 + [0] * 3
     pair.played(LEARN, 1, step=1, period=65_535, phase=65_534)
     assert pair.numbers("step", "iterations") == [2, before + 2]
+
+
+def test_a_count_of_many_bits(pair):
+    """The goal ends it as soon as the window is full."""
+    pair.played(LEARN | FRESH | GOAL, 1 << 15, iterations=0)
+    assert pair.numbers("step", "episodes") == [3, 9]
+
+
+def test_many_segments_iterations_and_reports(pair):
+    """A segment of 258 iterations, then twelve of one; REPORTs of all but the first 15."""
+    before, [kernel, twin] = pair.numbers("iterations")[0], pair.rigs
+    program, segments = PlayProgram(SMALL), segments_of(SMALL, [258, *[1] * 12, 0])
+    fields = dict(batch=8, stratum_width=1 << 48, alpha=19661, epsilon=7, reports=256, episodes=0)
+    program.task()  # whose rewards and observations are not all the same
+    first = SETTINGS | dict(iterations=0, discount=1 << 31, scale=1 << 31)
+    program.play(9, LEARN | FRESH, first, segments, **fields)
+    program.play(1, LEARN, SETTINGS | dict(iterations=271), segments, **fields)
+    program.store(pair.source.image(15), 15)
+    shell, _, learner = run_both(kernel, twin, program.launch(), program.reports, "segments")
+    assert not shell["error"] and learner["iterations"] == before + 271
 
 
 def test_the_generator(pair):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from faults import EVERYWHERE, Course, failed
 from learner.core_programs import run_both, without_clocks
-from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays, bad_images
+from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays, bad_images, image
 from learner.play.played import Begins, Ends, EndsAtOnce, Runaway, playing, segments_of
 from replay.kernels import opened
 from replay.programs import BLANK, Rig
@@ -348,7 +348,8 @@ def test_n_and_the_capacity():
 
 
 def test_images_that_are_wrong():
-    """Each leaves no task, with the position of its first wrong word."""
+    """Each leaves no task, with the position of its first wrong word; sections that fill a memory
+    are right."""
     kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=1, write_latency=1))
     with kernel as kernel, twin as twin:
         rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
@@ -357,6 +358,10 @@ def test_images_that_are_wrong():
             program.task(words=words)
             shell, *_ = run_both(*rigs, program.launch(), (), str(number))
             assert (shell["error"], shell["error_detail"]) == (PlayError.TASK, wrong)
+        program = PlayProgram(SMALL)
+        program.task(words=image(STEP=256, RESET=200)[0])
+        shell, *_ = run_both(*rigs, program.launch(), (), "long sections")
+        assert not shell["error"]
 
 
 def test_saved_windows():

@@ -1,5 +1,6 @@
 """Units of a kernel that plays by themselves: what the small kernels of tests do not reach."""
 
+import numpy as np
 import pytest
 from amaranth import *
 from learner.play.play_programs import SMALL
@@ -7,9 +8,11 @@ from learner.play.played import playing
 from stream.resetting import driven
 
 from hw.designs import DESIGNS
+from hw.learner.play.acting import Acting
 from hw.learner.play.experience_queue import ExperienceQueue
-from hw.learner.play.play_contract import PLAY_SETTINGS
+from hw.learner.play.play_contract import PLAY_SETTINGS, saved_words
 from hw.learner.play.rings import EpisodeRing
+from hw.learner.play.saver import Saver
 from hw.learner.play.settings_reader import SettingsReader
 from hw.learner.records import record_words
 from hw.shell.core import LIGHTS
@@ -94,6 +97,58 @@ def test_the_last_beat_of_experiences():
         assert ctx.get(queue.empty)
 
     driven(queue, bench)
+
+
+def test_the_last_window_of_a_large_state():
+    """RESUME walks windows of nine numbers, and finds a wrong count far behind."""
+    config = playing(environments=3, longest=16, capacity=64, observation=9)
+    saver, sizes = Saver(config), saved_words(config)
+    row, lanes = sizes["windows"] // 3, config.engine.data_width // 32
+    wrong = sum(sizes[name] for name in ("saved", "states", "observations", "running")) + 2 * row
+    words = np.zeros((-(-sum(sizes.values()) // lanes), lanes), np.uint32)
+    words.flat[0] = words.flat[wrong] = 16  # n, and as many open windows
+    places, table = [], saver.windows
+
+    async def bench(ctx, _):
+        ctx.set(saver.resume, 1)
+        await ctx.tick()
+        ctx.set(saver.resume, 0)
+        ctx.set(saver.ready, 1)
+        ctx.set(saver.state_i.ready, 1)
+        ctx.set(saver.beats.valid, 1)
+        beats, done = [int.from_bytes(beat.tobytes(), "little") for beat in words], False
+        while not done:
+            ctx.set(saver.beats.payload, beats[0] if beats else 0)
+            if ctx.get(table.active & table.write):
+                places.append((ctx.get(table.word), ctx.get(table.place)))
+            done, taken = ctx.get(saver.done), ctx.get(saver.beats.ready)
+            if not done:
+                await ctx.tick()
+            del beats[:taken]
+        assert ctx.get(saver.wrong) and ctx.get(saver.position) == wrong > 256
+
+    driven(saver, bench)
+    assert len(places) == sizes["windows"]
+    assert all(place == (word - 1) % 11 for word, place in places if word)
+
+
+def test_observations_are_padded_with_zeros():
+    """Those of two numbers; whatever is read beyond them."""
+    acting, found = Acting(playing(observation=2, action=3)), []
+
+    async def bench(ctx, _):
+        ctx.set(acting.seen, (1 << 32) - 1)
+        ctx.set(acting.observations.ready, 1)
+        ctx.set(acting.start, 1)
+        await ctx.tick()
+        ctx.set(acting.start, 0)
+        while len(found) < 3:
+            if ctx.get(acting.observations.valid):
+                found.append(ctx.get(acting.observations.payload))
+            await ctx.tick()
+
+    driven(acting, bench)
+    assert found == [(1 << 64) - 1] * 3
 
 
 def test_what_a_core_shows():

@@ -179,6 +179,9 @@ def test_a_sum_is_exact_until_it_is_rounded():
     for n, rewards, scale in [
         (16, [LOW] * 16, 2 * ONE - 1),
         (16, [HIGH] * 16, 2 * ONE - 1),
+        # Beyond 63 bits by little.
+        (2, [LOW, LOW // 2], 2 * ONE - 1),
+        (2, [HIGH, HIGH // 2], 2 * ONE - 1),
         (3, [1 << 30, -(1 << 29), -1], ONE // 2),
         (2, [1, 0], 1),
         (2, [(1 << 24) + 1, 0], ONE),
