@@ -72,10 +72,9 @@ def bench(
 
     - `python -m bench figures`, which draws docs/figures from the kept rows
     """
-    failed = []
-    if name == "solve" and not printed:
-        failed = _solve(only, seeds, state, limit_s, write)
-    elif not (only is None and seeds is None and state is None and limit_s is None):
+    if name != "solve" and not (
+        only is None and seeds is None and state is None and limit_s is None
+    ):
         raise UsageError(f"only, seeds, state and limit-s must be with solve, not {name}")
     if name == "figures":
         if as_json or area or write or fresh or printed:
@@ -87,9 +86,10 @@ def bench(
         raise UsageError(f"bench must be one of {', '.join(BENCHES)}, figures or all, not {name!r}")
     if fresh and not write:
         raise UsageError("fresh must be with --write, not alone")
-    rows = []
     if write:  # before hours of measurements, too
         commit_for(results.FOLDER)
+    rows = []
+    failed = _solve(only, seeds, state, limit_s, write) if name == "solve" and not printed else []
     for each in () if printed else BENCHES if name == "all" else [name]:
         module = importlib.import_module(f"bench.{each}")
         measured = module.rows(area=area) if state is None else module.rows(folder=state)

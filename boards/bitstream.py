@@ -172,25 +172,17 @@ def build(folder, description, board, *, target=None, platform=None, seed=None):
     whose clocks and cells are also written to the file ``OUTCOME`` there.
 
     ``target`` None means the board's first target, ``seed`` None its placer's own.
-    Raises ValueError for a target, a platform or a seed that the board does not know, ToolsMissing,
-    WrongVersion, BuildFailed.
+    Raises as ``check_options``, and ToolsMissing, WrongVersion, BuildFailed.
     """
-    builder = _builder(board)
-    target = target or builder.TARGETS[0]
-    if target not in builder.TARGETS:
-        raise UsageError(
-            f"target must be one of {', '.join(builder.TARGETS)} on {board.title}, not {target!r}"
-        )
-    if platform is not None and board.platform is None:
-        raise UsageError(f"platform must be none on {board.title}, not {platform!r}")
-    options = {}
-    if seed is not None:
-        if not getattr(builder, "SEEDED", False):
-            raise UsageError(f"seed must be none on {board.title}, not {seed!r}")
-        check_range("seed", seed, 1, 2**31 - 1)
-        options["seed"] = seed
+    check_options(board, target=target, platform=platform, seed=seed)
+    builder, options = _builder(board), {} if seed is None else {"seed": seed}
     outcome = builder.run(
-        Path(folder), description, board, target=target, platform=platform, **options
+        Path(folder),
+        description,
+        board,
+        target=target or builder.TARGETS[0],
+        platform=platform,
+        **options,
     )
     clocks = {clock.name: clock.mhz for clock in outcome.clocks}
     record = {"config_hash": description.config_hash, "clocks_mhz": clocks, **options}
@@ -198,6 +190,22 @@ def build(folder, description, board, *, target=None, platform=None, seed=None):
         record["used"] = {each.name: each.count for each in outcome.used}
     (Path(folder) / OUTCOME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return outcome
+
+
+def check_options(board, *, target=None, platform=None, seed=None):
+    """UsageError for a target, a platform or a seed that ``board`` does not know; as of ``build``,
+    which needs files that take minutes to write."""
+    builder = _builder(board)
+    if target not in (None, *builder.TARGETS):
+        raise UsageError(
+            f"target must be one of {', '.join(builder.TARGETS)} on {board.title}, not {target!r}"
+        )
+    if platform is not None and board.platform is None:
+        raise UsageError(f"platform must be none on {board.title}, not {platform!r}")
+    if seed is not None:
+        if not getattr(builder, "SEEDED", False):
+            raise UsageError(f"seed must be none on {board.title}, not {seed!r}")
+        check_range("seed", seed, 1, 2**31 - 1)
 
 
 def routed(folder, description):

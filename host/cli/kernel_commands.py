@@ -153,10 +153,12 @@ def bitstream_(
     - `rlfabric bitstream a3c --board u200 --for-run runs/a3c-ALE-Pong-v5-card-model-0`
     """
     import boards
-    from boards.bitstream import ToolsMissing, build
+    from boards.bitstream import ToolsMissing, build, check_options
     from host.kernels import package
     from hw.shell.description import KernelDescription
 
+    options = dict(target=target, platform=platform, seed=seed)
+    check_options(boards.get(board, design), **options)
     given = fields_of(settings, capacity=capacity, fanout=fanout)
     values, stored = _values(design, board, file, given, for_run, imports, explored)
     wanted = stored if storage_bytes is None else storage_bytes
@@ -169,7 +171,7 @@ def bitstream_(
     )
     try:
         found = boards.get(board, design).at(mhz)
-        made = build(directory, description, found, target=target, platform=platform, seed=seed)
+        made = build(directory, description, found, **options)
     except ToolsMissing as missing:
         missing.__notes__ = [
             f"`make bitstream DESIGN={design} BOARD={name}` needs no vendor's tool"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from host.agents.registry import find_named
 from host.algorithms.autodiff import check_device
+from host.cards import is_simulated
 from host.compose import actor_times, power, primitive_times, profile
-from host.compose.assignment import Sizes
+from host.compose.assignment import METRICS, Sizes
 from host.compose.card_clocks import TWIN_BOARD, own_settings
 from host.compose.compose_view import drawn_plans, show_plans
 from host.compose.plan_file import (
@@ -26,7 +27,7 @@ from host.compose.primitive_times import equation7
 from host.compose.program import program_files, write_kernel
 from host.compose.search import PlanCandidate, compose
 from host.compose.task import Task, mapped, with_ratio
-from host.rules import NOT_NEGATIVE
+from host.rules import NOT_NEGATIVE, check_choice
 from host.runs.request import request
 from host.runs.run_folder import plain_name
 from host.trainers.trainer import TrainerConfig
@@ -133,6 +134,8 @@ def answer_of(asked, machine, *, metric="throughput", card="model", out=None, me
     UsageError for whatever is wrong.
     """
     check_range("launches", launches, profile.ROUNDS, 1 << 20)
+    check_choice("metric", metric, METRICS)
+    is_simulated(card)  # a name of no card
     if asked.actors is not None:
         check_range("actors", asked.actors, 1, 256)
     task, plans = task_of(asked)

@@ -183,6 +183,8 @@ def compose(
         return
     from host.compose.answer import TaskOptions, answer_of
 
+    if profile and out is not None and not overwrite:  # a plan of other times is another one
+        check_free(out, dict.fromkeys((PLAN, PROGRAM) if generate else (PLAN,), b""))
     asked = TaskOptions(
         algorithm, env, ratio, uniform, fields_of(settings, batch_size=batch), file, imports or (),
         actors,

@@ -66,20 +66,24 @@ def explore(
     - `rlfabric explore dqn --rule cf22 --cap 32`
     """
     if rule != "ours":
+        for name, given in (("regions", regions != "all"), ("verify", verify)):
+            if given:
+                raise UsageError(f"{name} must be with --rule ours, not {rule}")
         _by_rule(rule, design, board, batch, cap, fields_of(settings), as_json)
         return
     if cap is not None:
         raise UsageError("cap must be with --rule cf22, not alone")
     import boards
     from host.explore.explore_view import drawn, show
-    from host.explore.verification import verified
+    from host.explore.verification import check_verify, verified
     from host.kernels.exploration_file import EXPLORED, PICTURE, exploration, save, text_of
     from hw.designs import DESIGNS
     from hw.errors import MissingTool
 
-    found, document = exploration(
-        design, board, batch=batch, regions=regions, values=fields_of(settings)
-    )
+    values = fields_of(settings)
+    if verify:
+        check_verify(design, board, values, out)
+    found, document = exploration(design, board, batch=batch, regions=regions, values=values)
     if verify:
         document |= verified(found, document, out, verify)
     text = text_of(document)

@@ -10,6 +10,8 @@ from host.explore.learner_clocks import fixar_clocks, learn_clocks
 from host.explore.resource_report import progress
 from host.explore.round_clocks import period_clocks
 from host.kernels import find_design, keep
+from host.kernels.exploration_file import base_of
+from host.kernels.kernel_folder import write_files
 from host.settings import values_of
 from hw.errors import UsageError
 from hw.estimate import RESOURCES
@@ -18,9 +20,11 @@ from hw.fixar.config import FixarKernelConfig
 from hw.gae.config import GaeKernelConfig
 from hw.learner.config import LearnerKernelConfig
 from hw.replay.config import ReplayKernelConfig
+from sim.verilate import TOOLS
 from system.disk import user_path
+from system.tools import require
 
-__all__ = ["best", "measure", "measured_clocks", "verified"]
+__all__ = ["best", "check_verify", "measure", "measured_clocks", "verified"]
 
 
 def best(found, count):
@@ -32,6 +36,16 @@ def best(found, count):
             points.append(point)
             seen.add(point.clocks)
     return points[:count]
+
+
+def check_verify(name, board, values, out):
+    """Refuses what ``verified`` would refuse after the search, whatever that finds, and makes the
+    folder ``out``. ``name``, ``board`` and ``values`` are as for ``exploration``. Raises
+    UsageError, MissingTool and Unwritable."""
+    design, _, config, _ = base_of(name, board, values)
+    _check_measured(design, config)
+    require(*TOOLS)
+    write_files(user_path(out), {})
 
 
 def verified(found, document, out, count):
@@ -90,17 +104,22 @@ def measure(name, board, out, config, batch):
     All inputs are random numbers of a fixed seed. CardTimeout if the kernel stands still.
     """
     design = find_design(name)
+    _check_measured(design, config)
+    folder, _ = keep(name, board, out, verilog=True, **values_of(config))
+    memory = memory_for(config.engine, design.space.clocks(config, batch))
+    with open_card("sim", memory=memory) as card:
+        return measured_clocks(card.load(folder / "kernel.json"), config, batch)
+
+
+def _check_measured(design, config):
+    """UsageError if the operation of ``design`` with ``config`` cannot be measured."""
     if (play := config.to_dict().get("play")) and play["environments"]:
         raise UsageError(
             f"play.environments must be 0 to measure an operation (--verify), not "
             f"{play['environments']}: tests compare the formulas of PLAY with simulated kernels"
         )
     if design.space is None or type(config) not in _OPERATIONS:
-        raise UsageError(f"design must be one whose operation can be measured, not {name!r}")
-    folder, _ = keep(name, board, out, verilog=True, **values_of(config))
-    memory = memory_for(config.engine, design.space.clocks(config, batch))
-    with open_card("sim", memory=memory) as card:
-        return measured_clocks(card.load(folder / "kernel.json"), config, batch)
+        raise UsageError(f"design must be one whose operation can be measured, not {design.name!r}")
 
 
 def measured_clocks(kernel, config, batch):

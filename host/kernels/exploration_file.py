@@ -41,7 +41,7 @@ def exploration(name, board, *, batch=None, regions="all", values=None):
 
     ``boards.DoesNotFit`` if no config fits.
     """
-    design, board, base, given = _base(name, board, values or {})
+    design, board, base, given = base_of(name, board, values or {})
     bank = bank_of_largest(design, base, board)
     boards.fits(board, *design.storage(base), buffer=design.largest, bank=bank, field=design.items)
     numbers = chosen_regions(board, regions)
@@ -53,7 +53,7 @@ def hint(name, board, values):
     """A sentence that names the ``--set`` that make a kernel faster, as far as
     ``boards.explore.better`` finds; None if it finds nothing. The kernel is the one of design
     ``name`` for ``board`` with ``values``, ``{field: value}``, which stay."""
-    design, board, config, given = _base(name, board, values)
+    design, board, config, given = base_of(name, board, values)
     try:
         found = better(design, board, config, fixed=given)
     except UsageError:  # of a config that is refused below, or has no formula
@@ -74,9 +74,9 @@ def hint(name, board, values):
     )
 
 
-def _base(name, board, values):
-    """``(design, board, config, fields)``: the board's default of design ``name`` with ``values``,
-    and the full names of their fields."""
+def base_of(name, board, values):
+    """The start of a search, ``(design, board, config, fields)``: the board's default of design
+    ``name`` with ``values``, and the full names of their fields."""
     design, board = find_design(name), boards.get(board, name)
     config = override(design.default(board.numbers), values)
     return design, board, config, [resolve(config, each) for each in values]

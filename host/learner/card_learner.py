@@ -21,7 +21,6 @@ from host.replay.memory_learner import MemoryLearner
 from host.replay.nstep import Collected, stored
 from hw.arith.power import SCALE_FORMAT
 from hw.errors import UsageError
-from hw.learner.algorithms.registry import ALGORITHMS
 from hw.learner.config import check_hidden
 from hw.learner.records import HYPERPARAMETERS, STEP
 from hw.shell.layout import Layout
@@ -173,12 +172,6 @@ class CardLearner(MemoryLearner):
                     f"{name} must be {' or '.join(map(str, trained))} with learner card and kernel "
                     f"{design}, not {value!r} (--learner cpu takes any)"
                 )
-        limited = design not in ALGORITHMS or ALGORITHMS[design].limits_norms
-        if agent.max_gradient_norm is not None and not limited:
-            raise UsageError(
-                f"max_gradient_norm must be None with learner card and kernel {design}, not "
-                f"{agent.max_gradient_norm!r} (--learner cpu takes any)"
-            )
         if getattr(agent, "convolutions", None):
             raise UsageError(
                 f"convolutions must be none with learner card, not {agent.convolutions!r} "

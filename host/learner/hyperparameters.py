@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from hw.arith.power import SCALE_FORMAT
 from hw.errors import Failure, UsageError
-from hw.learner.records import HYPERPARAMETERS
+from hw.learner.records import HYPERPARAMETERS, STEP
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import FIELDS
 from hw.shell.layout import Layout
 
-__all__ = ["Diverged", "check_optimizer", "checked_hyperparameters", "hyperparameter_records"]
+__all__ = ["Diverged", "check_steps", "checked_hyperparameters", "hyperparameter_records"]
 
 
 class Diverged(Failure):
@@ -144,14 +144,24 @@ def _are_usual(steps, record, largest):
     return bool(usual.all())
 
 
-def check_optimizer(steps, learner):
-    """ValueError for hyperparameters with which the optimizer of ``learner``, a LearnerConfig,
-    cannot compute.
+def check_steps(steps, learner):
+    """ValueError for records that the kernel of ``learner``, a LearnerConfig, refuses, or with
+    which its optimizer cannot compute.
 
     Except for SGD, ``floor`` must be a normal number above 0: while a second moment is zero, the
-    floor alone is the divisor. A fixed-point optimizer also has limits for the decays. ``steps`` is
-    as ``checked_hyperparameters`` returns it.
+    floor alone is the divisor. A fixed-point optimizer also has limits for the decays. Limited
+    norms need a ``max_norm`` that is a normal number above 0 or infinity, and a plan with several
+    sweeps always has the first. ``steps`` is as ``checked_hyperparameters`` returns it.
     """
+    if learner.clip_norm:
+        rates = sorted({network.rate for network in learner.plan.networks.values()})
+        limits = steps["max_norm"][:, rates]
+        if not (limits >= _TINY).all():
+            raise UsageError(f"max_norm must be above 0, not {limits.min()}")
+    if learner.step_record is STEP and learner.plan.sweeps > 1:
+        without = steps["sweeps"] % 2 == 0
+        if without.any():
+            raise UsageError(f"sweeps must have bit 0, not {steps['sweeps'][without][0]:#x}")
     floor = steps["floor"][:, : len(learner.networks)]
     if learner.optimizer != "sgd" and (floor < _TINY).any():  # a subnormal is a zero
         raise UsageError(f"floor must be above 0 with {learner.optimizer}, not {floor.min()}")

@@ -22,7 +22,7 @@ from host.learner.experience_checks import (
 )
 from host.learner.hyperparameters import (
     Diverged,
-    check_optimizer,
+    check_steps,
     checked_hyperparameters,
     hyperparameter_records,
 )
@@ -294,7 +294,7 @@ class LearningReplay(CardInference, PrioritizedReplayBuffer):
         count = len(steps)
         if not 1 <= count <= MAX_COUNT:
             raise UsageError(f"steps must be 1 to {MAX_COUNT}, not {count}")
-        check_optimizer(steps, self.learner)
+        check_steps(steps, self.learner)
         check_batch(self.learner, batch_size)
         self._check_loaded(PARAMETER_SETS)
         return steps, count

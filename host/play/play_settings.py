@@ -15,6 +15,7 @@ from hw.config import check_range
 from hw.errors import UsageError
 from hw.learner.algorithms.registry import ALGORITHMS
 from hw.learner.play.config import LONGEST, MOST_ENVIRONMENTS
+from hw.learner.play.episodes import LONGEST_EPISODE
 
 __all__ = ["PlaySettings", "check_collect", "task_of"]
 
@@ -24,7 +25,8 @@ _ONE, _EPSILON = 1 << 31, (1 << 32) - 1
 def task_of(env):
     """``(task, limit)`` for the environment's id ``env``: the task's class or its place, and the
     steps after which an episode is truncated. ``env`` is a task's own id, or gymnasium's id of an
-    environment whose physics a shipped task has; else UsageError."""
+    environment whose physics a shipped task has; else UsageError, as for a limit beyond
+    ``LONGEST_EPISODE``."""
     spec = find_spec(env)
     if not is_task(spec) and spec.id in TASKS:
         spec = find_spec(f"{NAMESPACE}/{spec.id}")
@@ -33,7 +35,9 @@ def task_of(env):
             f"env must be an environment with a task with collect card (`rlfabric list tasks`), "
             f"not {env!r}"
         )
-    return spec.kwargs["task"], spec.max_episode_steps
+    limit = spec.max_episode_steps
+    check_range(f"limit of {env}", limit, 1, LONGEST_EPISODE, " with collect card")
+    return spec.kwargs["task"], limit
 
 
 def check_collect(config):
@@ -61,6 +65,8 @@ def check_collect(config):
     check_range("env_count", config.env_count, 1, min(MOST_ENVIRONMENTS, agent.batch_size), where)
     longest = min(LONGEST, config.capacity // config.env_count)
     check_range("n_step", agent.n_step, 1, longest, where)
+    # Vector steps are counted in 32 bits.
+    check_range("steps", config.steps, 1, config.env_count << 32, where)
     if agent.reward_clip is not None:
         raise UsageError(f"reward_clip must be None{where}, not {agent.reward_clip!r}")
     if not 1 <= round(agent.reward_scale * _ONE) < 2 * _ONE:

@@ -8,17 +8,19 @@ from numpy.typing import NDArray
 
 from host.cards.kernel import Kernel
 from host.environments.task_ids import program_of
+from host.learner.hyperparameters import check_steps
 from host.learner.launch_results import Layer, Sets
 from host.learner.learning_replay import LearningReplay
 from host.learner.parameters import from_image
 from host.programs.launcher import aligned
 from host.replay.experience import Fields
 from host.values import held
+from hw.config import check_range
 from hw.environment.machine_image import image_of
 from hw.environment.task import Task
 from hw.errors import UsageError
 from hw.learner.play.commands import PlayOpcode
-from hw.learner.play.episodes import EPISODE
+from hw.learner.play.episodes import EPISODE, LONGEST_EPISODE
 from hw.learner.play.play_contract import PLAY_SETTINGS, Flag, saved_words
 from hw.learner.records import REPORT
 
@@ -79,11 +81,12 @@ class PlayingReplay(LearningReplay):
         ``play`` that is fresh.
 
         task : a subclass of Task, or ``MODULE:CLASS``
-        limit : steps after which an episode is truncated
+        limit : steps after which an episode is truncated, 1..65535
         seed : of all random numbers of the environments and of exploration, as NumPy's SFC64 takes
             it
 
-        UsageError if its sizes are not the network's, or if its actions are no choices.
+        UsageError if its sizes are not the network's, if its actions are no choices, or for
+        another limit.
         """
         made, program = program_of(task)
         learner = self.learner
@@ -93,6 +96,7 @@ class PlayingReplay(LearningReplay):
         ):
             if found != wanted:
                 raise UsageError(f"{name} must be {wanted} as in the kernel, not {found}")
+        check_range("limit", limit, 1, LONGEST_EPISODE)
         words = np.array(image_of(program, limit).words, "<u8")
         self.reward_fraction = program.reward_fraction
         state = np.random.SFC64(seed).state["state"]["state"]
@@ -137,11 +141,13 @@ class PlayingReplay(LearningReplay):
         fresh, learn, greedy, goal : bool
             The flags of PLAY.
 
-        Errors: as of ``learn``, and CommandError if a number of an environment leaves its
-        format.
+        Errors: as of ``learn``, ValueError too for segments that the kernel refuses, and
+        CommandError if a number of an environment leaves its format.
         """
         if self._task is None:
             raise UsageError("task must be loaded first (program), not missing")
+        if learn:
+            check_steps(segments, self.learner)
         play, beat = self.config.play, self.config.engine.beat_bytes
         rings = [_ring(count * play.environments), _ring(iterations)]
         begin = aligned(rings[0] * beat)

@@ -127,8 +127,6 @@ class LearnerConfig(ConfigBase):
         check_flag("double", self.double)
         algorithm_of(self).check(self)
         self.plan  # noqa: B018, it checks the algorithm's plan
-        if self.clip_norm and not algorithm_of(self).limits_norms:
-            raise UsageError(f"clip_norm must be False for {self.algorithm}, not True")
         if self.loss_unit == "program" and not self.has_loss_program:
             raise UsageError(
                 f"loss_unit must be pipeline for {self.algorithm}, whose loss is not that of "

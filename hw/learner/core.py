@@ -111,11 +111,7 @@ class LearnerCore(CommandCore):
         status = {field.name: state[field.name] for field in REPLAY_STATUS.fields}
         status |= {"loaded": ~missing, "iterations": iteration.iterations}
         self.replay, self.iteration, self.missing = replay, iteration, missing
-        if self.lights is not None:
-            m.d.comb += [
-                self.lights.acts.eq(learner.acting),
-                self.lights.learns.eq(learner.control.busy),
-            ]
+        self.show(m, "comb", acts=learner.acting, learns=learner.control.busy)
         m.d.comb += self.status.eq(self.STATUS.encode(**status, **self.extend(m, run, learner)))
 
     def extend(self, m, run, learner):

@@ -22,6 +22,8 @@ from hw.learner.play.play_contract import PLAY_ERRORS, PLAY_SETTINGS, SAVED, seg
 from hw.learner.records import (
     ERRORS,
     REPORT,
+    STEP,
+    STEP_ERRORS,
     action_granules,
     observation_granules,
     record_granules,
@@ -62,6 +64,14 @@ def records(config):
         "Hyperparameters and reports": [config.learner.step_record, REPORT],
         "Lists and batches": [ITEM, HEADER],
     }
+
+
+def _variant(config):
+    """Fields of the Design of a kernel that plays, or whose record is STEP."""
+    own = _playing(config)
+    if config.learner.step_record is STEP:
+        own["errors"] = {**own.get("errors", ERRORS), **STEP_ERRORS}
+    return own
 
 
 def _playing(config):
@@ -295,7 +305,7 @@ def design_of(algorithm):
         identity=identity,
         check=partial(_check, algorithm),
         training=_training(algorithm),
-        variant=_playing,
+        variant=_variant,
         packed=True,
     )
 

@@ -18,6 +18,7 @@ from hw.learner.block import estimate as block
 from hw.learner.block.layer_config import KINDS
 from hw.learner.commands import LEARNING
 from hw.learner.config import PARAMETER_SETS
+from hw.learner.control.step_check import StepCheck
 from hw.learner.layouts import scalars_layout
 from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.network.loss import Loss
@@ -35,6 +36,7 @@ from hw.learner.play.windows import Windows
 from hw.learner.records import (
     HYPERPARAMETERS,
     LEARNER_STATUS,
+    STEP,
     WORDS,
     action_granules,
     observation_granules,
@@ -90,6 +92,7 @@ def parts(config):
             [
                 area("learner.control.iteration", width=width),
                 stream.delay(8 * (learner.step_record.size - HYPERPARAMETERS.size), 2),
+                *([StepCheck.estimate(learner)] if learner.step_record is STEP else []),
             ]
         ),
         **({"play": player(config)} if config.play else {}),

@@ -12,7 +12,7 @@ from hw.shell.layout import Field, Layout
 __all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "STEP"]
 __all__ += ["BELOW_LIMIT", "FINITE", "LIMIT", "ONE", "WORDS", "WordRule", "action_granules"]
 __all__ += ["observation_granules", "record_granules"]
-__all__ += ["record_words", "word_rules"]
+__all__ += ["STEP_ERRORS", "record_words", "word_rules"]
 
 #: 32-bit words of a granule.
 WORDS = GRANULE_BYTES // 4
@@ -48,16 +48,16 @@ STEP = Layout(
     "Step",
     "HYPERPARAMETERS, and the numbers of limited norms (kernels with `clip_norm`), delayed updates "
     "and smoothed targets (`td3`); other kernels ignore them. The gradient of a network, all its "
-    "g, is scaled down to `max_norm` if its norm, the root of the sum of g**2, is larger.",
+    "g, is scaled down to `max_norm` if its norm, the root of the sum of g**2, is larger. A field "
+    "that the kernel uses and that breaks its rule ends the command with `step`; NaN breaks all, "
+    "subnormals count as 0.",
     (
         *HYPERPARAMETERS.fields,
-        Field("max_norm", "f32", "largest norm; infinity: none; critic, actor", 2),
+        Field("max_norm", "f32", "largest norm, above 0; infinity: none; critic, actor", 2),
         Field("seed", "u64", "of this iteration's target noise"),
-        Field(
-            "sweeps", "u32", "a bit for each sweep of the batch that runs; the first always runs"
-        ),
-        Field("noise", "f32", "standard deviation of the noise on target actions"),
-        Field("noise_clip", "f32", "largest magnitude of that noise"),
+        Field("sweeps", "u32", "a bit for each sweep of the batch that runs; bit 0 must be 1"),
+        Field("noise", "f32", "standard deviation of the noise on target actions, at least 0"),
+        Field("noise_clip", "f32", "largest magnitude of that noise, at least 0; infinity: none"),
     ),
     size=128,
 )
@@ -95,10 +95,11 @@ LEARNER_STATUS = Layout(
 
 
 class LearnError(enum.IntEnum):
-    """Numbers of the learner's errors, above the replay core's errors. The dict ``ERRORS`` explains
-    each."""
+    """Numbers of the learner's errors, above the replay core's errors; 38 and 39 are FIXAR's. The
+    dicts ``ERRORS`` and ``STEP_ERRORS`` explain each."""
 
     BATCH, RECORD, NUMBER, DIVERGED, IMAGE, UNLOADED = range(32, 38)
+    STEP = 40
 
 
 ERRORS = {
@@ -124,6 +125,15 @@ ERRORS = {
     LearnError.UNLOADED: (
         "unloaded",
         "parameters are missing: they were never loaded, or memory failed their last LOAD",
+    ),
+}
+
+#: Only of kernels whose record is STEP.
+STEP_ERRORS = {
+    LearnError.STEP: (
+        "step",
+        "a field of an iteration's STEP breaks its rule; the detail is its byte in the record; "
+        "nothing was drawn or learned in this iteration; those before stand",
     ),
 }
 

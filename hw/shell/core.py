@@ -63,7 +63,7 @@ class CommandCore(wiring.Component):
 
     BUFFERS = ()
     #: A Signal(LIGHTS) that a board with LEDs gives the core before it is elaborated; ``execute``
-    #: drives what it can show. None on other boards, whose kernels have nothing of it.
+    #: drives it by ``show``. None on other boards, whose kernels have nothing of it.
     lights = None
 
     @classmethod
@@ -152,6 +152,11 @@ class CommandCore(wiring.Component):
     def views(self, raw):
         """``{opcode: view}``: the 512 bits ``raw`` as the fields of each command of the design."""
         return {opcode: data.View(layout.shape, raw) for opcode, layout in self.COMMANDS.items()}
+
+    def show(self, m, domain, **lights):
+        """Drives the fields of LIGHTS named by ``lights`` in ``domain``, if the board has LEDs."""
+        if self.lights is not None:
+            m.d[domain] += [self.lights[name].eq(value) for name, value in lights.items()]
 
     def field(self, name, raw):
         """The field ``name`` of the command bits ``raw``: ``CommandTable.field``."""

@@ -152,14 +152,16 @@ class Layout:
     def encode(self, **values):
         """The ``8 * size`` bits of a record in hardware; ``values`` are Amaranth values by field.
 
-        A value that is too wide loses its upper bits, one that is too narrow is filled with zeros;
-        fields that are not given are 0. ValueError for a name that is no field.
+        A value that is too wide loses its upper bits, one that is too narrow is extended, with its
+        sign if it has one; fields that are not given are 0. ValueError for a name that is no field.
         """
         words, end = [], 0
         for field in self.fields:
             start, width = 8 * self.offsets[field.name], 8 * field.size
-            value = Value.cast(values.pop(field.name, 0))[:width]
-            words += [Const(0, start - end), value, Const(0, width - len(value))]
+            value = Value.cast(values.pop(field.name, 0))
+            above = value[-1] if value.shape().signed else Const(0)
+            words += [Const(0, start - end), value[:width]]
+            words += [above.replicate(max(0, width - len(value)))]
             end = start + width
         if values:
             raise UsageError(f"field must be one of {self.name}'s, not {', '.join(values)}")

@@ -65,12 +65,12 @@ def parameters(learner, rng):
 
 def steps(count, batch, learner=None, **values):
     """Steps with all coefficients in play: soft target, momentum, Huber loss. If those of
-    ``learner``, a LearnerConfig, say which sweeps run, every second one leaves out all but the
-    first, whose bit does not count, and there is noise that is clipped."""
+    ``learner``, a LearnerConfig, say which sweeps run, every second one leaves some out, and there
+    is noise that is clipped."""
     record = HYPERPARAMETERS if learner is None else learner.step_record
     if record is STEP:
         seeds = np.arange(count, dtype=np.uint64) + np.uint64(0xFEDC_BA98_7654_3210)
-        wanted = np.resize([3, 1, 2, 0], count)
+        wanted = np.resize([3, 1, 0xFFFF_FFFF, 0xFFFF_FFFD], count)
         values = dict(seed=seeds, sweeps=wanted, noise=0.3, noise_clip=0.4) | values
     options = dict(
         scale=1 / batch,

@@ -6,8 +6,11 @@ kernel's tables says is the same for hardware and twin, right or wrong.
 
 import numpy as np
 
+from host.learner.hyperparameters import hyperparameter_records
+from hw.learner.records import STEP
+
 __all__ = ["BETAS", "LIMITS", "NOT_FINITE", "TAKEN", "WEIGHT", "WEIGHTS", "beta", "check"]
-__all__ += ["inserted", "outcome", "sent", "weightless"]
+__all__ += ["BYTES", "RIGHT", "WRONG", "inserted", "outcome", "sent", "stepped", "weightless"]
 
 FIELD, NUMBER = 6, 34
 
@@ -23,8 +26,41 @@ WEIGHT = 2
 TAKEN = (0, 1, 0x7F7F_FFFF)
 #: In fixed point, 2**100 and -2**100 as a reward or a discount, and their neighbours: the errors.
 LIMITS = {0x7180_0000: NUMBER, 0xF180_0000: NUMBER, 0x717F_FFFF: 0, 0xF17F_FFFF: 0}
+#: Of a STEP, the bytes of both numbers of max_norm, sweeps, noise and noise_clip.
+BYTES = (64, 68, 80, 84, 88)
+_INFINITY, _NANS = 0x7F80_0000, (0x7FC0_0000, 0x7F80_0001, 0xFFC0_0000)
+#: Next to 0 on both sides, subnormals at their ends, and the least normal numbers.
+_LEAST, _SUBNORMAL, _SIGN = 0x0080_0000, (1, 0x007F_FFFF), 0x8000_0000
+_ZEROS = (0, _SIGN, *_SUBNORMAL, *(_SIGN | bits for bits in _SUBNORMAL))
+_NEGATIVE = (_SIGN | _LEAST, 0xBF80_0000, _SIGN | _INFINITY)
+_POSITIVE = (_LEAST, 0x3F80_0000, 0x7F7F_FFFF)
+#: Their bits at the limits of their rules.
+RIGHT = {
+    64: (*_POSITIVE, _INFINITY),
+    68: (*_POSITIVE, _INFINITY),
+    80: (1, 3, 0xFFFF_FFFF, 0xFFFF_FFFD),
+    84: (*_ZEROS, *_POSITIVE),
+    88: (*_ZEROS, *_POSITIVE, _INFINITY),
+}
+WRONG = {
+    64: (*_NANS, *_ZEROS, *_NEGATIVE),
+    68: (*_NEGATIVE, *_ZEROS, *_NANS),
+    80: (0, 2, 0xFFFF_FFFE),
+    84: (*_NEGATIVE, *_NANS, _INFINITY),
+    88: (*_NANS, *_NEGATIVE),
+}
 #: Records of a batch, and the index of the first: the others follow.
 BATCH, FIRST = 5, 70
+
+
+def stepped(words, step=None):
+    """A STEP, or ``step`` itself, whose 32-bit ``words``, bits by byte, are replaced."""
+    if step is None:
+        [step] = hyperparameter_records(1, STEP, scale=1, rate=1, noise=0.5, noise_clip=1)
+    whole = np.frombuffer(step.tobytes(), np.uint32).copy()
+    for byte, bits in words.items():
+        whole[byte // 4] = bits
+    return whole.view(STEP.dtype)[0]
 
 
 def beta(bits):

@@ -42,7 +42,10 @@ class StandIn(wiring.Component):
         ]
         super().__init__(
             LearnerSignature(
-                batch=config.batch, data_width=data_width, parameter_sets=len(config.parameter_sets)
+                batch=config.batch,
+                data_width=data_width,
+                parameter_sets=len(config.parameter_sets),
+                record=config.step_record,
             )
         )
 
@@ -175,7 +178,8 @@ class StandIn(wiring.Component):
                             m.next = "IDLE"
 
     def _update(self, m, pace, training, mask):
-        words = [Value.cast(self.control.hyperparameters).word_select(k, 32) for k in range(16)]
+        step = Value.cast(self.control.hyperparameters)
+        words = [step.word_select(k, 32) for k in range(len(step) // 32)]
         with m.If(self.control.update):  # it is a pulse: another one is seen in the mask
             m.d.sync += [training.eq(1), mask.eq(mask ^ training)]
         with m.Elif(training & self.control.trained & (pace[:3] == 0)):

@@ -19,7 +19,7 @@ from hw.shell.axi import EngineConfig
 from hw.verilog import to_verilog
 from sim.model.kernels import KERNELS
 
-__all__ = ["NARROW", "WIDE", "opened"]
+__all__ = ["NARROW", "STEPS", "WIDE", "opened"]
 
 _NAME = "standin"
 
@@ -37,6 +37,16 @@ WIDE = _kernel_config(512, 1, arithmetic=Arithmetic(kind="fixed"))
 #: Two lanes, four beats a record, and actions that are numbers. So many places that a LEARN may ask
 #: for more beats than a request has: ``test_limits``.
 NARROW = _kernel_config(128, 2, capacity=90, algorithm="ddpg", observation=3, action=2)
+#: Its record is STEP, and each number that has a rule is used.
+STEPS = _kernel_config(
+    512,
+    1,
+    algorithm="td3",
+    observation=3,
+    action=2,
+    clip_norm=True,
+    arithmetic=Arithmetic(kind="fixed"),
+)
 
 
 @functools.cache

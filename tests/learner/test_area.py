@@ -14,6 +14,8 @@ from hw.arith.tanh import Tanh, TanhFixed
 from hw.estimate import RESOURCES, together
 from hw.learner.block.config import BlockShape
 from hw.learner.block.layer_config import LayerConfig
+from hw.learner.config import LearnerConfig
+from hw.learner.control.step_check import StepCheck
 from hw.learner.network.gradient_norm import GradientNorm
 from hw.learner.network.merge import Merge
 from hw.learner.network.smooth import Smooth
@@ -61,6 +63,12 @@ UNITS = {
             GradientNorm, LayerConfig(arithmetic=arithmetic), Shape(width), 3
         )
         for width, arithmetic in ((90, FIXED), (32, FLOAT))
+    },
+    **{
+        f"step_check_{name}_{clips}": lambda name=name, clips=clips: of_layer(
+            StepCheck, LearnerConfig(algorithm=name, clip_norm=clips)
+        )
+        for name, clips in (("dqn", True), ("ddpg", True), ("td3", False), ("td3", True))
     },
     "twin_loss": lambda: (TwinTd(FIXED), TwinTd.estimate(FIXED)),
     "loss": lambda: (TdLoss(FLOAT), TdLoss.estimate(FLOAT)),

@@ -17,7 +17,7 @@ from learner.modelled import (
     weights,
 )
 
-from host.learner.hyperparameters import check_optimizer
+from host.learner.hyperparameters import check_steps
 from host.learner.learning_replay import (
     Diverged,
     LearningReplay,
@@ -189,11 +189,11 @@ def test_decays_of_fixed_point(wrong, message):
     learner = LearnerConfig(arithmetic=Arithmetic(kind="fixed"))
     for decay in (0, 0.5, 1):
         steps = hyperparameter_records(2, **right, first_decay=0.1, second_decay=decay)
-        check_optimizer(steps, learner)
+        check_steps(steps, learner)
     steps = hyperparameter_records(2, **right | wrong)
-    check_optimizer(steps, LearnerConfig())
+    check_steps(steps, LearnerConfig())
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        check_optimizer(steps, learner)
+        check_steps(steps, learner)
 
 
 @pytest.mark.parametrize("options, message", list(bad_learns()))

@@ -5,6 +5,7 @@ import struct
 from dataclasses import replace
 
 import pytest
+from amaranth import Const, Value, signed
 from gae.gae_programs import NARROW as GAE
 from learner.learning import SMALL
 from learner.learning import kernel_config as learner_config
@@ -224,6 +225,12 @@ def test_the_span_of_a_kind_is_what_its_bytes_hold(kind):
     for number in (low - 1, high + 1):
         with pytest.raises(struct.error):
             one.pack([number])
+
+
+def test_a_narrow_value_in_hardware_keeps_its_sign():
+    one = Layout("R", "", (Field("one", "i64", ""), Field("two", "u32", "")), size=16)
+    bits = Value.cast(one.encode(one=Const(-3, signed(5)), two=Const(13, 4)))
+    assert Const.cast(bits).value.to_bytes(16, "little") == one.pack([-3, 13])
 
 
 def test_places_of_fields():

@@ -6,12 +6,15 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from amaranth import *
+from stream.resetting import driven
 from uart.systems import KERNEL, UART, describe, folder, twin
 
 from hw.designs import DESIGNS
 from hw.replay.commands import COMMANDS, Opcode
 from hw.replay.records import GRANULE_BYTES
-from hw.shell.core import LIGHTS
+from hw.shell.core import LIGHTS, CommandCore
+from hw.shell.kernel import Kernel
 from hw.shell.status_block import MAGIC, STATUS
 from hw.uart.config import UartConfig
 from hw.uart.protocol import END, HEADER_BYTES, IDENTITY, Status
@@ -200,6 +203,36 @@ def test_reset_in_mid_launch(pair):
 def test_the_harness_has_all_leds():
     text = (files("sim.uart") / "harness.cpp").read_text(encoding="utf-8")
     assert f"constexpr int LEDS = {LIGHTS.size};" in text
+
+
+class Lit(Kernel):
+    """A kernel whose core shows a pattern, and has nothing else."""
+
+    def __init__(self):
+        super().__init__(describe(), CommandCore.__new__(CommandCore))
+        self.pattern = Signal(LIGHTS)
+
+    def elaborate(self, platform):
+        m = Module()
+        fields = {name: self.pattern[name] for name in ("learns", "met", "bar")}
+        self.core.show(m, "comb", **fields)
+        return m
+
+
+def test_a_board_with_leds_gives_its_core_lights():
+    """They are its LEDs, in order; what no core shows is off. A core has none by itself."""
+    kernel = Lit()
+    m = Module()
+    kernel.core.show(m, "comb", acts=1)  # no lights, no error
+    system = System(kernel, UART)
+
+    async def bench(ctx, _):
+        for pattern in (0, 1, 2, 4, 8, 64, 127):
+            ctx.set(kernel.pattern.as_value(), pattern)
+            assert ctx.get(system.leds.as_value()) == pattern & ~1
+
+    driven(system, bench)
+    assert CommandCore.lights is None and kernel.core.lights.shape() == LIGHTS
 
 
 def test_banks_are_one_a_master():

@@ -72,13 +72,10 @@ class Algorithm(ABC):
     record : Layout
         The record that an iteration reads: HYPERPARAMETERS, or STEP, which begins with the same
         fields, if sweeps may be left out or a pass is smoothed.
-    limits_norms : bool
-        Whether a kernel may limit the norm of its gradients (``clip_norm``).
     """
 
     options = ()
     record = HYPERPARAMETERS
-    limits_norms = True
 
     @abstractmethod
     def plan(self, config):
@@ -94,7 +91,7 @@ class Algorithm(ABC):
         names = ("obs", "next_obs") if self.discrete else ("obs", "next_obs", "action")
         fields = {name: record_words(config)[name][1] for name in names}
         plan.check(self.name, fields, config.action)
-        if any(one.smoothed for one in plan.passes.values()) and self.record is not STEP:
+        if plan.smooths and self.record is not STEP:
             raise UsageError(
                 f"record must be STEP for smoothed passes, not {self.record.name} of {self.name}"
             )

@@ -152,6 +152,11 @@ class Plan:
             mask(self.passes[name].smoothed for name in names) for names in self.paths[network]
         )
 
+    @property
+    def smooths(self):
+        """Whether a pass is smoothed."""
+        return any(one.smoothed for one in self.passes.values())
+
     @cached_property
     def links(self):
         """``{network: Link or None}``."""

@@ -65,7 +65,6 @@ class Td3Algorithm(Algorithm):
     discrete = False
     sizes = dict(observation=3, action=1)
     record = STEP
-    limits_norms = False  # no kernel with two sweeps has been compared with its twin
 
     def check(self, config):
         check_range("observation + action", config.observation + config.action, 2, MAX_WIDTH)

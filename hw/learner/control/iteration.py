@@ -16,7 +16,8 @@ from hw.learner.control.iteration_reader import IterationReader
 from hw.learner.control.iteration_report import IterationReport
 from hw.learner.control.iteration_writer import IterationWriter
 from hw.learner.control.replay_jobs import ReplayJobs
-from hw.learner.records import LearnError
+from hw.learner.control.step_check import StepCheck
+from hw.learner.records import STEP, LearnError
 from hw.replay.commands import MAX_COUNT
 from hw.replay.job_dispatcher import JOB
 from hw.replay.records import ITEM, REPLAY_STATUS, Error
@@ -39,7 +40,9 @@ class Iteration(wiring.Component):
     own are complete. An error of a SAMPLE ends the command once the iteration before is reported.
 
     A TRAIN reads its next batch as soon as the learner trains on this one, and writes TD errors at
-    the point where a LEARN gives priorities. HYPERPARAMETERS are fetched an iteration ahead.
+    the point where a LEARN gives priorities. HYPERPARAMETERS are fetched an iteration ahead. A STEP
+    is checked before its batch is asked for; if it is wrong, the command ends once the iteration
+    before is reported.
 
     Parameters
     ----------
@@ -118,6 +121,10 @@ class Iteration(wiring.Component):
         connect(m, flipped(self.list), writer.list)
         connect(m, jobs.job, flipped(self.job))
         connect(m, flipped(self.outcome), jobs.outcome)
+        self._check = None
+        if self.config.learner.step_record is STEP:
+            m.submodules.step_check = self._check = StepCheck(self.config.learner)
+            m.d.comb += self._check.step.eq(reader.following)
         self._left = Signal(range(MAX_COUNT + 1), name="left")
         self._training = Signal(name="training")  # from train to the update's end
         self._begun = Signal(name="begun")  # a TRAIN's next batch is on its way
@@ -201,6 +208,9 @@ class Iteration(wiring.Component):
                 m.next = "SETTLE"
             with m.Elif(reader.available & reader.failed):
                 self._fail(m, Error.AXI, 0, "SETTLE")
+            if self._check:
+                with m.Elif(reader.available & self._check.wrong):
+                    self._fail(m, LearnError.STEP, self._check.place, "SETTLE")
             with m.Elif(reader.available):
                 m.d.comb += [
                     self.learner.begin.eq(1),
@@ -235,6 +245,8 @@ class Iteration(wiring.Component):
                     m.next = "GIVE"
         with m.State("TD"):
             ahead = reader.available & ~reader.failed & ~self._begun
+            if self._check:
+                ahead &= ~self._check.wrong
             with m.If(self.trains & ~last & ahead):
                 m.d.comb += [learner.begin.eq(1), reader.fetch_batch.eq(1)]
                 m.d.sync += self._begun.eq(1)

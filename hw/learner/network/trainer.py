@@ -20,6 +20,7 @@ from hw.learner.network.update_control import UpdateControl
 from hw.learner.parameters.image_transfer import ImageTransfer
 from hw.learner.parameters.network_optimizer import NetworkOptimizer
 from hw.learner.placed_layers import placed
+from hw.learner.records import STEP
 from hw.learner.samples.batch_memory import BatchMemory
 from hw.learner.samples.sample_reader import SampleReader, words_a_clock
 from hw.learner.step_clocks import banks_of, scalars_ahead, slots_of
@@ -138,11 +139,10 @@ class Trainer(wiring.Component):
 
     def _wanted(self):
         """A bit for each sweep that a gradient step has."""
-        hyperparameters = self.control.hyperparameters
-        every = Const(-1, self.config.plan.sweeps)
-        if "sweeps" not in self.config.step_record.dtype.names:
-            return every
-        return hyperparameters.sweeps[: len(every)] | 1
+        count = self.config.plan.sweeps
+        if count == 1 or self.config.step_record is not STEP:
+            return Const(-1, count)
+        return self.control.hyperparameters.sweeps[:count]
 
     def _ran_last(self):
         return self._wanted()[-1]

@@ -72,12 +72,9 @@ class PlayingCore(LearnerCore):
         ]
         with m.If(player.save):
             m.d.comb += run.reply.eq(1)
-        if self.lights is not None:
-            # Through registers, since the comparisons are wide, and nobody sees a clock.
-            m.d.sync += [
-                self.lights.met.eq(player.met & player.begun),
-                self.lights.bar.eq(Mux(player.begun, player.bar, 0)),
-            ]
+        # Through registers, since the comparisons are wide, and nobody sees a clock.
+        met, bar = player.met & player.begun, Mux(player.begun, player.bar, 0)
+        self.show(m, "sync", met=met, bar=bar)
         self._initialise(m, run, learner, initialiser)
         with m.If(player.playing):
             self._acts(m, player, learner)

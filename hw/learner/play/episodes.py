@@ -22,7 +22,8 @@ from hw.learner.play.scaled import ScaledConfig, ScaledToFloat
 from hw.shell.layout import Field, Layout
 from hw.stream.ram import Ram, shallow_memory
 
-__all__ = ["EPISODE", "LARGEST_WINDOW", "PLACED", "REWARD", "Episodes", "EpisodesConfig"]
+__all__ = ["EPISODE", "LARGEST_WINDOW", "LONGEST_EPISODE", "PLACED", "REWARD", "Episodes"]
+__all__ += ["EpisodesConfig"]
 
 EPISODE = Layout(
     "Episode",
@@ -48,6 +49,8 @@ PLACED = data.StructLayout({"place": 16, "record": EPISODE.shape})
 #: Episodes in the largest window.
 LARGEST_WINDOW = 128
 _LENGTH = 16
+#: Steps of the longest episode whose length and return are exact.
+LONGEST_EPISODE = (1 << _LENGTH) - 1
 _RETURN = 32 + _LENGTH
 _SCALED = ScaledConfig(width=_RETURN)
 
@@ -85,7 +88,8 @@ class _Mode(Enum, shape=3):
 class Episodes(wiring.Component):
     """Sums the rewards of each environment's episode, and keeps the last returns.
 
-    Returns are exact: an episode has at most 65 535 steps, which is the largest length of a record.
+    Returns are exact: an episode has at most ``LONGEST_EPISODE`` steps, the largest length of a
+    record. ``hw.learner.play.play_contract`` says what wraps in a longer one.
     They have the fraction bits of the rewards, which are the same in all steps from a start on.
 
     Parameters

@@ -97,6 +97,20 @@ PLAY
     ``k mod episodes``; the REPORT of a gradient step has place ``i mod reports``, where i is
     ``iterations`` of the status block before the step. A ring of 0 records is not written.
 
+Counters
+    Each wraps, to the least number of its width; nothing else changes then, and no error follows:
+
+    - ``step``, 32 bits, 0 after 2^32 - 1. ``starts`` is compared with the wrapped number, so
+      iterations stop there until ``step`` has reached it again.
+    - ``episodes``, 32 bits. A window that was full stays full and the ring of EPISODEs goes on;
+      RESUME takes the number as it is, and so forgets how many episodes ended before the wrap.
+    - ``length`` of an EPISODE, 16 bits: a task's limit must be at most 65535.
+    - the sum of an episode's rewards and its return, 48 bits signed, and ``returns``, 55 bits
+      signed: 65535 rewards and 128 returns fit. Only words that no SAVE has written make more.
+    - the last number of the play generator's state, 64 bits, as NumPy's SFC64 has it.
+
+    ``phase`` and ``count`` do not wrap, and a PLAY has fewer than 2^32 iterations.
+
 SAVE, RESUME
     SAVE writes the words of ``saved_tables``, 32 bits each, as ``SAVED`` and these arrays
     in this order, without gaps:

@@ -12,6 +12,7 @@ from hw.learner.records import (
     LEARNER_STATUS,
     LIMIT,
     REPORT,
+    STEP,
     LearnError,
     action_granules,
     observation_granules,
@@ -136,6 +137,9 @@ class LearnerCore(CommandTwin):
         """An iteration without its INSERT, as ``_iterations`` takes it; ``c`` has the command's
         stratum_width, batch, alpha and epsilon."""
         batch, replay = c.batch, self.replay
+        wrong = self._wrong_byte(step)
+        if wrong is not None:
+            return LearnError.STEP, wrong, None
         records = np.zeros(batch * self._record.itemsize, np.uint8)
         error, detail = replay.draw(
             records.view(np.uint32),
@@ -154,6 +158,9 @@ class LearnerCore(CommandTwin):
         return error, detail, result
 
     def _train_on(self, c, iteration, step):
+        wrong = self._wrong_byte(step)
+        if wrong is not None:
+            return LearnError.STEP, wrong, None
         records = self.at(c, "batches")[iteration * round_up(c.run, COMMAND_BYTES) :]
         error, detail, result, items = self._trained(records, c.batch, step)
         if error:
@@ -176,7 +183,9 @@ class LearnerCore(CommandTwin):
 
         Returns ``(error, detail, report)``; the record REPORT is None with an error.
         """
-        ring = self.ring
+        ring, wrong = self.ring, self._wrong_byte(step)
+        if wrong is not None:
+            return LearnError.STEP, wrong, None
         if not ring.manager.total:
             return Error.EMPTY, 0, None
         drawn = np.empty(batch, self._record["experience"])
@@ -190,6 +199,25 @@ class LearnerCore(CommandTwin):
             ring.insert(records, **first_priorities)
         self.iterations += 1
         return Error.NONE, 0, self._report(result)
+
+    def _wrong_byte(self, step):
+        """The byte of the first number of a STEP that breaks its rule, or None."""
+        learner = self.config.learner
+        if learner.step_record is not STEP:
+            return None
+        wrong = []
+        if learner.clip_norm:
+            for rate in {network.rate for network in learner.plan.networks.values()}:
+                if not step["max_norm"][rate] >= _TINY:
+                    wrong.append(STEP.offsets["max_norm"] + 4 * rate)
+        if learner.plan.sweeps > 1 and int(step["sweeps"]) % 2 == 0:
+            wrong.append(STEP.offsets["sweeps"])
+        if learner.plan.smooths:
+            if not -_TINY < step["noise"] < np.inf:
+                wrong.append(STEP.offsets["noise"])
+            if not step["noise_clip"] > -_TINY:
+                wrong.append(STEP.offsets["noise_clip"])
+        return min(wrong, default=None)
 
     def _trained(self, records, batch, step):
         """``(error, detail, result, items)`` of a gradient step on a batch in memory; ``items`` is

@@ -75,6 +75,8 @@ CASES = [
     ("ddpg", dict(optimizer="rmsprop", loss="mse", max_gradient_norm=0.1, optimizer_epsilon=0.1)),
     ("td3", dict(n_step=1, target_noise=0.0, optimizer_epsilon=1e-3, actor_learning_rate=5e-4)),
     ("td3", dict(optimizer="sgd", target_noise=0.0, policy_delay=3, target_tau=0.5, loss="mse")),
+    ("td3", dict(n_step=1, target_noise=0.0, optimizer_epsilon=1e-3, max_gradient_norm=0.1)),
+    ("td3", dict(optimizer="sgd", target_noise=0.0, loss="mse", max_gradient_norm=0.05)),
 ]
 
 

@@ -1,5 +1,6 @@
 """host.learner.hyperparameters and learner: numbers of a step, and what was clipped in it."""
 
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -7,8 +8,10 @@ import numpy as np
 import pytest
 from learner.modelled import DQN
 
-from host.learner.hyperparameters import check_optimizer, hyperparameter_records
+from host.learner.hyperparameters import check_steps, hyperparameter_records
 from host.learner.learning_replay import LearningReplay
+from hw.learner.config import LearnerConfig
+from hw.learner.records import STEP
 
 
 @pytest.mark.parametrize("beta", [-0.1, 1.1, [0.5, -0.1], float("nan")])
@@ -21,10 +24,40 @@ def test_the_floor_of_a_network_that_is_not_there_may_be_0():
     for floor, right in ([1e-8, 0.0], True), ([0.0, 1e-8], False):
         steps = hyperparameter_records(3, scale=1, rate=0.1, second_decay=0.999, floor=floor)
         if right:
-            check_optimizer(steps, DQN.learner)
+            check_steps(steps, DQN.learner)
         else:
             with pytest.raises(ValueError, match="^floor must be above 0 with adam, not 0.0$"):
-                check_optimizer(steps, DQN.learner)
+                check_steps(steps, DQN.learner)
+
+
+#: Of each kernel, what its card would refuse, and the line.
+REFUSED = [
+    ("dqn", True, dict(max_norm=(0, 1)), "max_norm must be above 0, not 0.0"),
+    ("ddpg", True, dict(max_norm=(1, 1e-39)), "max_norm must be above 0, not 1.0000"),
+    ("td3", True, dict(max_norm=(1, -0.0)), "max_norm must be above 0, not -0.0"),
+    ("td3", False, dict(sweeps=0), "sweeps must have bit 0, not 0x0"),
+    ("td3", False, dict(sweeps=[3, 0xFFFF_FFFE]), "sweeps must have bit 0, not 0xfffffffe"),
+]
+
+
+@pytest.mark.parametrize("algorithm, clips, values, message", REFUSED)
+def test_steps_that_the_card_would_refuse(algorithm, clips, values, message):
+    """In one line, before a launch."""
+    learner = LearnerConfig(algorithm=algorithm, clip_norm=clips)
+    needed = dict(scale=1, rate=0.1, floor=1e-8)
+    check_steps(hyperparameter_records(2, STEP, **needed), learner)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        check_steps(hyperparameter_records(2, STEP, **needed | values), learner)
+
+
+@pytest.mark.parametrize("algorithm, clips, values", [
+    ("dqn", True, dict(max_norm=(np.inf, 0), sweeps=0)),
+    ("ddpg", True, dict(max_norm=(1e-37, np.inf), sweeps=2)),
+    ("td3", False, dict(max_norm=0, sweeps=[1, 3])),
+])  # fmt: skip
+def test_what_a_kernel_does_not_use_may_be_anything(algorithm, clips, values):
+    steps = hyperparameter_records(2, STEP, scale=1, rate=0.1, floor=1e-8, **values)
+    check_steps(steps, LearnerConfig(algorithm=algorithm, clip_norm=clips))
 
 
 def test_what_was_clipped_is_told_once():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from host.algorithms.config import Clock
+from host.environments.task_ids import register_task
 from host.learner.card_learner import steps_of
 from host.play.play_settings import PlaySettings, task_of
 from host.runs.preset import preset
@@ -157,6 +158,7 @@ def test_no_segment_is_as_good_as_one():
     (dict(evaluation_on="training", env_count=1), "evaluation_on must be copies with collect card"),
     (dict(env_count=33), "env_count must be an integer in 1..32 with collect card, not 33"),
     (dict(agent=dict(n_step=17)), "n_step must be an integer in 1..16 with collect card, not 17"),
+    (dict(env_count=2, steps=(2 << 32) + 1), "steps must be an integer in 1..8589934592 with coll"),
     (dict(capacity=64, learning_starts=40), "n_step must be an integer in 1..8 with collect card"),
     (dict(agent=dict(reward_clip=1.0)), "reward_clip must be None with collect card, not 1.0"),
     (dict(agent=dict(reward_scale=2.0)), "reward_scale must be in 2\\^-31..2 with collect card"),
@@ -172,6 +174,20 @@ def test_continuous_actions():
     base = preset("ddpg", "card")
     with pytest.raises(ValueError, match="^algo must be dqn with collect card, not 'ddpg'$"):
         base.from_dict(base.to_dict() | {"collect": "card", "launches_in_flight": 1})
+
+
+def test_the_longest_run_and_the_longest_episode():
+    """Vector steps of 32 bits; lengths of 16 in the ring."""
+    config = configured(env_count=2, steps=2 << 32)
+    settings = PlaySettings(config.in_run(), HYPERPARAMETERS)
+    last = config.steps - settings.launch_steps(0) * 2
+    PLAY_SETTINGS.pack([*settings.settings(last, 0, 0).values()])
+    for limit in (65_535, 65_536):
+        register_task(f"own/Long-v{limit}", type("Long", (CartPole,), {"limit": limit}))
+    assert task_of("own/Long-v65535")[1] == 65_535
+    rule = "^limit of own/Long-v65536 must be an integer in 1..65535 with collect card, not 65536$"
+    with pytest.raises(ValueError, match=rule):
+        task_of("own/Long-v65536")
 
 
 def test_tasks():

@@ -121,8 +121,12 @@ def test_what_is_refused():
         ):
             with pytest.raises(ValueError, match=f"^{message}$"):
                 buffer.program(task, 200, 1)
+        with pytest.raises(
+            ValueError, match=r"^limit must be an integer in 1\.\.65535, not 65536$"
+        ):
+            buffer.program(CartPole, 65_536, 1)
         buffer.initialize(weights(CONFIG))
-        buffer.program(CartPole, 500, 1)
+        buffer.program(CartPole, 65_535, 1)
         with pytest.raises(ValueError, match="^play must be 464 words, not "):
             buffer.load_state_dict({"play": np.zeros(3, np.uint32)})
     with opened(kernel_config("dqn", **SIZES)) as kernel:

@@ -42,6 +42,14 @@ def test_the_card_learns_where_it_can(algo, learner):
         assert asked(algo, settings={"learner": "cpu"})[0] == preset(algo, "cpu")
 
 
+@pytest.mark.parametrize("algo", ["ddpg", "td3"])
+def test_a_limited_norm_is_the_kernels_too(algo):
+    config, kernel = asked(algo, learner="card", settings={"max_gradient_norm": "1.5"})
+    assert config.agent.max_gradient_norm == 1.5 and kernel == {}
+    assert config.kernel_values()["learner.clip_norm"] is True
+    assert asked(algo, learner="card")[0].kernel_values()["learner.clip_norm"] is False
+
+
 @pytest.mark.parametrize("env", ["MinAtar/Breakout-v1", "ALE/Pong-v5"])
 def test_images_pick_the_learner_that_takes_them(env, capsys):
     """user D7: README's own line was refused, with learner card by default."""

@@ -237,10 +237,6 @@ def test_limits_of_the_card_are_the_kernels(algo, action):
             "^max_gradient_norm must be None with learner card and kernel fixar, not 10.0 ",
         ),
         (
-            CARD | dict(algo="td3", design="own", agent=dict(max_gradient_norm=1.0)),
-            "^max_gradient_norm must be None with learner card and kernel td3, not 1.0 ",
-        ),
-        (
             CARD | dict(agent=PLAIN | dict(dueling=True)),
             "^dueling must be False with learner card and kernel dqn, not True ",
         ),

@@ -20,6 +20,8 @@ torch = pytest.importorskip("torch")
 KINDS = ["float32", "fixed"]
 #: Of the norm, and the least cosine.
 NEAR = {"float32": (1e-6, 1 - 1e-12), "fixed": (3e-2, 0.9995)}
+#: Relative distance of a step: weights have 23 fraction bits in fixed point.
+NORM = {"float32": 2e-5, "fixed": 1e-4}
 #: Of the way that parameters have moved: online, target.
 WAY = {"float32": (5e-6, 1e-4), "fixed": (8e-2, 8e-2)}
 CRITICS = ("critic", "critic_2")
@@ -93,9 +95,36 @@ def test_gradients(kind):
         assert distance <= NEAR[kind][0] and cosine >= NEAR[kind][1], (name, distance, cosine)
 
 
-@pytest.mark.parametrize("sweeps", [0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_norms_of_all_networks_are_limited(kind):
+    """Each network by itself, by torch's ``clip_grad_norm_``; the actor too, in the second
+    sweep. One of the critics stays below the limit."""
+    learner, rng = made(kind, optimizer="sgd", clip_norm=True)
+    records, weight = drawn(learner.config, rng), np.ones(BATCH, np.float32)
+    plain = made(kind, optimizer="sgd")[0]
+    step = steps(1, BATCH, learner.config, first_decay=0, first_gain=1, rate=(0.5, 0.25))[0]
+    plain.train(records, None, weight, step)
+    norms = {name: np.linalg.norm(flat(plain.gradients[name])) / BATCH for name in plain.gradients}
+    between = np.sqrt(norms["critic"] * norms["critic_2"])
+    step["max_norm"] = between, norms["actor"] / 3
+    before = {name: flat(numbers(learner, name, "online")) for name in norms}
+    learner.train(records, None, weight, step)
+    limited = []
+    for name in norms:
+        rate, most = (step[field][int(name == "actor")] for field in ("rate", "max_norm"))
+        summed = flat(learner.gradients[name])
+        parameter = torch.nn.Parameter(torch.zeros(len(summed), dtype=torch.float64))
+        parameter.grad = torch.from_numpy(summed / BATCH)
+        limited.append(torch.nn.utils.clip_grad_norm_([parameter], float(most)) > most)
+        moved = before[name] - flat(numbers(learner, name, "online"))
+        wanted = rate * parameter.grad.numpy()
+        assert np.linalg.norm(moved - wanted) <= NORM[kind] * np.linalg.norm(wanted), name
+    assert sorted(limited) == [False, True, True] and limited[-1]
+
+
+@pytest.mark.parametrize("sweeps", [1, 0xFFFF_FFFD])
 def test_a_step_without_the_actor(sweeps):
-    """The actor, its target and its moments stay; value is 0. The critics are always trained."""
+    """The actor, its target and its moments stay; value is 0."""
     learner, rng = made("fixed")
     records, before = drawn(learner.config, rng), copy.deepcopy(learner.parameters)
     step = steps(1, BATCH, learner.config, sweeps=sweeps)[0]
@@ -110,6 +139,14 @@ def test_a_step_without_the_actor(sweeps):
         for name in before
     }
     assert moved == {"critic": True, "critic_2": True, "actor": False} and result.value == 0
+
+
+@pytest.mark.parametrize("sweeps", [0, 2])
+def test_a_step_without_the_critics(sweeps):
+    learner, rng = made("fixed")
+    step = steps(1, BATCH, learner.config, sweeps=sweeps)[0]
+    with pytest.raises(ValueError, match=f"^sweeps must have bit 0, not {sweeps:#x}$"):
+        learner.train(drawn(learner.config, rng), None, np.ones(BATCH, np.float32), step)
 
 
 def model_of(learner, agent, stream):

@@ -46,7 +46,7 @@ def follows_twin(simulate, tmp_path, config, *, seed=0, batches=_BATCHES, wild=N
         sweeps = None
         if "sweeps" in step.dtype.names:
             every = range(config.plan.sweeps)
-            sweeps = [sweep for sweep in every if (int(step["sweeps"]) | 1) >> sweep & 1]
+            sweeps = [sweep for sweep in every if int(step["sweeps"]) >> sweep & 1]
         row |= dict(gap=gap, late=late, clocks=step_clocks(config, batch, sweeps).step)
         rows.append(row)
     file = tmp_path / "vectors.json"
@@ -262,6 +262,10 @@ NORMS = {
     "ddpg, float32": dict(algorithm="ddpg", observation=2, action=1, hidden=(3,), update_units=1),
     "four": dict(arithmetic=FIXED, lanes=2, optimizer="rmsprop"),
     "four, narrow": dict(arithmetic=NARROW, update_units=4),
+    "td3": dict(algorithm="td3", arithmetic=FIXED, lanes=2, hidden=(5, 3)),
+    "td3, float32": dict(
+        algorithm="td3", optimizer="sgd", observation=2, action=1, hidden=(2,), batch=4
+    ),
 }
 
 

@@ -3,19 +3,27 @@
 from dataclasses import replace
 
 import pytest
+from amaranth import *
 from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays
 from learner.play.played import Calm, Ends, playing
 from replay.kernels import opened
 from replay.programs import Rig
+from stream.resetting import driven
 
 from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.environment.machine_image import image_of
 from hw.environment.task import trace
 from hw.environment.task_program import assemble
+from hw.learner.iteration_clocks import loaded_clocks
+from hw.learner.play.acting import Acting
 from hw.learner.play.config import PlayConfig
+from hw.learner.play.experience_queue import ExperienceQueue
 from hw.learner.play.play_clocks import lesson_clocks, vector_step_clocks
 from hw.learner.play.play_contract import Flag
+from hw.learner.records import record_granules, record_words
+from hw.learner.step_clocks import acting_clocks
+from hw.replay.command_clocks import beats_of, stored_clocks
 from hw.shell.axi import EngineConfig
 from hw.shell.memory_clocks import latencies
 from hw.shell.status_block import STATUS
@@ -31,6 +39,11 @@ MANY = replace(
     ),
     engine=EngineConfig(data_width=128, depth=32, burst_beats=8),
 )  # fmt: skip
+
+
+def image_for(task):
+    made = task()
+    return image_of(assemble(trace(made)), made.limit)
 
 
 class Card:
@@ -84,10 +97,10 @@ def test_a_vector_step(config, most):
     longest = config.play.longest
     with Card(config) as card:
         for task in (Calm, Ends):
-            made = task()
-            image, ends = image_of(assemble(trace(made)), made.limit), task is Ends
+            image, ends = image_for(task), task is Ends
             for n in (1, longest) if not ends else (1,):
                 for acts in (False, True):
+                    clocks = []
                     for learn in (False, True):
                         found = card.clocks(task, n, 0 if acts else ALWAYS, learn)
                         formula = vector_step_clocks(
@@ -95,6 +108,9 @@ def test_a_vector_step(config, most):
                         )
                         case = task.__name__, n, acts, learn
                         assert abs(formula - found) <= most * found, (case, found, formula)
+                        clocks.append((found, formula))
+                    found, formula = (learns - plays for plays, learns in zip(*clocks, strict=True))
+                    assert abs(formula - found) < 1, ("stored", *case, found, formula)
 
 
 @pytest.mark.parametrize(("config", "most"), KERNELS)
@@ -105,6 +121,63 @@ def test_iterations(config, most):
             found = card.clocks(Calm, 1, ALWAYS, True, iterations) - alone
             formula = lesson_clocks(config, config.learner.batch, iterations)
             assert abs(formula - found) <= most * found, (iterations, found, formula)
+
+
+def clocks_of(config):
+    """``(sent, left)``: clocks in which the observations of all environments are sent to the
+    network, and in which an experience of each leaves its queue."""
+    acting, queue = Acting(config), ExperienceQueue(config)
+    unit, environments = Module(), config.play.environments
+    unit.submodules += acting, queue
+    words, found = sum(count for _, count in record_words(config.learner).values()), []
+
+    async def passed(ctx, ends):
+        clocks = 0
+        while not ctx.get(ends):
+            await ctx.tick()
+            clocks += 1
+        found.append(clocks)
+
+    async def bench(ctx, _):
+        ctx.set(acting.observations.ready, 1)
+        ctx.set(acting.loaded, 1)
+        ctx.set(acting.start, 1)
+        await ctx.tick()
+        ctx.set(acting.start, 0)
+        await passed(ctx, acting.done)
+        ctx.set(queue.keep, 1)
+        ctx.set(queue.i.valid, 1)
+        for word in range(environments * words):
+            ctx.set(queue.i.p.last, (word + 1) % words == 0)
+            await ctx.tick().until(queue.i.ready)
+        ctx.set(queue.i.valid, 0)
+        await ctx.tick().until(queue.settled)
+        ctx.set(queue.o.ready, 1)
+        ctx.set(queue.taking, 1)
+        await passed(ctx, queue.empty)
+
+    driven(unit, bench)
+    return found
+
+
+def test_the_narrowest_beats_and_the_widest():
+    """A word of an observation, and a granule of an experience, takes a clock in either."""
+    image, clocks = image_for(Calm), []
+    for width in (128, 512):
+        engine = EngineConfig(data_width=width, depth=64, burst_beats=16)
+        config, learner = replace(SMALL, engine=engine), SMALL.learner
+        count, granules = config.play.environments, record_granules(learner)
+        plays, stores, acts = (
+            vector_step_clocks(config, image, 1, stores=s, acts=a)
+            for s, a in ((False, False), (True, False), (False, True))
+        )
+        sent, left = clocks_of(config)
+        beats = count * beats_of(config, granules)
+        acts -= plays + loaded_clocks(config) + acting_clocks(learner, count)
+        stores -= plays + stored_clocks(config, count, granules) + latencies(engine)["write"]
+        clocks.append((acts - sent, stores - (left - beats)))
+        assert granules == 3 and beats == count * (3 if width == 128 else 1)
+    assert clocks[0] == clocks[1]
 
 
 def test_a_report_has_the_vector_step():

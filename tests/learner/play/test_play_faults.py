@@ -251,3 +251,18 @@ def test_save_needs_room():
     assert kernel.run(PlayOpcode.SAVE, destination=(1 << 16) - 64) == (ShellError.RESULTS, 0)
     assert kernel.run(PlayOpcode.RESUME, source=(1 << 16) - 64) == (ShellError.OPERANDS, 0)
     assert kernel.run(LearnOpcode.STORE, count=0, sets=1)[0] == LearnError.IMAGE
+
+
+def test_a_segment_that_is_wrong():
+    """The second of three, whose largest norm is 0: PLAY ends after the vector step that it
+    follows, and the iterations before it stand."""
+    config = playing(environments=2, clip_norm=True, batch=8)
+    segments = segments_of(config, [2, 1, 0])
+    segments["max_norm"][1] = 0, 1
+    kernel, alone = Played(config), Played(config)
+    refused = LearnError.STEP, segments.dtype.fields["max_norm"][1]
+    assert kernel.play(40, LEARN | FRESH, segments=segments) == refused
+    played = int(kernel.status["step"])
+    assert alone.play(played - 1, LEARN | FRESH, segments=segments) == NONE
+    assert kernel.status["iterations"] == alone.status["iterations"] == 2
+    assert (kernel.core.learner.store() == alone.core.learner.store()).all()

@@ -8,11 +8,12 @@ import pytest
 from faults import EVERYWHERE, Course, failed
 from learner.core_programs import run_both, without_clocks
 from learner.play.play_programs import SMALL, WIDE, PlayProgram, Plays, bad_images
-from learner.play.played import Begins, Ends, EndsAtOnce, Runaway
+from learner.play.played import Begins, Ends, EndsAtOnce, Runaway, playing, segments_of
 from replay.kernels import opened
 from replay.programs import BLANK, Rig
 
 from host.kernels.register_map import document
+from hw.arith.arithmetic import Arithmetic
 from hw.designs import DESIGNS
 from hw.learner.config import LearnerKernelConfig
 from hw.learner.play.config import PlayConfig
@@ -229,6 +230,34 @@ def test_the_stop_bit():
         expected = played(rigs[1], steps)
         assert (expected[0] == status).all()
         assert (expected[1] == storage).all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("repeats", [(1, 0), (2, 0), (3, 0)])
+def test_a_segment_that_is_wrong(repeats):
+    """At the end of a lesson, at the begin of the next one and inside it."""
+    config = playing(
+        hidden=(3,), lanes=1, multipliers=1, update_units=1, optimizer="rmsprop", batch=8,
+        arithmetic=Arithmetic(kind="fixed"), clip_norm=True,
+    )  # fmt: skip
+    kernel, twin = both(MemoryConfig(seed=3), config)
+    segments, source = segments_of(config, repeats), Plays(config, 4)
+    segments["max_norm"][1, 0] = -1
+    settings = dict(period=2, iterations=2, n=2, explore=1 << 31, end=0, goal=1 << 60)
+    settings |= dict(discount=1 << 30, scale=1 << 31, target_interval=2, starts=8)
+    with kernel as kernel, twin as twin:
+        rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
+        begun, played = first(config, source), PlayProgram(config)
+        run_both(*rigs, begun.launch(), begun.reports, "begin")
+        options = dict(batch=4, stratum_width=1 << 48, alpha=19661, epsilon=7)
+        played.play(12, LEARN | FRESH, settings, segments, **options)
+        shell, _, status = run_both(*rigs, played.launch(), played.reports, "play")
+        assert (shell["error"], shell["error_detail"]) == (40, 64)
+        assert status["iterations"] == repeats[0]
+        shown = PlayProgram(config)
+        source.store(shown, 15)
+        shown.save()
+        run_both(*rigs, shown.launch(), shown.reports, "what stands")
 
 
 def _course(count=6):

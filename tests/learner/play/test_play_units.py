@@ -1,15 +1,18 @@
 """Units of a kernel that plays by themselves: what the small kernels of tests do not reach."""
 
 import pytest
+from amaranth import *
 from learner.play.play_programs import SMALL
 from learner.play.played import playing
 from stream.resetting import driven
 
+from hw.designs import DESIGNS
 from hw.learner.play.experience_queue import ExperienceQueue
 from hw.learner.play.play_contract import PLAY_SETTINGS
 from hw.learner.play.rings import EpisodeRing
 from hw.learner.play.settings_reader import SettingsReader
 from hw.learner.records import record_words
+from hw.shell.core import LIGHTS
 
 #: With the longest windows.
 CONFIG = playing(environments=3, longest=16, capacity=64)
@@ -33,6 +36,33 @@ def test_a_record_that_waits_for_memory():
         assert not ctx.get(ring.idle)
         ctx.set(ring.write.done.valid, 1)
         await ctx.tick()
+        assert ctx.get(ring.idle)
+
+    driven(ring, bench)
+
+
+def test_records_that_no_answer_comes_for():
+    """As many as are counted, 255; the next one waits for an answer."""
+    ring = EpisodeRing(128)
+
+    async def bench(ctx, _):
+        ctx.set(ring.write.request.ready, 1)
+        ctx.set(ring.write.data.ready, 1)
+        ctx.set(ring.i.valid, 1)
+        for _ in range(255):
+            assert ctx.get(ring.i.ready)
+            await ctx.tick()
+        for answered in (0, 1):
+            ctx.set(ring.write.done.valid, answered)
+            assert not ctx.get(ring.i.ready) and not ctx.get(ring.write.request.valid)
+            await ctx.tick()
+        assert ctx.get(ring.i.ready)
+        await ctx.tick()  # one more, and one answered: as many as before
+        assert ctx.get(ring.write.request.valid)
+        ctx.set(ring.i.valid, 0)
+        for _ in range(254):
+            assert not ctx.get(ring.idle)
+            await ctx.tick()
         assert ctx.get(ring.idle)
 
     driven(ring, bench)
@@ -64,6 +94,25 @@ def test_the_last_beat_of_experiences():
         assert ctx.get(queue.empty)
 
     driven(queue, bench)
+
+
+def test_what_a_core_shows():
+    """Acting and busy; the goal and the bar, if environments have begun."""
+    core, shown = DESIGNS["dqn"].kernel(SMALL).core, {}
+    core.show = lambda m, domain, **lights: shown.update(lights)
+    units = core.elaborate(None).submodules
+    lights, player, learner = Signal(LIGHTS), units.player, units.learner
+    unit = Module()
+    unit.d.comb += [lights[name].eq(value) for name, value in shown.items()]
+    inputs = Cat(learner.acting, learner.control.busy, player.met, player.bar, player.begun)
+
+    async def bench(ctx, _):
+        for begun in (0, 1):
+            for number in (0, 1, 2, 4, 8, 16, 32, 64, 127):
+                ctx.set(inputs, number | begun << 7)
+                assert ctx.get(lights.as_value()) == number & (127 if begun else 3)
+
+    driven(unit, bench)
 
 
 @pytest.mark.parametrize("n, capacity, learns, broken", [

@@ -67,7 +67,8 @@ class Trainer(ParameterSets):
         step : a record of ``config.step_record``; of a STEP, ``sweeps`` says which sweeps run.
         update : whether parameters are updated. They are not if a TD error is infinite or NaN.
 
-        Raises UsageError, a ValueError, if B is not a multiple of the lanes in 1..config.batch.
+        Raises UsageError, a ValueError, if B is not a multiple of the lanes in 1..config.batch, or
+        if ``sweeps`` is even.
         """
         batch = len(weight)
         if batch % self.config.lanes or not 0 < batch <= self.config.batch:
@@ -81,7 +82,11 @@ class Trainer(ParameterSets):
         largest, inverse = map(np.float32, _largest(weight))
         clip = np.float32(step["clip"])
         first, clipped = None, np.zeros(3, np.int64)
-        wanted = int(step["sweeps"]) | 1 if "sweeps" in step.dtype.names else -1
+        wanted = -1
+        if len(self._sweeps) > 1 and "sweeps" in step.dtype.names:
+            wanted = int(step["sweeps"])
+            if wanted % 2 == 0:
+                raise UsageError(f"sweeps must have bit 0, not {wanted:#x}")
         value = np.float32(0)
         for number, gradients in enumerate(self._sweeps):
             if not wanted >> number & 1:

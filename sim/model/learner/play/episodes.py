@@ -1,16 +1,25 @@
 """The twin of ``hw.learner.play.episodes``: a sum and a count for each episode under
 way.
 
-Returns are Python's integers, with the fraction bits of the rewards.
+Returns are Python's integers, with the fraction bits of the rewards; they and their sum wrap where
+the contract says.
 """
 
 import numpy as np
 
 from sim.model.learner.play.windows import binary32
 
-__all__ = ["EPISODE", "Episodes"]
+__all__ = ["EPISODE", "Episodes", "signed"]
 
 EPISODE = np.dtype("<u4, u1, u1, <u2, <f4, <u4")
+#: Bits of a return and of the window's sum, which are signed.
+_RETURN, _TOTAL = 48, 55
+
+
+def signed(number, width):
+    """The low ``width`` bits of an integer, two's complement."""
+    number &= (1 << width) - 1
+    return number - (number >> (width - 1) << width)
 
 
 class Episodes:
@@ -55,7 +64,7 @@ class Episodes:
     @property
     def total(self):
         """Sum of ``window``."""
-        return sum(self.window) + self._more
+        return signed(sum(self.window) + self._more, _TOTAL)
 
     def met(self, goal):
         """Whether 2^window episodes ended, with a sum of at least ``goal``."""
@@ -69,8 +78,8 @@ class Episodes:
         """
         ended = []
         for number, episode in enumerate(self.running):
-            episode[0] += int(reward[number])
-            episode[1] += 1
+            episode[0] = signed(episode[0] + int(reward[number]), _RETURN)
+            episode[1] = (episode[1] + 1) % (1 << 16)
             how = int(terminated[number]) + 2 * int(truncated[number])
             if how:
                 total, length = episode

@@ -12,7 +12,7 @@ from hw.environment.task_program import REGISTERS
 from hw.learner.play.episodes import LARGEST_WINDOW
 from hw.learner.play.play_contract import SAVED
 from sim.model.environment.machine import Items, Machine
-from sim.model.learner.play.episodes import Episodes
+from sim.model.learner.play.episodes import Episodes, signed
 from sim.model.learner.play.explore import Explore
 from sim.model.learner.play.windows import Windows
 
@@ -179,7 +179,7 @@ class Player:
         saved = np.ascontiguousarray(head).view(SAVED.dtype)[0]
         self.clipped, self.generator[:] = 0, saved["state"]
         n, window, discount = (int(saved[name]) for name in ("n", "window", "discount"))
-        ended, total = int(saved["episodes"]), _signed(int(saved["total"]), 55)
+        ended, total = int(saved["episodes"]), signed(int(saved["total"]), 55)
         idle = [(0, 0)] * self._count
         self.episodes.resume(min(window, 7), idle, ended, total, [])
         for word, right in enumerate((1 <= n <= self._longest, window <= 7, discount <= 1 << 31)):
@@ -200,17 +200,17 @@ class Player:
                 return begin + number * len(row)
             steps = row[1 : 1 + int(row[0]) * (size + 2)].reshape(-1, size + 2)
             opened.append(
-                [(step[:size], step[size : size + 1], _signed(int(step[-1]), 32)) for step in steps]
+                [(step[:size], step[size : size + 1], signed(int(step[-1]), 32)) for step in steps]
             )
         self.windows.open = opened
         kept = min(ended, 1 << window)
         self.episodes.resume(
             window,
-            [(_signed(int(low) | int(high) << 32, 48), int(steps) & 0xFFFF)
+            [(signed(int(low) | int(high) << 32, 48), int(steps) & 0xFFFF)
              for low, high, steps in running],
             ended,
             total,
-            [_signed(int(returns[(ended - k) % LARGEST_WINDOW]), 48) for k in range(kept, 0, -1)],
+            [signed(int(returns[(ended - k) % LARGEST_WINDOW]), 48) for k in range(kept, 0, -1)],
         )  # fmt: skip
         return None
 
@@ -218,9 +218,3 @@ class Player:
 def _seen(word, fraction):
     """Words as binary32, rounded to nearest even once."""
     return np.ldexp(word.astype(np.float64), -fraction.astype(np.int64)).astype(np.float32)
-
-
-def _signed(number, width):
-    """The low ``width`` bits of an integer, two's complement."""
-    number &= (1 << width) - 1
-    return number - (number >> (width - 1) << width)
