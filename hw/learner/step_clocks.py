@@ -237,8 +237,10 @@ class SampleWalk(Walk):
             for number, layer in self.layers.items()
             if not (acting or interval) and self._smoothed(config, layer.placed, sweep)
         }
+        # Actions that leave have no noise.
         self.later = {
-            number: smooth_latency(config, layer.placed) for number, layer in self.layers.items()
+            number: 0 if acting else smooth_latency(config, layer.placed)
+            for number, layer in self.layers.items()
         }
         self.end = 0  # the clock in which the loss, or ``Outputs``, begins the latest sample
 

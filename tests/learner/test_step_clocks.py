@@ -63,6 +63,27 @@ def held_up(observation, hidden, action, kind, lanes):
     return LearnerConfig(observation=observation, hidden=hidden, action=action, **options)
 
 
+def smoothed(observation, hidden, action, kind, lanes, **options):
+    return LearnerConfig(
+        algorithm="td3", observation=observation, hidden=hidden, action=action, lanes=lanes,
+        batch=64, arithmetic=Arithmetic(kind=kind), **options,
+    )  # fmt: skip
+
+
+#: Of two sweeps with noise.
+# fmt: off
+SMOOTHED = [
+    smoothed(6, (12,), 2, "fixed", 2, multipliers=4),
+    smoothed(
+        4, (9, 7), 3, "fixed", 1, words=((1, 3, 2, 1), (1, 3, 2, 1), (2, 3, 2, 1)),
+        optimizer="rmsprop", update_units=2,
+    ),
+    smoothed(5, (6,), 1, "float32", 1, multipliers=2, optimizer="sgd", update_units=1),
+    smoothed(9, (16,), 2, "fixed", 4, multipliers=8),
+]
+# fmt: on
+
+
 #: Of a board whose memory is block RAM: short queues, and a weight comes after its experience.
 SHORT = replace(QUICK[0], engine=DESIGNS["dqn"].default(boards.get("ulx3s").numbers).engine)
 
@@ -128,7 +149,7 @@ LIMITED = [replace(LEARNERS[number], clip_norm=True) for number in (0, 3, 5, 6, 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "learner",
-    [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP), *LIMITED, *SMALL],
+    [*LEARNERS, *(held_up(*sizes) for sizes in HELD_UP), *LIMITED, *SMALL, *SMOOTHED],
     ids=case_of,
 )
 def test_clocks_of_all_kernels(learner):

@@ -13,7 +13,7 @@ from hw.errors import UsageError
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.learner.network.smooth import Smooth
 from hw.learner.records import HYPERPARAMETERS, REPORT, STEP
-from hw.learner.step_clocks import pace, step_clocks
+from hw.learner.step_clocks import acting_clocks, pace, step_clocks
 from sim.model.learner.network.trainer import Trainer
 
 FIXED = Arithmetic(kind="fixed")
@@ -62,6 +62,15 @@ def test_networks_and_the_sweeps_that_train_them():
 def test_noise_may_be_slower_than_the_layers():
     config = learner_of(hidden=(4,), multipliers=256, batch=16)
     assert pace(config) == Smooth.interval_of(2, 6) == 36 > config.interval
+
+
+def test_actions_that_leave_have_no_noise():
+    """They take the clocks of ``ddpg``, whose actor has these words."""
+    sizes = dict(observation=6, action=2, hidden=(12,))
+    critic, actor = (2, 2, 1), (4, 1, 2)
+    smoothed = learner_of(**sizes, words=(critic, critic, actor))
+    plain = learner_of(**sizes, algorithm="ddpg", words=(critic, actor))
+    assert acting_clocks(smoothed, 5) == acting_clocks(plain, 5)
 
 
 def test_its_record_begins_as_the_others():
