@@ -144,6 +144,8 @@ def test_the_memory_of_a_kernel_with_short_queues():
 
 #: Of each arithmetic, optimizer and algorithm.
 LIMITED = [replace(LEARNERS[number], clip_norm=True) for number in (0, 3, 5, 6, 9, 11)]
+#: Norms of two sweeps.
+LIMITED += [replace(LEARNERS[9], algorithm="td3", clip_norm=True, optimizer="adam")]
 
 
 @pytest.mark.long
