@@ -262,7 +262,7 @@ NORMS = {
     "ddpg, float32": dict(algorithm="ddpg", observation=2, action=1, hidden=(3,), update_units=1),
     "four": dict(arithmetic=FIXED, lanes=2, optimizer="rmsprop"),
     "four, narrow": dict(arithmetic=NARROW, update_units=4),
-    "td3": dict(algorithm="td3", arithmetic=FIXED, lanes=2, hidden=(5, 3)),
+    "td3": dict(algorithm="td3", arithmetic=FIXED, lanes=2),
     "td3, float32": dict(
         algorithm="td3", optimizer="sgd", observation=2, action=1, hidden=(2,), batch=4
     ),
