@@ -18,6 +18,7 @@ def test_returns():
     assert known.tolist() == [[True, False], [True, False], [False, False], [False, False]]
 
 
+@pytest.mark.long
 def test_losses_on_the_same_experiences(tmp_path, monkeypatch):
     """Of a run's first weights, and of the same with another value: for V + b and V - b the losses
     are ``before - 2 b mean(R - V) + b**2`` and ``before + 2 b mean(R - V) + b**2``."""

@@ -147,7 +147,11 @@ def test_bitstream_says_what_it_made(run, tmp_path, monkeypatch):
         used = (Used(name="LUT4", count=520, total=1000),)
         return Outcome(bitstream=folder / "stub.xclbin", clocks=(clock,), used=used)
 
+    def check(board, **options):
+        asked.append(options)
+
     monkeypatch.setattr("boards.bitstream.build", build)
+    monkeypatch.setattr("boards.bitstream.check_options", check)
     found = boards.get
     # Of a board whose clock is part of the bitstream, the design's own is asked for and printed.
     monkeypatch.setattr(
@@ -156,7 +160,7 @@ def test_bitstream_says_what_it_made(run, tmp_path, monkeypatch):
     words = "--board", "u50", "--target", "hw_emu", "--platform", "p", "--seed", 5, "--mhz", 123
     code, out, _ = run("bitstream", "stub", *words, "--out", tmp_path)
     options = {"target": "hw_emu", "platform": "p", "seed": 5}
-    assert code == 0 and asked == [("stub", "u50 for stub", 123, options)]
+    assert code == 0 and asked == [options, ("stub", "u50 for stub", 123, options)]
     directory, clock, cells, made = out.splitlines()
     assert clock == "clock DATA_CLK: 287.5 MHz of 300 asked for"
     assert cells == "LUT4: 520 of 1000 (52 %)"
