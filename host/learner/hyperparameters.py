@@ -154,15 +154,14 @@ def check_steps(steps, learner):
     sweeps always has the first. ``steps`` is as ``checked_hyperparameters`` returns it.
     """
     if learner.clip_norm:
-        rates = sorted({network.rate for network in learner.plan.networks.values()})
-        limits = steps["max_norm"][:, rates]
+        limits = steps["max_norm"][:, learner.rates]
         if not (limits >= _TINY).all():
             raise UsageError(f"max_norm must be above 0, not {limits.min()}")
     if learner.step_record is STEP and learner.plan.sweeps > 1:
         without = steps["sweeps"] % 2 == 0
         if without.any():
             raise UsageError(f"sweeps must have bit 0, not {steps['sweeps'][without][0]:#x}")
-    floor = steps["floor"][:, : len(learner.networks)]
+    floor = steps["floor"][:, learner.rates]
     if learner.optimizer != "sgd" and (floor < _TINY).any():  # a subnormal is a zero
         raise UsageError(f"floor must be above 0 with {learner.optimizer}, not {floor.min()}")
     for name, least in optimizer_of(learner.arithmetic).LEAST_DECAYS.items():

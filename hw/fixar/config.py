@@ -155,6 +155,8 @@ class FixarConfig(ConfigBase):
     early_priorities = False
     step_record = HYPERPARAMETERS
     clip_norm = False
+    #: As of a LearnerConfig.
+    rates = [0, 1]
 
     def __post_init__(self):
         freeze_lists(self, "hidden")

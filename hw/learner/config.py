@@ -174,6 +174,11 @@ class LearnerConfig(ConfigBase):
         return fit(widths, multipliers=self.multipliers, arithmetic=self.arithmetic)
 
     @cached_property  # asked for in every launch
+    def rates(self):
+        """Which of each pair in HYPERPARAMETERS the networks take: a list of 0, 1 or both."""
+        return sorted({network.rate for network in self.plan.networks.values()})
+
+    @cached_property  # as is this
     def networks(self):
         """``{name: tuple of BlockShape}``, first layer to last, in the order of the parameter
         image: "q" for dqn, "critic" and "actor" for ddpg."""

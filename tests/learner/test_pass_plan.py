@@ -46,6 +46,13 @@ def test_paths():
     assert (plan.errors("critic"), plan.errors("actor")) == ((2,), (1,))
 
 
+def test_paths_follow_errors_however_passes_are_listed():
+    """Gradients are those of the first path."""
+    plan = LearnerConfig(algorithm="ddpg", observation=3, action=2).plan
+    turned = replace(plan, passes=dict(reversed(plan.passes.items())))
+    assert turned.paths == plan.paths and turned.errors("critic") == (2,)
+
+
 def test_links_and_feeds():
     plan = LearnerConfig(algorithm="ddpg", observation=3, action=2).plan
     assert plan.taken("critic") == ({1: 0, 2: 1},) and plan.returned("critic") == ({0: 1},)
@@ -172,6 +179,8 @@ BAD_ACTS = {
     "x": plan({"x": Pass("q", "target", SEEN)}, acts="x"),
     "b": plan({"b": B._replace(take=None)}, "q b", acts="b", b=(3, 1)),
     "c": plan({"b": B}, "b", acts="c", b=(5, 2)),
+    "d": plan({"d": B._replace(network="b")}, "b", acts="d", b=(5, 2)),
+    "e": plan({"e": Pass("q", "online", LATER)}, acts="e"),
 }
 GOOD = [
     plan({}),
@@ -202,6 +211,27 @@ def test_takes_that_cannot_be_built(rule):
 def test_a_take_of_a_later_pass_without_a_network():
     passes = {"b": B._replace(take=Take("x", 3)), "x": A._replace(network="r")}
     refused(plan(passes, b=(5, 1)), "pass x of dqn must be of q, b, not of r")
+
+
+@pytest.mark.parametrize("source, sweep", [("a", 1), ("c", 0)])
+def test_a_take_of_another_sweep_or_of_the_network_itself(source, sweep):
+    passes = {
+        "b": B._replace(take=Take(source, 3), sweep=sweep),
+        "c": B._replace(trains=False, errors=False),
+    }
+    refused(
+        plan(passes, "b", "b", b=(5, 2)),
+        "pass b of dqn must take outputs of a pass of another network in the same sweep, not of "
+        f"{source!r}",
+    )
+
+
+def test_takers_have_equally_many_free_outputs_and_rates_of_their_own():
+    made = plan({"b": B, "c": C}, "b c", b=(5, 2), c=(5, 2))
+    made.networks["c"] = made.networks["b"]._replace(rate=1)
+    made.check("dqn", dict(obs=3, next_obs=3), 2)
+    made.networks["c"] = made.networks["b"]._replace(free=1)
+    refused(made, "the plan of dqn must have networks of equal sizes that take what q gives")
 
 
 @pytest.mark.parametrize("rule", BAD_PLANS)

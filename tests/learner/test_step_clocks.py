@@ -171,6 +171,12 @@ def test_the_last_layer_to_finish_is_not_the_one_with_the_longest_update(number,
     assert found_by_formula(number) == steps
 
 
+def test_noise_of_the_first_super_sample_is_waited_for():
+    """Clocks that the long test holds to the simulated kernel, whose noise is its pace."""
+    found = [step_clocks(SMOOTHED[3], batch)[:2] for batch in (16, 64)]
+    assert found == [(232, 691), (520, 1243)]
+
+
 @pytest.mark.parametrize("units, more", [(8, 595), (16, 340), (32, 213)])
 def test_a_limited_norm_costs_few_clocks(units, more):
     """Formulas that the long test holds to the simulated kernels; without it, it costs none."""

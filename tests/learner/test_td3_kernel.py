@@ -51,6 +51,8 @@ def test_critics_have_two_paths_and_the_second_stands_still():
     plan = learner_of().plan
     assert plan.paths["critic_2"] == (("q of critic_2", "next q of critic_2"), ())
     assert plan.errors("critic") == (1, 1) and plan.errors("critic_2") == (1, 0)
+    assert plan.weights("critic") == (("online", "target"), ("online", None))
+    assert plan.weights("critic_2") == (("online", "target"), (None, None))
 
 
 def test_networks_and_the_sweeps_that_train_them():

@@ -178,7 +178,8 @@ def test_memory_that_fails(stride):
         stores.append(lesson.course(*launches(iterations)).run()[2]["results"])
     seen = []
     reads = course.answers(1, "host", "R")
-    for beat in [*range(1, reads, stride), reads - 1]:  # behind the program
+    of_steps = range(1, reads, reads // count)  # behind the program, each before its batch
+    for beat in sorted({*range(1, reads, stride), *of_steps, reads - 1}):
         outputs = course.fail(1, "host", "R", beat)
         failed(outputs[1], 0, beat)
         seen.append(int(learner_status(outputs[1])["iterations"]))

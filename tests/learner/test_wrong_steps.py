@@ -1,14 +1,18 @@
 """STEPs that a kernel refuses, at each place of a LEARN and a TRAIN, on the cards ``sim`` and
 ``model`` alike; what was learned before them stands."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from faults import Course, failed, shell_of
 from learner.core_programs import LearnPrograms, run_both
 from learner.record_cases import BYTES, RIGHT, WRONG, outcome, stepped
 from learner.stand_in_kernels import STEPS, opened
 from replay.programs import Rig, status_of
 
 from hw.replay.commands import Opcode
+from sim.model.learner.core import LearnerCore
 
 STEP, STORAGE_BYTES = 40, 1 << 14
 #: Iterations of a command, and which of them is wrong: the first, a middle one, the last.
@@ -64,6 +68,29 @@ def test_both_cards_refuse_alike():
             shell, *_ = run_both(*rigs, program.launch(), program.reports, "right")
             assert outcome(shell) == (0, 0)
             done += COUNT
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_axi_wins_over_a_wrong_number(command):
+    """Of a STEP whose first half memory failed; the wrong number is in the second. The detail names
+    no byte."""
+    first, program = iterated(command, {BYTES[2]: 0}, 0)
+    kernel, launches = partial(opened, config=STEPS), (first, program.launch())
+    course = Course(kernel, lambda kernel: Rig(kernel, STORAGE_BYTES), launches)
+    assert outcome(shell_of(course.twin(*launches)[1])) == (STEP, BYTES[2])
+    assert failed(course.fail(1, "host", "R", 1)[1], 0, command) == 0
+
+
+def test_the_twin_on_a_ring_refuses_alike():
+    """Before the ring is looked at."""
+
+    class Ringless(LearnerCore):
+        ring = None
+
+    core = Ringless(STEPS)
+    for byte in BYTES:
+        step = stepped({byte: WRONG[byte][0]})
+        assert core.learn(step, 8, 1, {}, (), {}) == (STEP, byte, None)
 
 
 @pytest.mark.parametrize("place", PLACES)

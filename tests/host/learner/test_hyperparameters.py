@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from learner import random_plan
 from learner.modelled import DQN
 
 from host.learner.hyperparameters import check_steps, hyperparameter_records
@@ -28,6 +29,17 @@ def test_the_floor_of_a_network_that_is_not_there_may_be_0():
         else:
             with pytest.raises(ValueError, match="^floor must be above 0 with adam, not 0.0$"):
                 check_steps(steps, DQN.learner)
+
+
+def test_floors_are_of_the_rates_of_networks(monkeypatch):
+    """A plan's only network may have the second."""
+    for names, key, value in random_plan.entries(69):
+        monkeypatch.setitem(names, key, value)
+    learner = LearnerConfig(algorithm="random_69", observation=3, action=2, optimizer="rmsprop")
+    needed = dict(scale=1, rate=0.1, second_decay=0.9)
+    check_steps(hyperparameter_records(1, floor=(0, 1e-8), **needed), learner)
+    with pytest.raises(ValueError, match=r"^floor must be above 0 with rmsprop, not 0\.0$"):
+        check_steps(hyperparameter_records(1, floor=(1e-8, 0), **needed), learner)
 
 
 #: Of each kernel, what its card would refuse, and the line.

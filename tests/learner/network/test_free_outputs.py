@@ -160,8 +160,12 @@ def test_a_host_gives_them_no_weights(monkeypatch):
         r"^v\[1\]\.online must have weights of 0 for its last 2 outputs, which are only biases, "
         "not others$"
     )
+    given = zero_moments(parameters(learner.config, rng))
     with pytest.raises(UsageError, match=text):
-        to_image(learner.config, zero_moments(parameters(learner.config, rng)))
+        to_image(learner.config, given)
+    given["v"][-1]["online"][0][-1] = 0  # the first of both is wrong still
+    with pytest.raises(UsageError, match=text):
+        to_image(learner.config, given)
 
 
 def test_a_host_gives_what_the_card_has(monkeypatch):

@@ -14,6 +14,8 @@ from sim.model.arith.float32 import add
 from sim.model.learner.parameters.gradient_norm import limited, limited_scale, of_integer, squares
 
 FIXED, FLOAT = Arithmetic(kind="fixed"), Arithmetic(kind="float32")
+#: The widest squares have more than the 62 bits that become a number at once, twice.
+WIDE = Arithmetic(kind="fixed", activation=SQ(18, 0), gradient=SQ(18, 0))
 #: Relative error of a limited scale.
 BOUNDS = {FIXED: 2.0**-15, FLOAT: 1e-6}
 
@@ -85,6 +87,7 @@ def units(arithmetic, layers):
     clocks, cases = Clocks(), [(0, 1.0, 1.0), (1, 0.5, 1e-6)]
     if arithmetic.saturates:
         ends = [1, (1 << 62) // layers, (1 << 62) // layers + 1, (1 << shape.width) - 1]
+        ends += [5 << place for place in range(65, shape.width - 3, 10)]
         cases += [(end, 1 / 64, 3.0) for end in ends]
         cases += [(1 << int(rng.integers(20, 60)), 1 / 32, 10.0) for _ in range(6)]
     else:
@@ -117,12 +120,10 @@ def units(arithmetic, layers):
 
 
 def test_hardware_is_the_twin(simulate, tmp_path):
-    cases = [(FIXED, 3), (FLOAT, 2)]
+    cases = [(WIDE, 3), (FLOAT, 2)]
     run_together(simulate, tmp_path, {f"{a.kind} {n}": units(a, n) for a, n in cases})
 
 
 def test_sums_of_any_format_have_a_place():
-    """The widest squares have more than the 62 bits that become a number at once, twice."""
-    wide = Arithmetic(kind="fixed", activation=SQ(18, 0), gradient=SQ(18, 0))
-    assert square_shape(learner(wide, batch=4096).layer_config).width == 126
+    assert square_shape(learner(WIDE, batch=4096).layer_config).width == 126
     assert of_integer(7 << 120) == np.float32(7 * 2.0**88)

@@ -27,20 +27,25 @@ STEPS = [
 WILD = [dict(seed=9, noise=np.nan, noise_clip=0.25), dict(seed=9, noise=0.4, noise_clip=-0.25)]
 
 
-@pytest.mark.parametrize("arithmetic", [FLOAT, FIXED], ids=["float32", "fixed"])
+@pytest.mark.parametrize("arithmetic", [FLOAT, FIXED, SHORT], ids=["float32", "fixed", "short"])
 def test_formula(arithmetic):
     """In float64, of three actions each of 200 samples."""
     rng, config = np.random.default_rng(1), SimpleNamespace(arithmetic=arithmetic)
     mean = np.tanh(rng.normal(size=(3, 200))).astype(np.float32)
     unit = 1 if arithmetic is FLOAT else 2.0**-arithmetic.activation.fraction
     given = mean if arithmetic is FLOAT else np.round(mean / unit).astype(np.int64)
+    target = arithmetic.activation
+    limits = (-4, 4) if arithmetic is FLOAT else (unit * target.low, unit * target.high)
     for step in STEPS:
         g = gaussian(step["seed"], 600).reshape(200, 3).T / 65536
         noise = np.clip(step["noise"] * g, -step["noise_clip"], step["noise_clip"])
-        wanted = np.clip(given * unit + noise, -1, 1)
+        # Of a format without 1, -1 and the largest number are the limits.
+        wanted = np.clip(given * unit + np.clip(noise, *limits), -1, min(1, limits[1]))
         found = smoothed(config, given, step) * unit
         np.testing.assert_allclose(found, wanted, rtol=0, atol=max(1e-6, 0.51 * unit * (unit < 1)))
-        assert (abs(wanted) == 1).any() == (step["noise_clip"] > 0)
+        assert (
+            (wanted == -1).any() == (wanted == min(1, limits[1])).any() == (step["noise_clip"] > 0)
+        )
 
 
 def test_a_nan_is_no_action():

@@ -1,8 +1,14 @@
 """Sweeps one after the other, and errors of several networks that become one."""
 
+import copy
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from clocks import Clocks
+from amaranth import Module
+from amaranth.sim import Simulator
+from clocks import Clocks, run_together
+from learner import random_plan
 from learner.learning import experiences, parameters, steps
 from learner.network.test_network import numbers
 from learner.quartet import ENTRIES
@@ -12,7 +18,11 @@ from hw.arith.fixed import SQ
 from hw.learner.block.layer_config import LayerConfig
 from hw.learner.config import LearnerConfig
 from hw.learner.network.merge import Merge
+from hw.learner.network.smooth import Smooth
 from hw.learner.network.sweep_control import SweepControl
+from hw.learner.network.takers import wire_takers
+from hw.learner.network.trainer import Trainer as Hardware
+from hw.learner.network.update_control import UpdateControl
 from sim.model.learner.network.network import merge
 from sim.model.learner.network.trainer import Trainer
 
@@ -109,6 +119,28 @@ def test_a_sweep_is_left_out(quartet, simulate, tmp_path):
     clocks.run(simulate, unit, tmp_path)
 
 
+def test_of_three_sweeps_one_may_be_left_out(simulate, tmp_path):
+    """They follow each other in the order of their numbers, each by its own bit."""
+    config, cases = SimpleNamespace(plan=SimpleNamespace(sweeps=3)), {}
+    for wanted, begins in ((7, {7: 1, 9: 2}), (5, {7: 2}), (3, {7: 1})):
+        low = dict(updating=(0, 0), diverged=(0, 0))
+        ends = dict(passed=(4, 24), summed=(4, 24))
+        unit, clocks = course(config, wanted, update=(5, 6), **ends, **low)
+        sweep, end = 0, max(begins) + 3
+        for clock in range(24):
+            sweep = 0 if clock >= end else begins.get(clock, sweep)
+            begun = 1 << sweep if clock in begins else 0
+            clocks.expect(
+                clock,
+                sweep=sweep,
+                start=begun or int(clock == 2),
+                updates=begun or int(clock == 5),
+                trained=int(clock >= end - 1),
+            )
+        cases[str(wanted)] = clocks, unit
+    run_together(simulate, tmp_path, cases)
+
+
 def test_no_sweep_follows_one_that_diverged(quartet, simulate, tmp_path):
     unit, clocks = course(LearnerConfig(**SIZES), passed=(8, 24), summed=(8, 24), diverged=(6, 24))
     for clock in range(24):
@@ -123,6 +155,116 @@ def test_one_sweep_is_trained_before_its_update(simulate, tmp_path):
             clock, start=int(clock == 2), updates=int(clock == 12), more=0, trained=clock >= 8
         )
     clocks.run(simulate, unit, tmp_path)
+
+
+def simulated(unit, bench):
+    simulator = Simulator(unit)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_layers_of_a_sweep_are_updated_when_they_are_complete(quartet):
+    """Six of the first sweep, two of the second, in the image's order."""
+    unit, found = UpdateControl(LearnerConfig(**SIZES)), []
+
+    async def bench(context):
+        for updates, done, busy in (
+            (1, 0, 0), (0, 0, 0), (0, 0b1100_1001, 0), (0, 0xFF, 0b1001), (0, 0xFF, 4),
+            (0, 0xFF, 0), (2, 0xFF, 0), (0, 0xFF, 0), (0, 0xFF, 0),
+        ):  # fmt: skip
+            for port, value in ((unit.updates, updates), (unit.done, done), (unit.busy, busy)):
+                context.set(port, value)
+            found.append((context.get(unit.update), context.get(unit.updating)))
+            await context.tick()
+
+    simulated(unit, bench)
+    assert found == [
+        (0, 0), (0, 1), (0b1001, 1), (0b11_0110, 1), (0, 1), (0, 0),
+        (0, 0), (0b1100_0000, 1), (0, 0),
+    ]  # fmt: skip
+
+
+def test_of_layers_with_one_optimizer_the_last_goes_first(quartet):
+    """Of each network by itself; a layer that is complete does not wait for one that is not."""
+    unit, found = UpdateControl(LearnerConfig(**SIZES, update_units=0)), []
+
+    async def bench(context):
+        for updates, done, busy in (
+            (1, 0, 0), (0, 0b11_0111, 0), (0, 0xFF, 0b10_0110), (0, 0xFF, 0b00_0100), (0, 0xFF, 0),
+        ):  # fmt: skip
+            for port, value in ((unit.updates, updates), (unit.done, done), (unit.busy, busy)):
+                context.set(port, value)
+            found.append(context.get(unit.update))
+            await context.tick()
+
+    simulated(unit, bench)
+    assert found == [0, 0b10_0110, 0, 0b01_0001, 0b00_1000]
+
+
+def taken(algorithm):
+    """``(module, trainer, actor's last layer, critics' first ones)``: only what lies between."""
+    options = dict(algorithm=algorithm, arithmetic=Arithmetic(kind="fixed"))
+    trainer = Hardware(LearnerConfig(**SIZES | options), 128)
+    trainer.sweeps = SweepControl(trainer.config)
+    networks = trainer._layers(Module())
+    trainer.merges, module = [], Module()
+    wire_takers(module, trainer, "actor", networks)
+    return module, trainer, networks["actor"][-1], [networks[x][0] for x in ("critic", "critic_2")]
+
+
+def test_errors_of_actions_return_and_no_others(quartet):
+    """The third word of a critic's inputs is the actor's; experiences are in front of it, padding
+    behind. In the first sweep no error goes to the actor."""
+    module, trainer, actor, critics = taken("quartet")
+    latency, found = Merge.latency_of(trainer.config.arithmetic, 2), []
+
+    async def bench(context):
+        for sweep, index in ((1, 1), (1, 2), (1, 3), (0, 2)):
+            context.set(trainer.sweeps.sweep, sweep)
+            for critic, number in zip(critics, (5, -12), strict=True):
+                context.set(critic.dx.index, index)
+                for place in range(2):
+                    context.set(critic.dx.value[0][0][place], number * (place + 1))
+                for port in (critic.dx.valid, critic.dx_begun):
+                    context.set(port, 1)
+            begun = context.get(actor.delta_begun), context.get(critics[1].dx_room)
+            await context.tick().repeat(latency)
+            values = [context.get(actor.delta.payload[0][0][place]) for place in range(2)]
+            comes = context.get(actor.delta.valid)
+            found.append((*begun, comes, values if comes else None))
+
+    simulated(module, bench)
+    assert found == [(1, 0, 0, None), (1, 0, 1, [-7, -14]), (1, 0, 0, None), (0, 1, 0, None)]
+
+
+def test_words_go_to_networks_that_run():
+    """Of ``td3``: to both critics in the first sweep, to the first path of one in the second."""
+    module, trainer, actor, critics = taken("td3")
+    rooms, begun, given = [], [], []
+
+    async def bench(context):
+        for port in (actor.o.valid, actor.started, critics[0].chain_room, critics[1].chain_room):
+            context.set(port, 1)
+        context.set(actor.o.value[0][0][0], 77)
+        # Noise that has not come holds up the first sweep, and no ACT.
+        for sweep, acting in ((0, 1), (0, 0), (1, 0)):
+            context.set(trainer.sweeps.sweep, sweep)
+            context.set(trainer.acting, acting)
+            rooms.append(context.get(actor.room))
+            if not acting:
+                begun.append([context.get(critic.chain_begun) for critic in critics])
+        given.append(context.get(critics[0].chain_mask))
+        await context.tick().repeat(Smooth.latency_of(trainer.config.arithmetic))
+        given.extend(context.get(critic.chain.valid) for critic in critics)
+        given.append(context.get(critics[0].chain.value[0][0][0]))
+        for critic in reversed(critics):
+            context.set(critic.chain_room, 0)
+            rooms.append(context.get(actor.room))
+
+    simulated(module, bench)
+    assert rooms == [1, 0, 1, 1, 0] and begun == [[1, 1], [1, 0]]
+    assert given == [0b01, 1, 0, 77]
 
 
 def overflow(records, place):
@@ -177,3 +319,33 @@ def test_saturations_of_all_sweeps_are_counted(quartet):
     learner, _, result = trained(arithmetic=NARROW)
     assert all(count > 0 for count in result.saturations[1:]), result.saturations
     assert learner.gradients.keys() == {"critic", "value", "critic_2", "actor"}
+
+
+def test_clipped_weights_of_all_networks_are_counted(quartet):
+    """Of parameters that are 0 only the last biases have a gradient: one of each critic, three of
+    the value network. In the second sweep nothing moves."""
+    learner = Trainer(LearnerConfig(**SIZES, arithmetic=NARROW, optimizer="sgd"))
+    records = experiences(learner.config, np.random.default_rng(0), 8) | dict(reward=np.ones(8))
+    records = {name: x.astype("<f4") for name, x in records.items()}
+    step = steps(1, 8, rate=1e3)[0]
+    assert learner.train(records, None, np.ones(8, np.float32), step).saturations[0] == 5
+
+
+def test_each_later_sweep_has_its_bit(monkeypatch):
+    """Of three; the networks of those that are left out stay as they are."""
+    for names, key, value in random_plan.entries(9):
+        monkeypatch.setitem(names, key, value)
+    sizes = dict(observation=3, action=2, hidden=(4,), batch=8, clip_norm=True)
+    learner = Trainer(LearnerConfig(algorithm="random_9", **sizes))
+    rng, plan = np.random.default_rng(0), learner.config.plan
+    records = {name: x.astype("<f4") for name, x in experiences(learner.config, rng, 8).items()}
+    for array in (a for layers in learner.parameters.values() for x in layers for a in x["online"]):
+        array[...] = rng.normal(size=array.shape)
+    for sweeps in (5, 3):
+        before = copy.deepcopy(learner.parameters)
+        step = steps(1, 8, learner.config, sweeps=sweeps)[0]
+        result = learner.train(records, None, np.ones(8, np.float32), step)
+        assert (result.value == 0) == (sweeps == 3), "the last sweep's"
+        for name, layers in learner.parameters.items():
+            moved = (layers[-1]["online"][1] != before[name][-1]["online"][1]).any()
+            assert moved == bool(sweeps >> plan.trained_in(name) & 1), (name, sweeps)
