@@ -9,9 +9,10 @@ from hw.learner.config import PARAMETER_SETS, LearnerConfig, LearnerKernelConfig
 from hw.learner.records import HYPERPARAMETERS, REPORT, STEP
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
+from sim.model.learner.network.trainer import Trainer
 
-__all__ = ["SMALL", "experiences", "kernel_config", "parameters", "run", "steps"]
-__all__ += ["without_cycles"]
+__all__ = ["SMALL", "experiences", "fill", "kernel_config", "parameters", "random_learner", "run"]
+__all__ += ["steps", "without_cycles"]
 
 #: A learner that is quick to build and to simulate.
 SMALL = dict(
@@ -61,6 +62,27 @@ def parameters(learner, rng):
         ]
         for name, layers in learner.networks.items()
     }
+
+
+def fill(learner, values, kind):
+    """Sets the parameters ``kind``, "online" or "target", of a twin to ``values``, as those of
+    ``parameters``; in fixed point rounded and clipped to their format."""
+    weight = learner.config.arithmetic.weight
+    for name, layers in values.items():
+        for own, pair in zip(learner.parameters[name], layers, strict=True):
+            for array, numbers in zip(own[kind], pair, strict=True):
+                if learner.config.arithmetic.saturates:
+                    numbers = np.round(numbers / weight.resolution).clip(weight.low, weight.high)
+                array[...] = numbers
+
+
+def random_learner(config, seed):
+    """``(learner, rng)``: a twin of a LearnerConfig with random parameters, and the generator that
+    gave them."""
+    learner, rng = Trainer(config), np.random.default_rng(seed)
+    for kind in ("online", "target"):
+        fill(learner, parameters(config, rng), kind)
+    return learner, rng
 
 
 def steps(count, batch, learner=None, **values):

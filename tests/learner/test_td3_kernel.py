@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from learner.learning import experiences, kernel_config, parameters, steps
+from learner.learning import experiences, kernel_config, random_learner, steps
 from learner.test_kernel import compare
 
 from host.learner.hyperparameters import checked_hyperparameters, hyperparameter_records
@@ -14,7 +14,6 @@ from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.learner.network.smooth import Smooth
 from hw.learner.records import HYPERPARAMETERS, REPORT, STEP
 from hw.learner.step_clocks import acting_clocks, pace, step_clocks
-from sim.model.learner.network.trainer import Trainer
 
 FIXED = Arithmetic(kind="fixed")
 #: Sizes of HalfCheetah-v5, and of a batch in tests of gradients.
@@ -140,14 +139,7 @@ def made(kind, seed=3, **options):
         algorithm="td3", observation=OBSERVATION, action=ACTION, hidden=(64, 64), batch=BATCH,
         arithmetic=Arithmetic(kind=kind), **options,
     )  # fmt: skip
-    learner, rng = Trainer(config), np.random.default_rng(seed)
-    unit = config.arithmetic.weight.resolution if config.arithmetic.saturates else 1
-    for parameter_set in ("online", "target"):
-        for name, layers in parameters(config, rng).items():
-            for own, pair in zip(learner.parameters[name], layers, strict=True):
-                for array, values in zip(own[parameter_set], pair, strict=True):
-                    array[...] = np.round(values / unit) if unit < 1 else values
-    return learner, rng
+    return random_learner(config, seed)
 
 
 def stepped(seed, **values):

@@ -6,14 +6,13 @@ import copy
 import numpy as np
 import pytest
 from learner import random_plan
-from learner.learning import experiences, parameters, steps
+from learner.learning import experiences, parameters, random_learner, steps
 from nn.exact_activation import EXACT
 
 from host.learner.parameters import to_image, zero_moments
 from hw.arith.arithmetic import Arithmetic
 from hw.errors import UsageError
 from hw.learner.config import PARAMETER_SETS, LearnerConfig
-from sim.model.learner.network.trainer import Trainer
 
 BATCH = 64
 #: Distance of a gradient as a part of its norm, and the least cosine.
@@ -31,13 +30,7 @@ def made(monkeypatch, seed, kind, **options):
         algorithm=f"random_{seed}", observation=3, action=2, hidden=(32,), batch=BATCH,
         arithmetic=Arithmetic(kind=kind), **options,
     )  # fmt: skip
-    learner, rng = Trainer(config), np.random.default_rng(seed)
-    unit = config.arithmetic.weight.resolution if config.arithmetic.saturates else 1
-    for kind in ("online", "target"):
-        for name, layers in parameters(config, rng).items():
-            for own, pair in zip(learner.parameters[name], layers, strict=True):
-                for array, values in zip(own[kind], pair, strict=True):
-                    array[...] = np.round(values / unit) if unit < 1 else values
+    learner, rng = random_learner(config, seed)
     learner.load(learner.store())  # as a card does: weights of free outputs become 0
     records = {n: x.astype("<f4") for n, x in experiences(config, rng, BATCH).items()}
     return learner, rng, records, rng.uniform(0.2, 3, BATCH).astype(np.float32)

@@ -6,7 +6,7 @@ Binary32 against PyTorch: ``test_gradients_torch.py``.
 import numpy as np
 import pytest
 from learner.exact_learner import ExactLearner
-from learner.learning import experiences, parameters
+from learner.learning import experiences, random_learner
 from nn.exact_activation import EXACT
 
 from host.learner.hyperparameters import hyperparameter_records
@@ -26,13 +26,7 @@ STEP |= dict(first_decay=0.5, second_decay=0.75)
 def make(seed, optimizer="sgd", hidden=(12, 20), **config):
     """``(learner, records, weights)`` with random parameters and float32 records."""
     config = LearnerConfig(hidden=hidden, multipliers=8, optimizer=optimizer, **config)
-    learner, rng = Trainer(config), np.random.default_rng(seed)
-    scale = 1 << config.arithmetic.weight.fraction if config.arithmetic.saturates else 1
-    for kind in ("online", "target"):
-        for name, layers in parameters(config, rng).items():
-            for own, pair in zip(learner.parameters[name], layers, strict=True):
-                for array, values in zip(own[kind], pair, strict=True):
-                    array[...] = np.round(values * scale) if scale > 1 else values
+    learner, rng = random_learner(config, seed)
     records = experiences(config, rng, BATCH)
     discrete = config.discrete
     records = {

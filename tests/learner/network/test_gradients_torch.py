@@ -6,14 +6,13 @@ import time
 import numpy as np
 import pytest
 from learner.exact_learner import ExactLearner
-from learner.learning import experiences, parameters
+from learner.learning import experiences, random_learner
 from nn.exact_activation import EXACT
 
 from host.learner.hyperparameters import hyperparameter_records
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from hw.learner.records import HYPERPARAMETERS, STEP
-from sim.model.learner.network.trainer import Trainer
 
 #: Relative to the largest number of a layer.
 TOLERANCE = 1e-5
@@ -105,12 +104,7 @@ class Reference:
 
 def make(seed, batch, **config):
     config = LearnerConfig(**config)
-    learner, rng = Trainer(config), np.random.default_rng(seed)
-    for kind in ("online", "target"):
-        for name, layers in parameters(config, rng).items():
-            for own, pair in zip(learner.parameters[name], layers, strict=True):
-                for array, values in zip(own[kind], pair, strict=True):
-                    array[...] = values
+    learner, rng = random_learner(config, seed)
     return learner, rng
 
 

@@ -9,7 +9,7 @@ from amaranth import Module
 from amaranth.sim import Simulator
 from clocks import Clocks, run_together
 from learner import random_plan
-from learner.learning import experiences, parameters, steps
+from learner.learning import experiences, random_learner, steps
 from learner.network.test_network import numbers
 from learner.quartet import ENTRIES
 
@@ -277,14 +277,7 @@ def overflow(records, place):
 
 def trained(seed=0, **options):
     """``(learner, before, result)`` of a step of the twin."""
-    learner, rng = Trainer(LearnerConfig(**SIZES | options)), np.random.default_rng(seed)
-    weight = learner.config.arithmetic.weight
-    unit = weight.resolution if learner.config.arithmetic.saturates else 1
-    for kind in ("online", "target"):
-        for name, layers in parameters(learner.config, rng).items():
-            for own, pair in zip(learner.parameters[name], layers, strict=True):
-                for array, values in zip(own[kind], pair, strict=True):
-                    array[...] = values / unit
+    learner, rng = random_learner(LearnerConfig(**SIZES | options), seed)
     records = {n: 5 * x.astype("<f4") for n, x in experiences(learner.config, rng, 8).items()}
     before = learner.store().copy()
     if seed:

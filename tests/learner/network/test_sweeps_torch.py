@@ -5,14 +5,13 @@ import copy
 
 import numpy as np
 import pytest
-from learner.learning import experiences, parameters, steps
+from learner.learning import experiences, random_learner, steps
 from learner.quartet import ENTRIES
 from nn.exact_activation import EXACT
 
 from hw.arith.arithmetic import Arithmetic
 from hw.learner.config import LearnerConfig
 from sim.model.learner.network.network import merge
-from sim.model.learner.network.trainer import Trainer
 
 BATCH, RATE = 16, (0.05, 0.02)
 
@@ -27,12 +26,7 @@ def made(seed):
     """``(learner, records, weight)``, binary32 with plain gradient steps."""
     options = dict(observation=3, action=2, hidden=(6, 5), hidden_activation="tanh")
     config = LearnerConfig(algorithm="quartet", batch=BATCH, optimizer="sgd", **options)
-    learner, rng = Trainer(config), np.random.default_rng(seed)
-    for kind in ("online", "target"):
-        for name, layers in parameters(config, rng).items():
-            for own, pair in zip(learner.parameters[name], layers, strict=True):
-                for array, values in zip(own[kind], pair, strict=True):
-                    array[...] = values
+    learner, rng = random_learner(config, seed)
     records = {n: x.astype("<f4") for n, x in experiences(config, rng, BATCH).items()}
     return learner, records, rng.uniform(0.2, 3, BATCH).astype(np.float32)
 

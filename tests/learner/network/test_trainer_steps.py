@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from later import later
 from learner import random_plan
-from learner.learning import experiences, parameters, steps
+from learner.learning import experiences, fill, parameters, steps
 from learner.network.test_sweeps import overflow
 from learner.quartet import ENTRIES
 from packed import packed
@@ -31,7 +31,7 @@ def follows_twin(simulate, tmp_path, config, *, seed=0, batches=_BATCHES, wild=N
     number of a batch whose TD errors are not finite."""
     rng, twin = np.random.default_rng(seed), Twin(config)
     for kind in ("online", "target"):
-        _fill(config, twin, parameters(config, rng), kind)
+        fill(twin, parameters(config, rng), kind)
     # Weights of free outputs may be anything in an image, and are 0 behind it.
     image, rows, observed = twin.store(), [], []
     twin.load(image)
@@ -59,18 +59,6 @@ def follows_twin(simulate, tmp_path, config, *, seed=0, batches=_BATCHES, wild=N
         beats=len(image),
         limit=20 * longest + 20000,
     )
-
-
-def _fill(config, twin, values, kind):
-    weight = config.arithmetic.weight
-    for name, layers in values.items():
-        for own, pair in zip(twin.parameters[name], layers, strict=True):
-            for array, numbers in zip(own[kind], pair, strict=True):
-                if config.arithmetic.saturates:
-                    numbers = np.clip(
-                        np.round(numbers / weight.resolution), weight.low, weight.high
-                    )
-                array[...] = numbers
 
 
 def _beats(array):
