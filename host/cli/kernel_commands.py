@@ -158,7 +158,8 @@ def bitstream_(
     from hw.shell.description import KernelDescription
 
     options = dict(target=target, platform=platform, seed=seed)
-    check_options(boards.get(board, design), **options)
+    found = boards.get(board, design)
+    check_options(found, **options)
     given = fields_of(settings, capacity=capacity, fanout=fanout)
     values, stored = _values(design, board, file, given, for_run, imports, explored)
     wanted = stored if storage_bytes is None else storage_bytes
@@ -170,8 +171,7 @@ def bitstream_(
         (directory / "kernel.json").read_text(encoding="utf-8")
     )
     try:
-        found = boards.get(board, design).at(mhz)
-        made = build(directory, description, found, **options)
+        made = build(directory, description, found.at(mhz), **options)
     except ToolsMissing as missing:
         missing.__notes__ = [
             f"`make bitstream DESIGN={design} BOARD={name}` needs no vendor's tool"

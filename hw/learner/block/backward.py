@@ -118,6 +118,7 @@ class Backward(wiring.Component):
             "saturations": Out(range(count + 1)),
         }
         if input_gradient:
+            # A free output passes errors back as others do: its weights are 0.
             self._row = arithmetic, replace(shape, free=0), input_activation
             words = word_layout(gradient, shape.input_words, *paths, shape.input_word)
             ports["dx"] = Out(words)

@@ -84,6 +84,7 @@ class Forward(wiring.Component):
                 f"weight_sources must be of {', '.join(_SOURCES)}, not {weight_sources!r}"
             )
         self.config, self.shape, self.weight_sources = config, shape, weight_sources
+        # A free output is computed as others are: its weights are 0.
         self._column = config.arithmetic, replace(shape, free=0), shape.activation
         Column.check(config.arithmetic, shape)
         self.latency = forward_stage(config, shape).latency

@@ -137,9 +137,8 @@ class LearnerCore(CommandTwin):
         """An iteration without its INSERT, as ``_iterations`` takes it; ``c`` has the command's
         stratum_width, batch, alpha and epsilon."""
         batch, replay = c.batch, self.replay
-        wrong = self._wrong_byte(step)
-        if wrong is not None:
-            return LearnError.STEP, wrong, None
+        if wrong := self._wrong_step(step):
+            return wrong
         records = np.zeros(batch * self._record.itemsize, np.uint8)
         error, detail = replay.draw(
             records.view(np.uint32),
@@ -158,9 +157,8 @@ class LearnerCore(CommandTwin):
         return error, detail, result
 
     def _train_on(self, c, iteration, step):
-        wrong = self._wrong_byte(step)
-        if wrong is not None:
-            return LearnError.STEP, wrong, None
+        if wrong := self._wrong_step(step):
+            return wrong
         records = self.at(c, "batches")[iteration * round_up(c.run, COMMAND_BYTES) :]
         error, detail, result, items = self._trained(records, c.batch, step)
         if error:
@@ -183,9 +181,9 @@ class LearnerCore(CommandTwin):
 
         Returns ``(error, detail, report)``; the record REPORT is None with an error.
         """
-        ring, wrong = self.ring, self._wrong_byte(step)
-        if wrong is not None:
-            return LearnError.STEP, wrong, None
+        if wrong := self._wrong_step(step):
+            return wrong
+        ring = self.ring
         if not ring.manager.total:
             return Error.EMPTY, 0, None
         drawn = np.empty(batch, self._record["experience"])
@@ -200,14 +198,15 @@ class LearnerCore(CommandTwin):
         self.iterations += 1
         return Error.NONE, 0, self._report(result)
 
-    def _wrong_byte(self, step):
-        """The byte of the first number of a STEP that breaks its rule, or None."""
+    def _wrong_step(self, step):
+        """What an iteration returns for a STEP whose number breaks its rule, with the byte of the
+        first one; None if all are right."""
         learner = self.config.learner
         if learner.step_record is not STEP:
             return None
         wrong = []
         if learner.clip_norm:
-            for rate in {network.rate for network in learner.plan.networks.values()}:
+            for rate in learner.rates:
                 if not step["max_norm"][rate] >= _TINY:
                     wrong.append(STEP.offsets["max_norm"] + 4 * rate)
         if learner.plan.sweeps > 1 and int(step["sweeps"]) % 2 == 0:
@@ -217,7 +216,7 @@ class LearnerCore(CommandTwin):
                 wrong.append(STEP.offsets["noise"])
             if not step["noise_clip"] > -_TINY:
                 wrong.append(STEP.offsets["noise_clip"])
-        return min(wrong, default=None)
+        return (LearnError.STEP, min(wrong), None) if wrong else None
 
     def _trained(self, records, batch, step):
         """``(error, detail, result, items)`` of a gradient step on a batch in memory; ``items`` is

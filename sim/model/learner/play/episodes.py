@@ -9,11 +9,11 @@ import numpy as np
 
 from sim.model.learner.play.windows import binary32
 
-__all__ = ["EPISODE", "Episodes", "signed"]
+__all__ = ["EPISODE", "RETURN", "TOTAL", "Episodes", "signed"]
 
 EPISODE = np.dtype("<u4, u1, u1, <u2, <f4, <u4")
 #: Bits of a return and of the window's sum, which are signed.
-_RETURN, _TOTAL = 48, 55
+RETURN, TOTAL = 48, 55
 
 
 def signed(number, width):
@@ -64,7 +64,7 @@ class Episodes:
     @property
     def total(self):
         """Sum of ``window``."""
-        return signed(sum(self.window) + self._more, _TOTAL)
+        return signed(sum(self.window) + self._more, TOTAL)
 
     def met(self, goal):
         """Whether 2^window episodes ended, with a sum of at least ``goal``."""
@@ -78,7 +78,7 @@ class Episodes:
         """
         ended = []
         for number, episode in enumerate(self.running):
-            episode[0] = signed(episode[0] + int(reward[number]), _RETURN)
+            episode[0] = signed(episode[0] + int(reward[number]), RETURN)
             episode[1] = (episode[1] + 1) % (1 << 16)
             how = int(terminated[number]) + 2 * int(truncated[number])
             if how:

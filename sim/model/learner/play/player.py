@@ -12,7 +12,7 @@ from hw.environment.task_program import REGISTERS
 from hw.learner.play.episodes import LARGEST_WINDOW
 from hw.learner.play.play_contract import SAVED
 from sim.model.environment.machine import Items, Machine
-from sim.model.learner.play.episodes import Episodes, signed
+from sim.model.learner.play.episodes import RETURN, TOTAL, Episodes, signed
 from sim.model.learner.play.explore import Explore
 from sim.model.learner.play.windows import Windows
 
@@ -179,7 +179,7 @@ class Player:
         saved = np.ascontiguousarray(head).view(SAVED.dtype)[0]
         self.clipped, self.generator[:] = 0, saved["state"]
         n, window, discount = (int(saved[name]) for name in ("n", "window", "discount"))
-        ended, total = int(saved["episodes"]), signed(int(saved["total"]), 55)
+        ended, total = int(saved["episodes"]), signed(int(saved["total"]), TOTAL)
         idle = [(0, 0)] * self._count
         self.episodes.resume(min(window, 7), idle, ended, total, [])
         for word, right in enumerate((1 <= n <= self._longest, window <= 7, discount <= 1 << 31)):
@@ -206,11 +206,12 @@ class Player:
         kept = min(ended, 1 << window)
         self.episodes.resume(
             window,
-            [(signed(int(low) | int(high) << 32, 48), int(steps) & 0xFFFF)
+            [(signed(int(low) | int(high) << 32, RETURN), int(steps) & 0xFFFF)
              for low, high, steps in running],
             ended,
             total,
-            [signed(int(returns[(ended - k) % LARGEST_WINDOW]), 48) for k in range(kept, 0, -1)],
+            [signed(int(returns[(ended - k) % LARGEST_WINDOW]), RETURN)
+             for k in range(kept, 0, -1)],
         )  # fmt: skip
         return None
 
