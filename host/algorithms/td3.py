@@ -53,6 +53,11 @@ class TD3Config(DeterministicConfig):
     target_noise: Annotated[float, NOT_NEGATIVE] = 0.2
     #: Largest noise on a target action.
     target_noise_clip: Annotated[float, NOT_NEGATIVE] = 0.5
+    #: On the card the errors of the critics' outputs, and of the outputs through which the actor
+    #: learns, are multiplied by 2**-shift, and their gradients by 2**shift. In fixed point a larger
+    #: shift clips fewer large errors. The CPU does not need it.
+    critic_error_shift: Annotated[int, Integer(-8, 8)] = 0
+    actor_error_shift: Annotated[int, Integer(-8, 8)] = 0
 
 
 class TD3Policy(DeterministicPolicy):

@@ -22,7 +22,7 @@ from host.replay.nstep import Collected, stored
 from hw.arith.power import SCALE_FORMAT
 from hw.errors import UsageError
 from hw.learner.config import check_hidden
-from hw.learner.records import HYPERPARAMETERS, STEP
+from hw.learner.records import HYPERPARAMETERS, SHIFTED, STEP
 from hw.shell.layout import Layout
 
 __all__ = ["CardLearner", "steps_of"]
@@ -93,7 +93,11 @@ def _constant(agent, record):
     if record is STEP and agent.max_gradient_norm is not None:
         decays["max_norm"] = agent.max_gradient_norm / np.array([agent.loss_scale, 1])
     if record is STEP and hasattr(agent, "target_noise"):
+        shift = np.zeros(SHIFTED, np.int64)
+        # Of both critics and the actor.
+        shift[:3] = [agent.critic_error_shift] * 2 + [agent.actor_error_shift]
         decays |= {"noise": agent.target_noise, "noise_clip": agent.target_noise_clip}
+        decays["shift"] = shift
     clip = agent.huber_delta if LOSSES[agent.loss].limited else np.inf
     return hyperparameter_records(
         1, record, scale=1 / agent.batch_size, clip=clip, rate=0.0, **decays

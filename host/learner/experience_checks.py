@@ -128,7 +128,8 @@ def warn_of_clipped(weights, activations, gradients):
     warnings.warn(
         f"{weights} weights, {activations} activations and {gradients} gradients were "
         "clipped to their fixed-point formats; formats with more integer bits "
-        "(learner.arithmetic of dqn and ddpg), or larger shifts of 16-bit codes (fixar), avoid it",
+        "(learner.arithmetic of dqn, ddpg and td3), or larger shifts of errors (td3) or of 16-bit "
+        "codes (fixar), avoid it",
         RuntimeWarning,
         stacklevel=5,
     )

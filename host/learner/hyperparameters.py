@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from hw.arith.power import SCALE_FORMAT
 from hw.errors import Failure, UsageError
 from hw.learner.records import HYPERPARAMETERS, STEP
+from hw.nn.layouts import MAX_SHIFT
 from hw.nn.optimizers import optimizer_of
 from hw.replay.commands import FIELDS
 from hw.shell.layout import Layout
@@ -33,8 +34,8 @@ class Diverged(Failure):
 _TINY = np.finfo(np.float32).tiny
 #: Bits of infinity, the largest of numbers that are not negative, and of the largest finite one.
 _INFINITE, _FINITE = 0x7F80_0000, 0x7F7F_FFFF
-#: Fields that may be infinity, and those that are integers of 64 or 32 bits.
-_LIMITS, _INTEGERS = ("clip", "max_norm", "noise_clip"), ("seed", "sweeps")
+#: Fields that may be infinity, and those that are integers.
+_LIMITS, _INTEGERS = ("clip", "max_norm", "noise_clip"), ("seed", "sweeps", "shift")
 
 
 @cache
@@ -66,14 +67,16 @@ def hyperparameter_records(
     **values
         Fields of a record (``hw.learner.records``): each a number for all iterations, or an array
         [count]. ``rate``, ``floor``, ``blend``, ``keep`` and ``max_norm`` are pairs (critic,
-        actor): a number for both, or [2], or [count, 2].
+        actor): a number for both, or [2], or [count, 2]. ``shift`` has one of -8..8 for each
+        network, [7] or [count, 7].
 
     ``scale`` and ``rate`` must be given. ``beta`` is a float in 0..1 here. By default ``beta``,
     ``first_decay``, ``second_decay``, ``floor`` and ``blend`` are 0, ``clip`` is infinity,
     ``first_gain`` is 1 - ``first_decay``, ``second_gain`` is 1 - ``second_decay``, and ``keep`` is
-    1 - ``blend``; of a STEP, ``max_norm`` is infinity, all ``sweeps`` run, and seed, ``noise`` and
-    ``noise_clip`` are 0. ValueError for another name or shape, and for a number that is negative
-    or, except for ``clip``, ``max_norm`` and ``noise_clip``, not finite.
+    1 - ``blend``; of a STEP, ``max_norm`` is infinity, all ``sweeps`` run, and seed, ``noise``,
+    ``noise_clip`` and ``shift`` are 0. ValueError for another name or shape, for another shift, and
+    for any other number that is negative or, except for ``clip``, ``max_norm`` and ``noise_clip``,
+    not finite.
     """
     for name in values:
         if name not in _names(record):
@@ -82,7 +85,7 @@ def hyperparameter_records(
         if name not in values:
             raise UsageError(f"{name} must be given, not missing")
     values = {
-        name: np.asarray(value, np.uint64 if name in _INTEGERS else np.float64)
+        name: _integers(name, value, record) if name in _INTEGERS else np.asarray(value, np.float64)
         for name, value in values.items()
     }
     defaults = {"clip": np.inf, "max_norm": np.inf, "sweeps": 0xFFFF_FFFF}
@@ -111,14 +114,15 @@ def hyperparameter_records(
 def checked_hyperparameters(steps, record=HYPERPARAMETERS):
     """``steps`` as a contiguous array of ``record``. ValueError for another dtype or shape, for a
     number that is negative or, except for ``clip``, ``max_norm`` and ``noise_clip``, not finite,
-    and for a beta
-    above 1."""
+    for a beta above 1, and for a shift that is not in -8..8."""
     steps = np.ascontiguousarray(steps)
     if steps.dtype != record.dtype or steps.ndim != 1:
         name = record.name.upper()
         raise UsageError(
             f"steps must be a list of {name}, not {steps.dtype} of shape {steps.shape}"
         )
+    if "shift" in _names(record):
+        _integers("shift", steps["shift"], record)
     largest = FIELDS["beta"].high
     if _are_usual(steps, record, largest):
         return steps
@@ -133,6 +137,18 @@ def checked_hyperparameters(steps, record=HYPERPARAMETERS):
             value = values[~right][0]
             raise UsageError(f"{name} must be a number of at least 0, not {value}")
     return steps
+
+
+def _integers(name, value, record):
+    """``value`` as an array; UsageError unless it has integers that the field ``name`` can have."""
+    value, field = np.asarray(value), record.dtype[name].base
+    if value.dtype.kind not in "iu":
+        raise UsageError(f"{name} must be integers, not {value.dtype}")
+    low, high = (-MAX_SHIFT, MAX_SHIFT) if name == "shift" else (0, np.iinfo(field).max)
+    wrong = (value < low) | (value > high)
+    if wrong.any():
+        raise UsageError(f"{name} must be in {low}..{high}, not {value[wrong].flat[0]}")
+    return value
 
 
 def _are_usual(steps, record, largest):

@@ -77,7 +77,8 @@ class NStep:
                 raise UsageError(f"{name} must be an integer of at least 1, not {value!r}")
         self.n, self.dtype = n, record_dtype(spec.fields)
         self._scale, self._clip = np.float32(scale), np.inf if clip is None else float(clip)
-        self._powers = gamma ** np.arange(n + 1, dtype=np.float64)
+        # Products, which every processor rounds alike; NumPy's powers have other bits with AVX-512.
+        self._powers = np.cumprod([1.0, *[gamma] * n])
         self._places = np.array([_bytes_of(self.dtype, name) for name in spec.fields])
         # Windows: one index for environment and slot; with observation and action as in records.
         count, size = env_count * n, self.dtype["obs"].itemsize

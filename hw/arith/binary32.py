@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from amaranth import *
-from amaranth.lib import data
 
 from hw.arith.adder_tree import adder_tree
 from hw.arith.float32.add import Float32Add
-from hw.arith.float32.format import EXPONENT_MAX, FIELDS, PRECISION, QUIET_NAN, WIDTH
+from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
 from hw.arith.float32.multiply import Float32Multiply
+from hw.arith.float32.power_of_two import times_power_of_two
 from hw.arith.float32.unit import free_running
 from hw.arith.operations import Arithmetic
 from hw.arith.tanh import Tanh
@@ -36,7 +36,7 @@ class Binary32(Arithmetic):
     #: Product, difference, product.
     derived_by_tanh_latency = 2 * multiply_latency + add_latency
     #: -0, for +0 would lose a -0.
-    zero, minus_one, saturates = 1 << (WIDTH - 1), 0xBF80_0000, False
+    zero, saturates = 1 << (WIDTH - 1), False
 
     def shape(self, kind):
         return unsigned(WIDTH)
@@ -108,21 +108,14 @@ class Binary32(Arithmetic):
         return positive
 
     def scaled_down(self, value, places):
-        """``value * 2**-places``, with the bits that ``Float32Multiply`` would give."""
-        x = data.View(FIELDS, value)
-        ones = x.fraction.all()
-        less = (x.exponent - places)[:8]
-        # A result below the smallest normal number becomes zero, except the largest one, a tie,
-        # which rounds up to it.
-        small = Cat(Const(0, PRECISION - 1), (x.exponent == places) & ones, Const(0, 7))
-        result = Mux(x.exponent <= places, small, Cat(x.fraction, less))
-        result = Mux(x.exponent == EXPONENT_MAX, value[:-1], result)
-        nan = (x.exponent == EXPONENT_MAX) & x.fraction.any()
-        return Mux(nan, QUIET_NAN, Cat(result, x.sign))
+        return times_power_of_two(value, -places)
 
     def order_key(self, value):
         magnitude = value[:-1]
         return Cat(magnitude ^ value[-1].replicate(len(magnitude)), value[-1]).as_signed()
+
+    def number(self, value, *, kind):
+        return int(np.float32(value).view(np.uint32)), False
 
     def weight_words(self, x):
         return np.asarray(x, np.float32).view(np.uint32), 0

@@ -48,10 +48,6 @@ class FixedPoint(Arithmetic):
     #: DSP block, less its sign and the bit of a one.
     SQUARED_FRACTION, DERIVATIVE_FRACTION = 17, 25
 
-    @property
-    def minus_one(self):
-        return -1 << self.gradient.fraction
-
     def multiply(self, m, a, b, *, name):
         shape = signed(len(a) + len(b))
         s1_a = Signal(a.shape(), name=f"{name}_a", reset_less=True)
@@ -140,6 +136,10 @@ class FixedPoint(Arithmetic):
 
     def order_key(self, value):
         return value
+
+    def number(self, value, *, kind):
+        raw, saturated = getattr(self, kind).quantize(value)
+        return int(raw), bool(saturated)
 
     def weight_words(self, x):
         raw, saturated = self.weight.quantize(x)

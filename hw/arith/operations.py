@@ -61,7 +61,10 @@ class Arithmetic(ConfigBase):
         many of them were clipped.
     weights_of(words) : the words of a parameter image back as float32.
 
-    ``zero`` leaves every number as it is when added; ``minus_one`` is -1 as a gradient.
+    number(value, kind) : a real number as that of ``kind`` in bits, an integer, and whether it was
+        clipped.
+
+    ``zero`` leaves every number as it is when added.
     ``saturates`` is whether numbers are clipped, which units then count.
     ``hw.arith.estimate`` has the resources of an operation.
     """

@@ -178,6 +178,16 @@ class LearnerConfig(ConfigBase):
         """Which of each pair in HYPERPARAMETERS the networks take: a list of 0, 1 or both."""
         return sorted({network.rate for network in self.plan.networks.values()})
 
+    @cached_property
+    def alike(self):
+        """The networks in tuples of those whose optimizers have the same coefficients: they take
+        the same rate, and no limited norm or shift of errors makes a scale of their own."""
+        found = {}
+        for name, network in self.plan.networks.items():
+            own = self.plan.shift_of(name), name if self.clip_norm else None
+            found.setdefault((network.rate, own), []).append(name)
+        return tuple(map(tuple, found.values()))
+
     @cached_property  # as is this
     def networks(self):
         """``{name: tuple of BlockShape}``, first layer to last, in the order of the parameter

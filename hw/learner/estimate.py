@@ -67,9 +67,7 @@ def parts(config):
     learner, width = config.learner, config.engine.data_width
     replay = {f"replay {name}": part for name, part in core_parts(config.replay_kernel).items()}
     layers = sum(map(len, learner.networks.values()))
-    networks = learner.plan.networks
-    # A limited gradient has coefficients of its own.
-    scales = networks if learner.clip_norm else {each.rate for each in networks.values()}
+    shifted = sum(learner.plan.shift_of(name) is not None for name in learner.networks)
     coefficients = nn.coefficients(learner.layer_config.optimizer_config)
     return {
         **_shell_parts(config.replay_kernel, BUFFERS, LEARNER_STATUS),
@@ -99,7 +97,8 @@ def parts(config):
         # Beats are an image's or observations, or come from the host or the replay core.
         "core": together(
             [
-                times(len(scales), coefficients),
+                times(len(learner.alike), coefficients),
+                times(shifted, area("arith.float32.power_of_two"), stream.delay(32, 1)),
                 *(_norms(learner) if learner.clip_norm else ()),
                 area("learner.learner_core", width=width, layers=layers),
             ]

@@ -6,12 +6,13 @@ Numbers of HYPERPARAMETERS and REPORT are binary32, even if the layers compute i
 import enum
 from typing import NamedTuple
 
+from hw.nn.layouts import MAX_SHIFT
 from hw.replay.records import GRANULE_BYTES, REPLAY_ERRORS, REPLAY_STATUS
 from hw.shell.layout import Field, Layout
 
 __all__ = ["ERRORS", "LEARNER_STATUS", "LearnError", "REPORT", "HYPERPARAMETERS", "STEP"]
-__all__ += ["BELOW_LIMIT", "FINITE", "LIMIT", "ONE", "WORDS", "WordRule", "action_granules"]
-__all__ += ["observation_granules", "record_granules"]
+__all__ += ["BELOW_LIMIT", "FINITE", "LIMIT", "ONE", "SHIFTED", "WORDS", "WordRule"]
+__all__ += ["action_granules", "observation_granules", "record_granules"]
 __all__ += ["STEP_ERRORS", "record_words", "word_rules"]
 
 #: 32-bit words of a granule.
@@ -21,6 +22,9 @@ FINITE, ONE = 0x7F7F_FFFF, 0x3F80_0000
 #: Where TD errors are finite by construction, rewards and discounts are below LIMIT. The bits of
 #: the largest binary32 below it.
 LIMIT, BELOW_LIMIT = 2.0**100, 0x717F_FFFF
+
+#: Networks whose errors a STEP can shift.
+SHIFTED = 7
 
 HYPERPARAMETERS = Layout(
     "Hyperparameters",
@@ -46,11 +50,13 @@ HYPERPARAMETERS = Layout(
 
 STEP = Layout(
     "Step",
-    "HYPERPARAMETERS, and the numbers of limited norms (kernels with `clip_norm`), delayed updates "
-    "and smoothed targets (`td3`); other kernels ignore them. The gradient of a network, all its "
-    "g, is scaled down to `max_norm` if its norm, the root of the sum of g**2, is larger. A field "
-    "that the kernel uses and that breaks its rule ends the command with `step`; NaN breaks all, "
-    "subnormals count as 0.",
+    "HYPERPARAMETERS, and the numbers of limited norms (kernels with `clip_norm`), of delayed "
+    "updates, smoothed targets and shifted errors (`td3`); other kernels ignore them. The gradient "
+    "of a network, all its g, is scaled down to `max_norm` if its norm, the root of the sum of "
+    "g**2, is larger. Errors of a network's outputs are multiplied by 2**-shift before they are "
+    "rounded to the format of gradients, and `scale` by 2**shift, so that g stays as it is where "
+    "nothing is clipped or rounded. A field that the kernel uses and that breaks its rule ends the "
+    "command with `step`; NaN breaks all, subnormals count as 0.",
     (
         *HYPERPARAMETERS.fields,
         Field("max_norm", "f32", "largest norm, above 0; infinity: none; critic, actor", 2),
@@ -58,6 +64,7 @@ STEP = Layout(
         Field("sweeps", "u32", "a bit for each sweep of the batch that runs; bit 0 must be 1"),
         Field("noise", "f32", "standard deviation of the noise on target actions, at least 0"),
         Field("noise_clip", "f32", "largest magnitude of that noise, at least 0; infinity: none"),
+        Field("shift", "i8", f"of each network, -{MAX_SHIFT}..{MAX_SHIFT}", SHIFTED),
     ),
     size=128,
 )

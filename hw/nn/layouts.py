@@ -1,8 +1,12 @@
 """Layouts that several stages of the learner share: numbers side by side."""
 
+from amaranth import *
 from amaranth.lib import data
 
-__all__ = ["feed_layout", "vector_layout"]
+__all__ = ["MAX_SHIFT", "SHIFT", "feed_layout", "vector_layout"]
+
+#: By how many places errors may be shifted, each way, and the shape of this number in a record.
+MAX_SHIFT, SHIFT = 8, signed(8)
 
 
 def vector_layout(shape, *counts):

@@ -185,7 +185,7 @@ class TdLoss(LossPipeline):
 
         weight = _FLOAT.multiply(m, i.weight, self.inverse, name="weight")
         weight = delay(m, weight, td_at + 1 - _MULTIPLY, name="late_weight")
-        gradient, loss = huber(m, td, self.clip, weight)
+        gradient, loss = huber(m, td, self.clip, (weight, weight))
         loss_at = self.latency - BatchSum.LATENCY
 
         gradient, saturated = arithmetic.quantize(m, gradient, kind="gradient", name="gradient_raw")
@@ -206,22 +206,22 @@ class TdLoss(LossPipeline):
         return m
 
 
-def huber(m, td, clip, weight, *, prefix=""):
+def huber(m, td, clip, weights, *, prefix=""):
     """``(gradient, loss)`` of the TD error ``td``, ``HUBER_LATENCIES`` clocks later: ``clipped *
-    weight`` and ``clipped * (td - clipped / 2) * weight``. ``weight`` comes a clock after ``td``.
-    Names in ``m`` begin with ``prefix``."""
+    weights[0]`` and ``clipped * (td - clipped / 2) * weights[1]``. ``weights`` come a clock after
+    ``td``. Names in ``m`` begin with ``prefix``."""
     # As integers, magnitudes have the same order as the numbers.
     clipped = Signal(WIDTH, name=f"{prefix}clipped", reset_less=True)
     beyond = td[:-1] > clip[:-1]
     m.d.sync += clipped.eq(Mux(beyond, Cat(clip[:-1], td[-1]), td))
-    gradient = _FLOAT.multiply(m, clipped, weight, name=f"{prefix}gradient_product")
+    gradient = _FLOAT.multiply(m, clipped, weights[0], name=f"{prefix}gradient_product")
 
     half = delay(m, _FLOAT.scaled_down(clipped, 1), _MULTIPLY, name=f"{prefix}half")
     late_td = delay(m, td, 1 + _MULTIPLY, name=f"{prefix}late_td")
     excess = _FLOAT.add(m, late_td, half ^ _SIGN, name=f"{prefix}excess")
     late_clipped = delay(m, clipped, _MULTIPLY + _ADD, name=f"{prefix}late_clipped")
     square = _FLOAT.multiply(m, late_clipped, excess, name=f"{prefix}square")
-    late_weight = delay(m, weight, 2 * _MULTIPLY + _ADD, name=f"{prefix}last_weight")
+    late_weight = delay(m, weights[1], 2 * _MULTIPLY + _ADD, name=f"{prefix}last_weight")
     return gradient, _FLOAT.multiply(m, square, late_weight, name=f"{prefix}loss")
 
 

@@ -12,8 +12,10 @@ from hw.area import area
 from hw.arith import estimate as arith
 from hw.arith.binary32 import Binary32
 from hw.arith.float32.format import WIDTH
+from hw.arith.float32.power_of_two import times_power_of_two
 from hw.estimate import times, together
 from hw.nn.batch_sum import BatchSum
+from hw.nn.layouts import MAX_SHIFT, SHIFT
 from hw.nn.td_loss import HUBER_LATENCIES, LossPipeline, TdLoss, huber, td_ports
 from hw.stream.delay import delay
 
@@ -29,7 +31,8 @@ class TwinTd(LossPipeline):
     bootstrap values (Fujimoto et al., 2018, equation 10)::
 
         y = r + d * min(q1', q2');  td1 = q1 - y;  td2 = q2 - y;  w = p * inverse
-        gradient and loss of each as of TdLoss;  loss = loss1 + loss2
+        gradient and loss of each as of TdLoss, the gradient with w * 2**-shift for w
+        loss = loss1 + loss2
         td = the one with the larger magnitude, td1 if they are equal
 
     Every operation is rounded, in the written order. In binary32 the smaller value is the one with
@@ -44,6 +47,8 @@ class TwinTd(LossPipeline):
     -------
     i : In({valid, q, bootstrap, q_2, bootstrap_2, weight, reward, discount})
         As of TdLoss, with the numbers of the second critic.
+    shift : In([2] of signed(8))
+        Of each critic; steady while samples are inside and the clock before.
     gradient : Out({valid, value [2], saturated [2]})
         The gradients of both critics.
     td, loss_sum, td_sum, value_sum : Out
@@ -59,6 +64,7 @@ class TwinTd(LossPipeline):
         ports["i"] = In(data.StructLayout({"valid": 1, **numbers, **scalars}))
         values = data.ArrayLayout(arithmetic.shape("gradient"), 2)
         ports["gradient"] = Out(data.StructLayout({"valid": 1, "value": values, "saturated": 2}))
+        ports["shift"] = In(data.ArrayLayout(SHIFT, 2))
         super().__init__(arithmetic, ports)
 
     @classmethod
@@ -90,6 +96,7 @@ class TwinTd(LossPipeline):
                 # y, two TD errors, two excesses, a sum of losses; future, weight, three a critic.
                 times(6, area("arith.float32.add")),
                 times(8, area("arith.float32.multiply")),
+                times(2, area("arith.float32.power_of_two")),
                 times(2, arith.quantize(arithmetic, "gradient")),
                 area("nn.twin_td", late=bool(arithmetic.to_float_latency)),
             ]
@@ -110,7 +117,8 @@ class TwinTd(LossPipeline):
         reward = delay(m, i.reward, start + _MULTIPLY, name="reward")
         y = _FLOAT.add(m, reward, future, name="y")
         weight = _FLOAT.multiply(m, i.weight, self.inverse, name="weight")
-        weight = delay(m, weight, td_at + 1 - _MULTIPLY, name="late_weight")
+        before = delay(m, weight, td_at - _MULTIPLY, name="late_weight")
+        weight = delay(m, before, 1, name="last_weight")
 
         errors, losses = [], []
         for k, q in enumerate((i.q, i.q_2)):
@@ -118,7 +126,14 @@ class TwinTd(LossPipeline):
             number = arithmetic.to_float(m, late, kind="activation", name=f"q_{k}_float")
             number = delay(m, number, _MULTIPLY + _ADD, name=f"late_q_{k}")
             td = _FLOAT.add(m, number, y ^ _SIGN, name=f"td_error_{k}")
-            gradient, loss = huber(m, td, self.clip, weight, prefix=f"critic_{k}_")
+            places = Signal(signed(9), name=f"places_{k}", reset_less=True)
+            shifted = Signal(WIDTH, name=f"shifted_{k}", reset_less=True)
+            m.d.sync += [
+                places.eq(-self.shift[k]),
+                shifted.eq(times_power_of_two(before, places)),
+            ]
+            weights = shifted, weight
+            gradient, loss = huber(m, td, self.clip, weights, prefix=f"critic_{k}_")
             value, saturated = arithmetic.quantize(
                 m, gradient, kind="gradient", name=f"gradient_raw_{k}"
             )
@@ -146,7 +161,8 @@ class TwinTd(LossPipeline):
 
 
 class ClimbLoss(LossPipeline):
-    """The actor's loss ``-q``: the gradient of every sample is -1, and ``value_sum`` adds up q.
+    """The actor's loss ``-q``: the gradient of every sample is ``-2**-shift``, and ``value_sum``
+    adds up q.
 
     Parameters
     ----------
@@ -155,9 +171,16 @@ class ClimbLoss(LossPipeline):
 
     Members
     -------
-    As of TdLoss; of ``i``, only ``valid`` and ``value`` count. No TD error comes, and the other
-    sums are 0.
+    shift : In([1] of signed(8))
+        In -8..8; steady while samples are inside.
+    All others are as in TdLoss; of ``i``, only ``valid`` and ``value`` count. No TD error comes,
+    and the other sums are 0.
     """
+
+    def __init__(self, arithmetic):
+        super().__init__(
+            arithmetic, td_ports(arithmetic) | {"shift": In(data.ArrayLayout(SHIFT, 1))}
+        )
 
     @classmethod
     def latency_of(cls, arithmetic):
@@ -173,7 +196,8 @@ class ClimbLoss(LossPipeline):
     def estimate(arithmetic):
         """Resources."""
         number = arith.to_float(arithmetic, "activation")
-        return together([area("nn.batch_sum"), number, area("nn.climb_loss")])
+        late = bool(arithmetic.to_float_latency)
+        return together([area("nn.batch_sum"), number, area("nn.climb_loss", late=late)])
 
     def elaborate(self, platform):
         m = Module()
@@ -181,9 +205,16 @@ class ClimbLoss(LossPipeline):
         valid_at = self.valids(m)
         m.d.comb += [
             self.gradient.valid.eq(i.valid),
-            self.gradient.value.eq(arithmetic.minus_one),
             self.done.eq(valid_at[self.latency]),
         ]
+        with m.Switch(self.shift[0]):
+            for shift in range(-MAX_SHIFT, MAX_SHIFT + 1):
+                value, saturated = arithmetic.number(-(2.0**-shift), kind="gradient")
+                with m.Case(shift):
+                    m.d.comb += [
+                        self.gradient.value.eq(value),
+                        self.gradient.saturated.eq(saturated),
+                    ]
         value = arithmetic.to_float(m, i.value, kind="activation", name="value")
         self.add_up(m, (self.value_sum, valid_at[arithmetic.to_float_latency], value))
         return m

@@ -20,6 +20,7 @@ __all__ = ["Field", "Layout"]
 #: Kind -> bytes, NumPy's format, that of ``struct``, and the shape in hardware.
 _KINDS = {
     "u8": (1, "u1", "B", unsigned(8)),
+    "i8": (1, "i1", "b", signed(8)),
     "u16": (2, "<u2", "H", unsigned(16)),
     "u32": (4, "<u4", "I", unsigned(32)),
     "i32": (4, "<i4", "i", signed(32)),
@@ -38,7 +39,7 @@ class Field:
     name, doc : str
         The field's name and what it says, for documents.
     kind : str
-        u8, u16, u32, u64, i32 and i64 (two's complement), or f32.
+        u8, u16, u32, u64, i8, i32 and i64 (two's complement), or f32.
     count : int
         More than 1 makes an array.
     low, high : int or None, or a function of the kernel's config that gives one

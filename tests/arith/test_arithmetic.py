@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from amaranth import Const, Shape, Signal, unsigned
+from amaranth import Const, Shape, Signal, signed, unsigned
 from arith.float32_cases import CORNERS, bits, corners, floats, random_operands
 from arith.free_running import FreeRunning, check, check_together, dsp_blocks
 
@@ -12,6 +12,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.binary32 import Binary32
 from hw.arith.fixed import SQ
 from hw.arith.fixed_point import DualPrecision, FixedPoint
+from hw.arith.float32.power_of_two import times_power_of_two
 from sim.model.arith import float32
 from sim.model.arith.arithmetic import twin_of
 from sim.model.arith.fixed import requantize
@@ -41,13 +42,12 @@ def converted(arithmetic):
             real=arithmetic.to_float(m, value, kind="activation", name="real"),
             positive=arithmetic.positive(m, value, name="positive"),
             one=one,
-            minus_one=Const(arithmetic.minus_one, arithmetic.shape("gradient")),
         )
 
     twin, shape = twin_of(arithmetic), arithmetic.shape("activation")
     one_width = shape.width + (arithmetic.activation.fraction if arithmetic.saturates else 0)
     outputs = dict(number=arithmetic.shape("gradient"), clipped=1, real=32, positive=1)
-    outputs |= dict(one=Shape(one_width, shape.signed), minus_one=outputs["number"])
+    outputs |= dict(one=Shape(one_width, shape.signed))
     raw = np.concatenate([x[::9] for x in corners(1)] + [random_operands(1, 300, seed=3)[0]])
     values = floats(raw)
     least = np.finfo(np.float32).tiny  # a subnormal is a zero
@@ -56,7 +56,6 @@ def converted(arithmetic):
         least = 1
     number, clipped = twin.quantize(floats(raw), "gradient")
     assert clipped.any() == arithmetic.saturates and not clipped.all()
-    minus_one, _ = twin.quantize(np.full(len(raw), -1, np.float32), "gradient")
 
     def shown(array):
         return bits(array) if array.dtype == np.float32 else array
@@ -70,7 +69,6 @@ def converted(arithmetic):
             real=shown(twin.to_float(values, "activation")),
             positive=values >= least,
             one=shown(twin.times_one(values)),
-            minus_one=shown(minus_one),
         ),
         dict(
             number=arithmetic.quantize_latency,
@@ -78,9 +76,43 @@ def converted(arithmetic):
             real=arithmetic.to_float_latency,
             positive=0,
             one=0,
-            minus_one=0,
         ),
     )
+
+
+@pytest.mark.parametrize("kind", ["weight", "activation", "gradient"])
+def test_numbers_that_are_constants(kind):
+    """Beyond both ends of a format, half of its unit, and -1 of the narrowest."""
+    for arithmetic in (*EACH.values(), COARSE):
+        values = np.array([0, 1, -1, *(-(2.0**k) for k in range(-20, 21)), 3.14], np.float32)
+        found, clipped = zip(*(arithmetic.number(x, kind=kind) for x in values), strict=True)
+        expected, over = twin_of(arithmetic).quantize(values, kind)
+        if not arithmetic.saturates:
+            expected = bits(expected)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(clipped, over)
+        assert any(clipped) == arithmetic.saturates
+
+
+def test_products_with_powers_of_two(simulate, tmp_path):
+    """All corners, and numbers whose product is at either end of the exponents, by every power that
+    a record can have and by those at the ends of binary32."""
+    rng, places = np.random.default_rng(7), np.array([*range(-9, 10), -126, 126])
+    ends = np.concatenate([np.arange(20), np.arange(236, 256), rng.integers(0, 256, 20)])
+    near = np.concatenate([(ends << 23) | low for low in (0, 1, 0x7F_FFFE, 0x7F_FFFF)])
+    numbers = np.concatenate([CORNERS, near, near | 1 << 31]).astype(np.uint32)
+    x, power = (each.reshape(-1) for each in np.meshgrid(numbers, places))
+    with np.errstate(all="ignore"):
+        expected = bits(float32.multiply(floats(x), np.float32(2.0) ** power.astype(np.float32)))
+
+    def build(m, ports):
+        y = Signal(32)
+        m.d.comb += y.eq(times_power_of_two(ports["x"], ports["places"]))
+        return dict(y=y)
+
+    unit = FreeRunning({"x": 32, "places": signed(8)}, {"y": 32}, build)
+    inputs = {"x": x, "places": power}
+    check_together(simulate, tmp_path, {"all": (unit, inputs, {"y": expected}, {"y": 0})})
 
 
 def test_float32(simulate, tmp_path):

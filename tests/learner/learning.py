@@ -87,13 +87,15 @@ def random_learner(config, seed):
 
 def steps(count, batch, learner=None, **values):
     """Steps with all coefficients in play: soft target, momentum, Huber loss. If those of
-    ``learner``, a LearnerConfig, say which sweeps run, every second one leaves some out, and there
-    is noise that is clipped."""
+    ``learner``, a LearnerConfig, say which sweeps run, every second one leaves some out, there is
+    noise that is clipped, and each network's errors are shifted in another way."""
     record = HYPERPARAMETERS if learner is None else learner.step_record
     if record is STEP:
         seeds = np.arange(count, dtype=np.uint64) + np.uint64(0xFEDC_BA98_7654_3210)
         wanted = np.resize([3, 1, 0xFFFF_FFFF, 0xFFFF_FFFD], count)
+        shift = np.arange(count)[:, None] + np.array([1, -1, 2, 0, -2, 3, 1])
         values = dict(seed=seeds, sweeps=wanted, noise=0.3, noise_clip=0.4) | values
+        values = dict(shift=(shift + 8) % 17 - 8) | values
     options = dict(
         scale=1 / batch,
         rate=(0.01, 0.002),

@@ -107,7 +107,8 @@ class ClimbRule(LossRule):
         return dict(q=sample.q, bootstrap=sample.q2, value=sample.q)
 
     def errors(self, network, gradient, own, *, arithmetic):
-        minus_one = Const(arithmetic.minus_one, arithmetic.shape("gradient"))
+        number, _ = arithmetic.number(-1, kind="gradient")
+        minus_one = Const(number, arithmetic.shape("gradient"))
         return [minus_one if network == "critic" else gradient]
 
 

@@ -2,7 +2,8 @@
 pass.
 
 A loss takes three numbers, wherever they come from: q, bootstrap and value of ``TdLoss``. Errors of
-outputs are the gradient or -1, in turns. Some outputs are free, and some learners limit norms.
+outputs are the gradient or -1, in turns. Or it takes four, those of ``TwinTd``, and errors are its
+gradients, shifted. Some outputs are free, and some learners limit norms.
 """
 
 import random
@@ -15,15 +16,20 @@ from hw.learner.algorithms.algorithm import Algorithm, LossRule
 from hw.learner.algorithms.plan import Feed, Network, Pass, Plan, Take
 from hw.learner.algorithms.registry import ALGORITHMS
 from hw.learner.config import LearnerConfig
+from hw.learner.records import HYPERPARAMETERS, STEP
+from hw.nn.twin_td import TwinTd
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.algorithms.gradients import Gradients
 from sim.model.learner.algorithms.registry import GRADIENTS
 from sim.model.learner.loss import result_of
 from sim.model.learner.network.network import merge
 from sim.model.nn.activation import derivative
-from sim.model.nn.losses import td_loss
+from sim.model.nn.losses import td_loss, twin_td
 
-__all__ = ["entries", "plan_of", "random_config"]
+__all__ = ["SHIFTS", "entries", "plan_of", "random_config"]
+
+#: Plans of this seed and later ones shift errors.
+SHIFTS = 100
 
 _SIZES = dict(observation=3, action=2)
 #: Inputs that a network without a take may have, by name.
@@ -37,13 +43,16 @@ _SEEN = {
 class Rule(LossRule):
     """``counts``: {network: passes whose outputs the loss takes}."""
 
+    ports = "q", "bootstrap", "value"
+
     def __init__(self, counts):
         self.numbers = {
             name: tuple(f"{name}_{path}" for path in range(count)) for name, count in counts.items()
         }
         names = [name for own in self.numbers.values() for name in own]
-        #: Names of the numbers that are q, bootstrap and value.
-        self.chosen = names[0], names[-1], names[len(names) // 2]
+        #: Names of the numbers that are the pipeline's inputs.
+        places = 0, -1, len(names) // 2, len(names) // 3
+        self.chosen = [names[place] for place in places[: len(self.ports)]]
 
     def collect(self, m, network, kept, outputs, first, own, *, arithmetic):
         for name, numbers in zip(self.numbers[network], outputs, strict=True):
@@ -51,14 +60,31 @@ class Rule(LossRule):
                 m.d.sync += kept[name].eq(numbers[0])
 
     def inputs(self, sample):
-        names = zip(("q", "bootstrap", "value"), self.chosen, strict=True)
+        names = zip(self.ports, self.chosen, strict=True)
         return {port: vars(sample)[name] for port, name in names}
 
     def errors(self, network, gradient, own, *, arithmetic):
-        one = Const(arithmetic.minus_one, arithmetic.shape("gradient"))
+        one = Const(arithmetic.number(-1, kind="gradient")[0], arithmetic.shape("gradient"))
         turn = [*self.numbers].index(network)
         count = len(self.numbers[network])
         return [one if (path + turn) % 2 else gradient for path in range(count)]
+
+
+class ShiftedRule(Rule):
+    """The network "v", which is beside all others, has the second gradient, they the first.
+
+    ``trained``: the networks that the sweep trains.
+    """
+
+    pipeline = TwinTd
+    ports = "q", "bootstrap", "q_2", "bootstrap_2"
+
+    def __init__(self, counts, trained):
+        super().__init__(counts)
+        self.shifts = {name: int(name == "v") for name in trained}
+
+    def errors(self, network, gradient, own, *, arithmetic):
+        return [gradient[int(network == "v")]] * len(self.numbers[network])
 
 
 def plan_of(seed):
@@ -74,7 +100,7 @@ def plan_of(seed):
         networks["end"] = Network(5, 1, rng.choice(["linear", "tanh"]))
     if "beside" in shape:
         networks["v"] = Network(3, rng.choice([1, 3]), "linear", rate=rng.randrange(2))
-    networks = _with_free_outputs(networks, random.Random(f"free {seed}"))
+    networks = _with_free_outputs(networks, random.Random(f"free {seed}"), acts=not takers)
     taking = [name for name in networks if name.startswith("t")]
     # Which sweep trains a network: each sweep trains one at least.
     while True:
@@ -127,13 +153,20 @@ def plan_of(seed):
     rules = []
     for sweep in range(sweeps):
         counts = {name: len(plan.paths[name][sweep]) for name in plan.ends}
-        rules.append(Rule({name: count for name, count in counts.items() if count}))
+        counts = {name: count for name, count in counts.items() if count}
+        own = [name for name in networks if trained[name] == sweep]
+        rules.append(ShiftedRule(counts, own) if seed >= SHIFTS else Rule(counts))
     return Plan(networks, passes, tuple(rules), acts)
 
 
-def _with_free_outputs(networks, rng):
-    """Networks of equal sizes have as many; a free output is linear."""
+def _with_free_outputs(networks, rng, acts):
+    """Networks of equal sizes have as many; a free output is linear. Those of "a", which has some
+    if ``acts``, come on top of its actions."""
     free = {network: rng.randrange(network.outputs) for network in networks.values()}
+    networks, own = dict(networks), networks["a"]
+    count = free.pop(own) if acts else 0
+    networks["a"] = own._replace(outputs=own.outputs + count)
+    free[networks["a"]] = count
     return {
         name: network._replace(free=free[network], activation="linear")
         if free[network]
@@ -146,9 +179,11 @@ def entries(seed):
     """As those of ``learner.bandit``, of an algorithm with the plan of ``seed``. Its name has the
     seed: equal configs are one config to all that is kept."""
     plan, own = plan_of(seed), f"random_{seed}"
+    shifts = bool(plan.shifts)
 
     class RandomAlgorithm(Algorithm):
         name, summary, discrete, sizes = own, "a random plan", False, _SIZES
+        record = STEP if shifts else HYPERPARAMETERS
 
         def plan(self, config):
             return plan
@@ -196,24 +231,24 @@ def _sweep(plan, sweep):
             )
             activations += more
         return _back(plan, sweep, own, learner, config, twin, numbers, activations, scalars,
-                     inverse, clip)  # fmt: skip
+                     inverse, clip, step)  # fmt: skip
 
     return gradients
 
 
-def _back(plan, sweep, own, learner, config, twin, numbers, activations, scalars, inverse, clip):
+def _back(
+    plan, sweep, own, learner, config, twin, numbers, activations, scalars, inverse, clip, step
+):
     rule, kept, deltas = plan.losses[sweep], {}, {}
     for network, names in rule.numbers.items():
         for name, path in zip(names, plan.paths[network][sweep], strict=True):
             kept[name] = twin.to_float(numbers[path][-1][0], "activation")
-    q, bootstrap, value = (kept[name] for name in rule.chosen)
-    td, gradient, loss = td_loss(q, bootstrap, scalars, inverse, clip)
-    gradient, over = twin.quantize(gradient, "gradient")
-    one, _ = twin.quantize(np.full(q.shape, -1, np.float32), "gradient")
+    losses = _shifted if isinstance(rule, ShiftedRule) else _plain
+    result, errors, shifts = losses(plan, rule, twin, kept, scalars, inverse, clip, step)
     for turn, network in enumerate(rule.numbers):
         for path, name in enumerate(plan.paths[network][sweep]):
             if own[name].errors:
-                error = one if (path + turn) % 2 else gradient
+                error = errors(network, turn, path)
                 deltas[name] = [np.stack([error] * len(numbers[name][-1]))]
     saturations, found = 0, {}
     for network in reversed(plan.order):
@@ -238,4 +273,41 @@ def _back(plan, sweep, own, learner, config, twin, numbers, activations, scalars
                 dx = derivative(config.arithmetic, last, back.dx[take.first :], y)
                 # Networks come last to first.
                 deltas[take.source] = [dx, *deltas.get(take.source, ())]
-    return Gradients(result_of((), td, loss, value, over), found, activations, saturations)
+    return Gradients(result, found, activations, saturations, shifts)
+
+
+def _plain(plan, rule, twin, kept, scalars, inverse, clip, step):
+    """``(LossResult, errors, shifts)`` of a sweep with a ``Rule``; ``errors(network, turn, path)``
+    of a network's outputs."""
+    q, bootstrap, value = (kept[name] for name in rule.chosen)
+    td, gradient, loss = td_loss(q, bootstrap, scalars, inverse, clip)
+    gradient, over = twin.quantize(gradient, "gradient")
+    one, _ = twin.quantize(np.full(q.shape, -1, np.float32), "gradient")
+
+    def errors(network, turn, path):
+        return one if (path + turn) % 2 else gradient
+
+    return result_of((), td, loss, value, over), errors, {}
+
+
+def _shifted(plan, rule, twin, kept, scalars, inverse, clip, step):
+    """As ``_plain``, with a ``ShiftedRule``: the second gradient is shifted by the number of "v",
+    the first by that of the first network that it trains."""
+    q, bootstrap, q_2, bootstrap_2 = (kept[name] for name in rule.chosen)
+    smaller = np.where(
+        twin.order_key(bootstrap_2) < twin.order_key(bootstrap), bootstrap_2, bootstrap
+    )
+    names, shifts, places = [*plan.networks], {}, [0, 0]
+    for name in reversed(names):
+        if name in rule.shifts:
+            places[name == "v"] = int(step["shift"][names.index(name)])
+    for name in rule.shifts:
+        shifts[name] = places[name == "v"]
+    td, gradients, loss = twin_td([q, q_2], smaller, scalars, inverse, clip, places)
+    deltas, over = zip(*(twin.quantize(each, "gradient") for each in gradients), strict=True)
+
+    def errors(network, turn, path):
+        return deltas[network == "v"]
+
+    result = result_of((), td, loss, np.zeros_like(td), np.stack(over))
+    return result, errors, shifts

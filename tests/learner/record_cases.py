@@ -26,8 +26,9 @@ WEIGHT = 2
 TAKEN = (0, 1, 0x7F7F_FFFF)
 #: In fixed point, 2**100 and -2**100 as a reward or a discount, and their neighbours: the errors.
 LIMITS = {0x7180_0000: NUMBER, 0xF180_0000: NUMBER, 0x717F_FFFF: 0, 0xF17F_FFFF: 0}
-#: Of a STEP, the bytes of both numbers of max_norm, sweeps, noise and noise_clip.
-BYTES = (64, 68, 80, 84, 88)
+#: Of a STEP, the bytes of both numbers of max_norm, sweeps, noise and noise_clip, and of the shifts
+#: of three networks, which are of one byte.
+BYTES = (64, 68, 80, 84, 88, 92, 93, 94)
 _INFINITY, _NANS = 0x7F80_0000, (0x7FC0_0000, 0x7F80_0001, 0xFFC0_0000)
 #: Next to 0 on both sides, subnormals at their ends, and the least normal numbers.
 _LEAST, _SUBNORMAL, _SIGN = 0x0080_0000, (1, 0x007F_FFFF), 0x8000_0000
@@ -41,6 +42,7 @@ RIGHT = {
     80: (1, 3, 0xFFFF_FFFF, 0xFFFF_FFFD),
     84: (*_ZEROS, *_POSITIVE),
     88: (*_ZEROS, *_POSITIVE, _INFINITY),
+    **dict.fromkeys(BYTES[5:], (8, 0xF8, 0xFF, 1)),
 }
 WRONG = {
     64: (*_NANS, *_ZEROS, *_NEGATIVE),
@@ -48,18 +50,20 @@ WRONG = {
     80: (0, 2, 0xFFFF_FFFE),
     84: (*_NEGATIVE, *_NANS, _INFINITY),
     88: (*_NANS, *_NEGATIVE),
+    **dict.fromkeys(BYTES[5:], (9, 0xF7, 0x7F, 0x80)),
 }
 #: Records of a batch, and the index of the first: the others follow.
 BATCH, FIRST = 5, 70
 
 
 def stepped(words, step=None):
-    """A STEP, or ``step`` itself, whose 32-bit ``words``, bits by byte, are replaced."""
+    """A STEP, or ``step`` itself, whose numbers ``words``, bits by byte, are replaced."""
     if step is None:
         [step] = hyperparameter_records(1, STEP, scale=1, rate=1, noise=0.5, noise_clip=1)
-    whole = np.frombuffer(step.tobytes(), np.uint32).copy()
+    whole = np.frombuffer(step.tobytes(), np.uint8).copy()
     for byte, bits in words.items():
-        whole[byte // 4] = bits
+        size = 1 if byte in BYTES[5:] else 4
+        whole[byte : byte + size] = np.frombuffer(bits.to_bytes(size, "little"), np.uint8)
     return whole.view(STEP.dtype)[0]
 
 

@@ -106,7 +106,7 @@ def plan(passes, *losses, acts="a", q=None, **networks):
     outputs)}. ``losses``: the networks that each takes, q alone if there are none."""
     made = {name: Network(*sizes, "linear") for name, sizes in networks.items()}
     rules = [
-        type("Rule", (), {"numbers": dict.fromkeys(names.split(), ("q",))})()
+        type("Rule", (), {"numbers": dict.fromkeys(names.split(), ("q",)), "shifts": {}})()
         for names in losses or ("q",)
     ]
     return Plan({"q": q or Network(3, 2, "linear"), **made}, {"a": A, **passes}, tuple(rules), acts)
@@ -251,7 +251,7 @@ def test_passes_that_cannot_act(name):
     refused(
         BAD_ACTS[name],
         "acts must be a pass with online weights that reads observations and gives as many numbers "
-        f"as there are actions, not {name!r} of dqn",
+        f"as there are actions, besides free ones, not {name!r} of dqn",
     )
 
 

@@ -24,14 +24,15 @@ MAGNITUDE = np.uint32(0x7FFFFFFF)
 INFINITY, NAN = np.float32(np.inf), np.float32(np.nan)
 
 
-def formulas(q, bootstrap, weight, reward, discount, inverse, clip, multiply, add):
+def formulas(q, bootstrap, weight, reward, discount, inverse, clip, multiply, add, shift=0):
     """``(td, gradient, loss)``; a NaN is beyond every limit."""
     td = add(q, -add(reward, multiply(discount, bootstrap)))
     w = multiply(weight, inverse)
     beyond = (bits(td) & MAGNITUDE) > (bits([clip]) & MAGNITUDE)
     clipped = np.where(beyond, np.copysign(clip, td), td)
     excess = add(td, -multiply(np.float32(0.5), clipped))
-    return td, multiply(clipped, w), multiply(multiply(clipped, excess), w)
+    gradient = multiply(clipped, multiply(w, np.float32(2.0**-shift)))
+    return td, gradient, multiply(multiply(clipped, excess), w)
 
 
 def quantized(target, x):

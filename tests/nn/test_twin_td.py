@@ -33,7 +33,7 @@ def samples_of(rng, count, wild=0.0):
     return found | {name: float32.flush(found[name]) for name in NUMBERS}
 
 
-def expected(arithmetic, samples, inverse, clip):
+def expected(arithmetic, samples, inverse, clip, shifts):
     """``(activations, td, gradients, saturated, loss)``."""
     wide, raw = dict(samples), dict(samples)
     if arithmetic.saturates:
@@ -45,9 +45,9 @@ def expected(arithmetic, samples, inverse, clip):
     rows = [
         formulas(
             wide[name], smaller, *(wide[n] for n in ("weight", "reward", "discount")), inverse,
-            clip, float32.multiply, float32.add,
+            clip, float32.multiply, float32.add, shift,
         )
-        for name in ("q", "q_2")
+        for name, shift in zip(("q", "q_2"), shifts, strict=True)
     ]  # fmt: skip
     (one, a, loss), (two, b, loss_2) = rows
     sizes = [each.view(np.uint32) & 0x7FFF_FFFF for each in (one, two)]
@@ -58,22 +58,24 @@ def expected(arithmetic, samples, inverse, clip):
             *(quantized(arithmetic.gradient, each) for each in (a, b)), strict=True
         )
     scalars = {name: samples[name] for name in ("weight", "reward", "discount")}
-    twin = twin_td([wide["q"], wide["q_2"]], smaller, scalars, inverse, clip)
+    twin = twin_td([wide["q"], wide["q_2"]], smaller, scalars, inverse, clip, shifts)
     np.testing.assert_array_equal(twin[0].view(np.uint32), td.view(np.uint32))
     np.testing.assert_array_equal(twin[1], [a, b])
     return raw, td, gradients, saturated, float32.add(loss, loss_2)
 
 
 @ALL
-@pytest.mark.parametrize("wild", [0.0, later(0.3)])
-def test_matches_the_formulas(simulate, tmp_path, arithmetic, wild):
+@pytest.mark.parametrize(
+    "wild, shifts", [(0.0, (-3, 1)), (0.3, (8, -8)), later(0.3, (0, 0)), later(0.3, (-1, 8))]
+)
+def test_matches_the_formulas(simulate, tmp_path, arithmetic, wild, shifts):
     rng, unit, clocks = np.random.default_rng(4), TwinTd(arithmetic), Clocks()
     inverse, clip, clock, over = np.float32(0.7), np.float32(1), 1, 0
     shows = {name: {} for name in ("td", "gradient", "done", "folded")}
     clocks.at(0, clear=1)
     samples = samples_of(rng, 50, wild)
     samples["weight"][::7] = 4 << arithmetic.gradient.integer
-    raw, td, gradients, saturated, loss = expected(arithmetic, samples, inverse, clip)
+    raw, td, gradients, saturated, loss = expected(arithmetic, samples, inverse, clip, shifts)
     for k in range(50):
         clocks.at(clock, i=dict(valid=1, **{name: x[k] for name, x in raw.items()}))
         shows["td"][clock + unit.td_latency] = dict(valid=1, value=td[k])
@@ -89,7 +91,7 @@ def test_matches_the_formulas(simulate, tmp_path, arithmetic, wild):
     clocks.at(last, fold=1)
     shows["folded"][last + unit.FOLD_LATENCY] = 1
     for each in range(last + unit.FOLD_LATENCY + 1):
-        clocks.at(each, inverse=inverse, clip=clip)
+        clocks.at(each, inverse=inverse, clip=clip, shift=shifts)
         clocks.expect(each, **{name: of.get(each, _nothing(name)) for name, of in shows.items()})
     sums = dict(loss_sum=batch_sum(loss), td_sum=batch_sum(np.abs(td)), value_sum=0)
     clocks.expect(last + unit.FOLD_LATENCY, **sums)
@@ -103,20 +105,25 @@ def _nothing(name):
 
 @ALL
 def test_climb(simulate, tmp_path, arithmetic):
-    """Every gradient is -1, in the clock of its sample; values are added up."""
+    """Every gradient is -1, shifted by any number of places, in the clock of its sample; values are
+    added up."""
     rng, unit, clocks = np.random.default_rng(5), ClimbLoss(arithmetic), Clocks()
     values = wide = rng.normal(size=20).astype(np.float32)
-    minus_one = np.float32(-1)
+    shifts = rng.permutation(np.arange(-8, 9))
+    errors, over = np.float32(-(2.0**-shifts)), np.zeros(len(shifts), bool)
     if arithmetic.saturates:
         values, _ = quantized(arithmetic.activation, values)
         wide = (values / 2**arithmetic.activation.fraction).astype(np.float32)
-        minus_one = -(1 << arithmetic.gradient.fraction)
+        errors, over = quantized(arithmetic.gradient, errors)
+        assert over.sum() == 5  # 8 is the largest of the format
     clocks.at(0, clear=1)
     comes = {1 + k + (k > 9) * 3: value for k, value in enumerate(values)}
     for clock in range(1, 30):
         valid = int(clock in comes)
-        clocks.at(clock, i=dict(valid=valid, value=comes.get(clock, 7)))
-        gradient = dict(valid=valid) | (dict(value=minus_one, saturated=0) if valid else {})
+        turn = clock % len(shifts)
+        clocks.at(clock, i=dict(valid=valid, value=comes.get(clock, 7)), shift=[shifts[turn]])
+        error = dict(value=errors[turn], saturated=int(over[turn]))
+        gradient = dict(valid=valid) | (error if valid else {})
         clocks.expect(clock, gradient=gradient)
         clocks.expect(clock + unit.latency, done=valid)
     last = max(comes) + unit.latency

@@ -190,7 +190,7 @@ def test_texts_of_commands_do_not_change_the_hash():
     assert hash_of("replay", with_command(Opcode.SEED, reworded)) == hash_of("replay")
 
 
-KINDS = "u8, u16, u32, i32, u64, i64, f32"
+KINDS = "u8, i8, u16, u32, i32, u64, i64, f32"
 
 
 @pytest.mark.parametrize("kind", ["u24", "U32", "", None, 32, "float32"])

@@ -1,6 +1,7 @@
 """Base classes of learning algorithms: a plan of passes, and a loss rule for each sweep."""
 
 from abc import ABC, abstractmethod
+from types import MappingProxyType
 
 from hw.errors import UsageError
 from hw.learner.algorithms.plan import Plan
@@ -26,9 +27,15 @@ class LossRule(ABC):
     numbers : dict
         ``{network: names}`` of the activations that are kept of a sample's outputs until the sample
         enters the pipeline. No two names are equal.
+    shifts : dict
+        Empty, or ``{network: k}`` of each network that the sweep trains, and then the pipeline has
+        a port ``shift``, an integer for each of its gradients. The errors that train the network
+        come from gradient number k of the pipeline, which is shifted by the STEP's number of the
+        first network with this k.
     """
 
     pipeline = TdLoss
+    shifts = MappingProxyType({})
 
     @abstractmethod
     def collect(self, m, network, kept, outputs, first, own, *, arithmetic):
@@ -71,7 +78,7 @@ class Algorithm(ABC):
         Fields of the LearnerConfig that no other algorithm uses.
     record : Layout
         The record that an iteration reads: HYPERPARAMETERS, or STEP, which begins with the same
-        fields, if sweeps may be left out or a pass is smoothed.
+        fields, if sweeps may be left out, a pass is smoothed or errors are shifted.
     """
 
     options = ()
@@ -91,8 +98,9 @@ class Algorithm(ABC):
         names = ("obs", "next_obs") if self.discrete else ("obs", "next_obs", "action")
         fields = {name: record_words(config)[name][1] for name in names}
         plan.check(self.name, fields, config.action)
-        if plan.smooths and self.record is not STEP:
+        if (plan.smooths or plan.shifts) and self.record is not STEP:
+            what = "smoothed passes" if plan.smooths else "shifted errors"
             raise UsageError(
-                f"record must be STEP for smoothed passes, not {self.record.name} of {self.name}"
+                f"record must be STEP for {what}, not {self.record.name} of {self.name}"
             )
         return plan

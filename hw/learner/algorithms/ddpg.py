@@ -27,7 +27,8 @@ class DdpgLoss(LossRule):
         return dict(q=sample.q, bootstrap=sample.bootstrap, value=sample.value)
 
     def errors(self, network, gradient, own, *, arithmetic):
-        return [gradient, Const(arithmetic.minus_one, arithmetic.shape("gradient"))]
+        minus_one, _ = arithmetic.number(-1, kind="gradient")
+        return [gradient, Const(minus_one, arithmetic.shape("gradient"))]
 
 
 class DdpgAlgorithm(Algorithm):

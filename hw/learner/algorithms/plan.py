@@ -12,6 +12,7 @@ from typing import NamedTuple
 from amaranth import *
 
 from hw.errors import UsageError
+from hw.learner.records import SHIFTED
 
 __all__ = ["Feed", "Link", "Network", "Pass", "Plan", "Take", "mask", "of_sweep"]
 
@@ -157,6 +158,20 @@ class Plan:
         """Whether a pass is smoothed."""
         return any(one.smoothed for one in self.passes.values())
 
+    def shift_of(self, network):
+        """The place in the STEP's ``shift`` of the number by which the errors of a network are
+        shifted; None if they are not."""
+        shifts = self.losses[self.trained_in(network)].shifts
+        if not shifts:
+            return None
+        first = next(name for name, k in shifts.items() if k == shifts[network])
+        return [*self.networks].index(first)
+
+    @cached_property
+    def shifts(self):
+        """The places in the STEP's ``shift`` that the plan uses, in order."""
+        return tuple(sorted({self.shift_of(name) for name in self.networks} - {None}))
+
     @cached_property
     def links(self):
         """``{network: Link or None}``."""
@@ -232,7 +247,7 @@ class Plan:
 
         algorithm : name of the algorithm, for the message.
         fields : ``{name: size}`` of the fields of an experience that passes may read.
-        action : outputs that the pass ``acts`` must have.
+        action : outputs that the pass ``acts`` must have, besides free ones.
         """
         # All networks first: a pass may take outputs of a later one.
         for rule in (self._wrong_name, partial(self._wrong, fields=fields)):
@@ -247,11 +262,12 @@ class Plan:
             or acts.weights != "online"
             or [feed.name for feed in acts.feeds] != ["obs"]
             or acts.take
-            or self.networks[acts.network].outputs != action
+            or self.networks[acts.network].outputs - self.networks[acts.network].free != action
         ):
             raise UsageError(
                 "acts must be a pass with online weights that reads observations and gives as many "
-                f"numbers as there are actions, not {self.acts!r} of {algorithm}"
+                "numbers as there are actions, besides free ones, not "
+                f"{self.acts!r} of {algorithm}"
             )
 
     def _takes(self, name):
@@ -351,6 +367,9 @@ class Plan:
             running = [name for name in self.networks if self.paths[name][sweep]]
             if not any(self.trained_in(name) == sweep for name in running):
                 return f"a pass that trains in sweep {sweep}"
+            trained = {name for name in running if self.trained_in(name) == sweep}
+            if rule.shifts and {*rule.shifts} != trained:
+                return f"shifts of {', '.join(sorted(trained))} in sweep {sweep}, or none"
             ends = [name for name in self.ends if name in running]
             if {*rule.numbers} != {*ends}:
                 return f"a loss of {', '.join(ends)} in sweep {sweep}, not of {[*rule.numbers]}"
@@ -365,6 +384,8 @@ class Plan:
                 for other in added[1:]:
                     if self._fields(other, sweep) != self._fields(added[0], sweep):
                         return f"the same fields for {added[0]} and {other}, whose errors are added"
+        if self.shifts and self.shifts[-1] >= SHIFTED:
+            return f"shifts of the first {SHIFTED} networks only"
         return None
 
 

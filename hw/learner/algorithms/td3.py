@@ -18,6 +18,7 @@ class _CriticLoss(LossRule):
 
     pipeline = TwinTd
     numbers = {"critic": ("q", "bootstrap"), "critic_2": ("q_2", "bootstrap_2")}
+    shifts = {"critic": 0, "critic_2": 1}
 
     def collect(self, m, network, kept, outputs, first, own, *, arithmetic):
         names = self.numbers[network]
@@ -40,6 +41,7 @@ class _ActorLoss(LossRule):
 
     pipeline = ClimbLoss
     numbers = {"critic": ("value",)}
+    shifts = {"actor": 0}
 
     def collect(self, m, network, kept, outputs, first, own, *, arithmetic):
         ((number,),) = outputs

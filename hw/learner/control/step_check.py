@@ -8,6 +8,7 @@ from hw.area import area
 from hw.arith.float32.format import decode
 from hw.comparison import lowest
 from hw.learner.records import STEP
+from hw.nn.layouts import MAX_SHIFT
 
 __all__ = ["StepCheck"]
 
@@ -15,7 +16,8 @@ __all__ = ["StepCheck"]
 class StepCheck(wiring.Component):
     """Finds the first field of a STEP that breaks its rule, combinational. Only fields that the
     kernel uses have a rule: ``max_norm`` of each rate with ``config.clip_norm``, ``sweeps`` of a
-    plan with several, ``noise`` and ``noise_clip`` of one with a smoothed pass.
+    plan with several, ``noise`` and ``noise_clip`` of one with a smoothed pass, ``shift`` of each
+    network whose errors are shifted by it.
 
     =============  ========================================
     field          rule
@@ -24,6 +26,7 @@ class StepCheck(wiring.Component):
     sweeps         bit 0 is 1
     noise          at least 0 and finite
     noise_clip     at least 0; infinity is allowed
+    shift          -8..8
     =============  ========================================
 
     A NaN breaks each; -0 and all subnormals count as 0.
@@ -55,8 +58,10 @@ class StepCheck(wiring.Component):
     @classmethod
     def estimate(cls, config):
         """Resources for this config."""
-        norms, smooths = len(cls._rates(config)), config.plan.smooths
-        return area("learner.control.step_check", norms=norms, smooths=int(smooths))
+        norms, smooths, shifts = len(cls._rates(config)), config.plan.smooths, config.plan.shifts
+        return area(
+            "learner.control.step_check", norms=norms, smooths=int(smooths), shifts=len(shifts)
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -72,6 +77,10 @@ class StepCheck(wiring.Component):
                 number = decode(m, self.step[name], name=name)
                 wrong = number.nan | (number.sign & ~number.zero)
                 found[STEP.offsets[name]] = wrong | (number.infinity & (name == "noise"))
+        for place in self.config.plan.shifts:
+            shift = self.step.shift[place]
+            wrong = (shift < -MAX_SHIFT) | (shift > MAX_SHIFT)
+            found[STEP.offsets["shift"] + place] = wrong
         if not found:
             return m
         wrong, first = lowest(Cat(found.values()))

@@ -137,6 +137,9 @@ class Loss(wiring.Component):
     inverse, clip : In(32)
         Reciprocal of the batch's largest importance weight, and limit of a TD error, both binary32
         (``TdLoss``); steady while a batch is under way.
+    shift : In
+        Of each gradient of the pipeline; steady while a batch is under way. Only with ``shifts`` of
+        the LossRule.
     start : In(1), samples : In
         ``start``, a pulse: a batch of ``samples`` super-samples begins. It clears sums, ``done``
         and ``diverged``. ``samples`` is steady until ``done``.
@@ -182,6 +185,8 @@ class Loss(wiring.Component):
             "diverged_index": Out(32),
             "saturations": Out(range(len(Value.cast(self._pipeline.gradient.saturated)) + 1)),
         }
+        if self._rule.shifts:
+            members["shift"] = In(self._pipeline.shift.shape())
         if sweep == 0:
             self.td_latency = self.td_latency_of(config)
             members["td"] = Out(stream.Signature(ITEM.shape))
@@ -279,6 +284,8 @@ class Loss(wiring.Component):
             self.td_sum.eq(pipeline.td_sum),
             self.value.eq(pipeline.value_sum),
         ]
+        if self._rule.shifts:
+            m.d.comb += pipeline.shift.eq(self.shift)
         gradient = pipeline.gradient
         clipped = [gradient.valid & bit for bit in Value.cast(gradient.saturated)]
         m.d.comb += self.saturations.eq(sum(clipped[1:], clipped[0]))

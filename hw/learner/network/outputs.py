@@ -38,8 +38,8 @@ class Outputs(wiring.Component):
     ----------
     config : LearnerConfig
     shape : BlockShape
-        The layer with these outputs, ``config.action`` numbers; its ``output_word`` is a power of
-        two.
+        The layer with these outputs, of which the first ``config.action`` are sent: free ones come
+        last. Its ``output_word`` is a power of two.
     data_width : int
         Bits of a beat.
 
@@ -48,7 +48,7 @@ class Outputs(wiring.Component):
     SAMPLES : int
         The most samples that may have begun and not yet left.
     numbers : int
-        Numbers that leave for each observation: its outputs, and zeros up to whole granules.
+        Numbers that leave for each observation: ``config.action``, and zeros up to whole granules.
     latency : int
         Clocks from the last output to the last beat, for a batch of one sample with all lanes in
         use.
@@ -130,7 +130,7 @@ class Outputs(wiring.Component):
         with m.If(advance):
             m.d.sync += [
                 s1_valid.eq(step),
-                s1_inside.eq(below(place, shape.outputs)),
+                s1_inside.eq(below(place, self.config.action)),
                 s1_lane.eq(lane),
                 s1_place.eq(place),
                 s1_last.eq(ends & (left == 1)),

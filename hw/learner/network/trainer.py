@@ -8,6 +8,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
+from hw.arith.float32.power_of_two import times_power_of_two
 from hw.comparison import below
 from hw.learner.algorithms.plan import mask, of_sweep
 from hw.learner.contract import LearnerSignature, count_saturations
@@ -113,6 +114,8 @@ class Trainer(wiring.Component):
                 loss.inverse.eq(batch.inverse),
                 loss.clip.eq(control.hyperparameters.clip),
             ]
+            for name, k in config.plan.losses[sweep].shifts.items():
+                m.d.comb += loss.shift[k].eq(self._shift(name))
         for name in config.plan.ends:
             self._end(m, name, layers[name][-1], play.scalars[name])
         rooms = []
@@ -136,6 +139,10 @@ class Trainer(wiring.Component):
         counts = [[Mux(self.acting, 0, sum(values, Const(0, 1)))] for values in counts]
         count_saturations(m, control.saturations, counts, width=16)
         return m
+
+    def _shift(self, network):
+        """By how many places the errors of a network are shifted."""
+        return self.control.hyperparameters.shift[self.config.plan.shift_of(network)]
 
     def _wanted(self):
         """A bit for each sweep that a gradient step has."""
@@ -336,16 +343,15 @@ class Trainer(wiring.Component):
                 layer.store.eq(transfer.store_layer[k]),
                 layer.parameter_set.eq(transfer.parameter_set),
             ]
-        given, scales = {}, {}  # by what networks share
+        scales = {name: self._scale(m, name) for name in self.config.networks}
         if self.config.clip_norm:
-            scales = dict(zip(self.config.networks, updates.limited, strict=True))
-            self._measure(m, updates, order)
-        for name, network in self.config.plan.networks.items():
-            shared = name if scales else network.rate
-            if shared not in given:
-                scale = scales.get(name, self.control.hyperparameters.scale)
-                given[shared] = self._coefficients(m, name, network.rate, scale)
-            self._optimizers(m, name, networks[name], given[shared])
+            self._measure(m, updates, order, scales)
+            scales = dict(zip(scales, updates.limited, strict=True))
+        given = {}
+        for names in self.config.alike:
+            given |= dict.fromkeys(names, self._coefficients(m, names[0], scales[names[0]]))
+        for name in self.config.networks:
+            self._optimizers(m, name, networks[name], given[name])
 
     def _optimizers(self, m, name, layers, coefficients):
         """Wires the coefficients to the optimizers of a network."""
@@ -362,12 +368,21 @@ class Trainer(wiring.Component):
         for k, layer in enumerate(layers):
             connect(m, layer.optimizer, optimizer.ports[k])
 
-    def _measure(self, m, updates, order):
+    def _scale(self, m, network):
+        """The scale of a network's gradients, steady from the second clock after ``train``."""
+        scale = self.control.hyperparameters.scale
+        if self.config.plan.shift_of(network) is None:
+            return scale
+        shifted = Signal(32, name=f"{network}_scale", reset_less=True)
+        m.d.sync += shifted.eq(times_power_of_two(scale, self._shift(network)))
+        return shifted
+
+    def _measure(self, m, updates, order, scales):
         """Wires what limits the norms of gradients."""
         control = self.control
         m.d.comb += [
             updates.clear.eq(control.train),
-            updates.scale.eq(control.hyperparameters.scale),
+            *(port.eq(scale) for port, scale in zip(updates.scales, scales.values(), strict=True)),
             updates.max_norm.eq(control.hyperparameters.max_norm),
         ]
         for k, layer in enumerate(order):
@@ -376,9 +391,9 @@ class Trainer(wiring.Component):
                 updates.squares[k].eq(layer.squares),
             ]
 
-    def _coefficients(self, m, name, rate, scale):
-        """The optimizers' coefficients for networks of a ``rate``, such as ``name``."""
-        config = self.config.layer_config
+    def _coefficients(self, m, name, scale):
+        """The optimizers' coefficients for the network ``name``, and others that share them."""
+        config, rate = self.config.layer_config, self.config.plan.networks[name].rate
         given = Signal(COEFFICIENTS, name=f"{name}_given")
         for field in COEFFICIENTS.members:
             value = self.control.hyperparameters[field]

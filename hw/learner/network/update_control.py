@@ -34,7 +34,7 @@ class UpdateControl(wiring.Component):
         An update is asked for and has not begun, or a layer is busy.
     measure : Out(layers), squares : In(shape).array(layers)
         A pulse of a layer's bit: it is measured; what it measured.
-    clear : In(1), scale : In(32), max_norm : In([pairs] of 32)
+    clear : In(1), scales : In(32).array(networks), max_norm : In([pairs] of 32)
         A pulse begins a gradient step, with these hyperparameters; ``max_norm`` by the rate of a
         network. Steady until all updates have ended.
     limited : Out(32).array(networks)
@@ -60,7 +60,7 @@ class UpdateControl(wiring.Component):
                 "measure": Out(count),
                 "squares": In(self._sum).array(count),
                 "clear": In(1),
-                "scale": In(32),
+                "scales": In(32).array(len(config.networks)),
                 "max_norm": In(data.ArrayLayout(32, 2)),
                 "limited": Out(32).array(len(config.networks)),
             }
@@ -100,7 +100,7 @@ class UpdateControl(wiring.Component):
             m.d.comb += [
                 norm.clear.eq(self.clear),
                 norm.complete.eq(idle.all()),
-                norm.scale.eq(self.scale),
+                norm.scale.eq(self.scales[number]),
                 norm.max_norm.eq(self.max_norm[plan.networks[name].rate]),
                 *(norm.totals[k].eq(self.squares[layer]) for k, layer in enumerate(own)),
                 self.update[own.start : own.stop].eq(norm.ready.replicate(len(own))),

@@ -29,6 +29,8 @@ __all__ = ["LearnerCore"]
 
 #: Smaller numbers are zeros to the hardware.
 _TINY = np.finfo(np.float32).tiny
+#: Largest magnitude of a shift.
+_MAX_SHIFT = 8
 
 
 class LearnerCore(CommandTwin):
@@ -216,6 +218,9 @@ class LearnerCore(CommandTwin):
                 wrong.append(STEP.offsets["noise"])
             if not step["noise_clip"] > -_TINY:
                 wrong.append(STEP.offsets["noise_clip"])
+        for place in learner.plan.shifts:
+            if abs(int(step["shift"][place])) > _MAX_SHIFT:
+                wrong.append(STEP.offsets["shift"] + place)
         return (LearnError.STEP, min(wrong), None) if wrong else None
 
     def _trained(self, records, batch, step):

@@ -100,6 +100,8 @@ noise_steps 10000: 0 to 2^40 or none
 policy_delay 2: 1 to 1000
 target_noise 0.2: at least 0 and finite
 target_noise_clip 0.5: at least 0 and finite
+critic_error_shift 0: -8 to 8
+actor_error_shift 0: -8 to 8
 """,
     "sac": EVERY + REPLAY + """
 hidden 256,256:

@@ -76,8 +76,9 @@ CASES = [
     ("td3", dict(n_step=1, target_noise=0.0, optimizer_epsilon=1e-3, actor_learning_rate=5e-4)),
     ("td3", dict(optimizer="sgd", target_noise=0.0, policy_delay=3, target_tau=0.5, loss="mse")),
     ("td3", dict(n_step=1, target_noise=0.0, optimizer_epsilon=1e-3, max_gradient_norm=0.1)),
-    ("td3", dict(optimizer="sgd", target_noise=0.0, loss="mse", max_gradient_norm=0.05)),
-]
+    ("td3", dict(optimizer="sgd", target_noise=0.0, loss="mse", max_gradient_norm=0.05,
+                 critic_error_shift=8, actor_error_shift=-8)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("algo, agent", CASES)
@@ -145,11 +146,14 @@ def test_schedules_are_in_the_steps():
 
 def test_the_actor_is_updated_later():
     """In every third update, with its own bias correction; each update has noise of its own."""
-    agent = configured("td3", dict(policy_delay=3, target_noise=0.25, target_noise_clip=0.5)).agent
+    noise, shifts = dict(target_noise=0.25, target_noise_clip=0.5), (3, -2)
+    shift = dict(zip(("critic_error_shift", "actor_error_shift"), shifts, strict=True))
+    agent = configured("td3", dict(policy_delay=3) | noise | shift).agent
     steps = steps_of(agent, Clock(updates=1), 5, STEP, seed=2**64 - 3)
     assert steps["sweeps"].tolist() == [1, 3, 1, 1, 3]
     assert steps["seed"].tolist() == [2**64 - 1, 0, 1, 2, 3]
     assert (steps["noise"] == 0.25).all() and (steps["noise_clip"] == 0.5).all()
+    assert steps["shift"].tolist() == [[3, 3, -2, 0, 0, 0, 0]] * 5
     tau = np.float32(agent.target_tau)
     assert (steps["blend"] == tau * np.array([0, 1, 0, 0, 1], np.float32)[:, None]).all()
     for row, (critic, actor) in zip(steps, [(2, 1), (3, 1), (4, 1), (5, 1), (6, 2)], strict=True):

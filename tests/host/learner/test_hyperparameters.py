@@ -9,7 +9,11 @@ import pytest
 from learner import random_plan
 from learner.modelled import DQN
 
-from host.learner.hyperparameters import check_steps, hyperparameter_records
+from host.learner.hyperparameters import (
+    check_steps,
+    checked_hyperparameters,
+    hyperparameter_records,
+)
 from host.learner.learning_replay import LearningReplay
 from hw.learner.config import LearnerConfig
 from hw.learner.records import STEP
@@ -60,6 +64,43 @@ def test_steps_that_the_card_would_refuse(algorithm, clips, values, message):
     check_steps(hyperparameter_records(2, STEP, **needed), learner)
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         check_steps(hyperparameter_records(2, STEP, **needed | values), learner)
+
+
+@pytest.mark.parametrize("wrong", [9, -9, 128, 2**40])
+def test_a_shift_that_no_step_has(wrong):
+    message = f"^shift must be in -8..8, not {wrong}$"
+    needed, shift = dict(scale=1, rate=0.1), np.zeros((2, 7), np.int64)
+    shift[:, :2] = 8, -8
+    steps = hyperparameter_records(2, STEP, shift=shift, **needed)
+    assert steps["shift"].tolist() == [[8, -8, 0, 0, 0, 0, 0]] * 2
+    shift[1, 6] = wrong
+    with pytest.raises(ValueError, match=message):
+        hyperparameter_records(2, STEP, shift=shift, **needed)
+    if abs(wrong) < 128:
+        steps["shift"][1, 6] = wrong
+        with pytest.raises(ValueError, match=message):
+            checked_hyperparameters(steps, STEP)
+
+
+def test_a_shift_is_an_integer_of_each_network():
+    needed = dict(scale=1, rate=0.1)
+    with pytest.raises(ValueError, match=r"^shift must have shape \[2, 7\] or \[7\], not \[2\]$"):
+        hyperparameter_records(2, STEP, shift=[1, 2], **needed)
+
+
+@pytest.mark.parametrize("name", ["seed", "sweeps", "shift"])
+def test_integers_are_not_rounded(name):
+    for wrong in (0.5, np.nan, True, "1"):
+        with pytest.raises(ValueError, match=f"^{name} must be integers, not "):
+            hyperparameter_records(1, STEP, scale=1, rate=0.1, **{name: wrong})
+
+
+@pytest.mark.parametrize("name, bits", [("seed", 64), ("sweeps", 32)])
+def test_integers_are_not_cut(name, bits):
+    hyperparameter_records(1, STEP, scale=1, rate=0.1, **{name: 2**bits - 1})
+    for wrong in (-1, *([2**bits] if bits < 64 else ())):
+        with pytest.raises(ValueError, match=f"^{name} must be in 0..{2**bits - 1}, not {wrong}$"):
+            hyperparameter_records(1, STEP, scale=1, rate=0.1, **{name: wrong})
 
 
 @pytest.mark.parametrize("algorithm, clips, values", [

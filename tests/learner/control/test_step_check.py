@@ -48,4 +48,7 @@ def test_other_kernels_use_fewer_numbers(name, used):
 def test_the_bytes_are_those_of_the_record():
     offsets = STEP.offsets
     norm = offsets["max_norm"]
-    assert BYTES == (norm, norm + 4, *(offsets[x] for x in ("sweeps", "noise", "noise_clip")))
+    shift = offsets["shift"]
+    assert BYTES[:2] == (norm, norm + 4)
+    assert BYTES[2:5] == tuple(offsets[x] for x in ("sweeps", "noise", "noise_clip"))
+    assert BYTES[5:] == (shift, shift + 1, shift + 2)

@@ -51,12 +51,17 @@ def network(learner, numbers, name, parameter_set, x, leaves=None):
     return torch.tanh(x) if name == "actor" else x
 
 
-def compared(learner, name, loss, leaves):
+def gradients_of(learner, name, step):
+    """The gradients of a network, a vector; the errors of this step are shifted."""
+    place = [*learner.networks].index(name)
+    return flat(learner.gradients[name]) * 2.0 ** step["shift"][place]
+
+
+def compared(learner, name, step, loss, leaves):
     """``(distance of the norm, cosine)`` of the learner's gradients and those of ``loss``."""
     wanted = torch.autograd.grad(loss, leaves)
     wanted = np.concatenate([each.numpy().ravel() for each in wanted])
-    found = [part for pair in learner.gradients[name] for part in pair]
-    found = np.concatenate([np.asarray(each, float).ravel() for each in found])
+    found = gradients_of(learner, name, step)
     distance = np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
     return distance, found @ wanted / np.linalg.norm(found) / np.linalg.norm(wanted)
 
@@ -83,12 +88,12 @@ def test_gradients(kind):
     for name in CRITICS:
         leaves = []
         q = network(learner, before, name, "online", seen, leaves)[:, 0]
-        found[name] = compared(learner, name, (share * (q - wanted) ** 2 / 2).sum(), leaves)
+        found[name] = compared(learner, name, step, (share * (q - wanted) ** 2 / 2).sum(), leaves)
     for name, numbers in (("actor", learner.parameters), ("lagged", before)):
         leaves = []
         policy = network(learner, before, "actor", "online", t["obs"], leaves)
         q = network(learner, numbers, "critic", "online", torch.cat([t["obs"], policy], 1))
-        found[name] = compared(learner, "actor", -q.sum(), leaves)
+        found[name] = compared(learner, "actor", step, -q.sum(), leaves)
     # The critic before its step would have given another one.
     assert found.pop("lagged")[0] > 3 * NEAR[kind][0]
     for name, (distance, cosine) in found.items():
@@ -104,7 +109,9 @@ def test_norms_of_all_networks_are_limited(kind):
     plain = made(kind, optimizer="sgd")[0]
     step = steps(1, BATCH, learner.config, first_decay=0, first_gain=1, rate=(0.5, 0.25))[0]
     plain.train(records, None, weight, step)
-    norms = {name: np.linalg.norm(flat(plain.gradients[name])) / BATCH for name in plain.gradients}
+    norms = {
+        name: np.linalg.norm(gradients_of(plain, name, step)) / BATCH for name in plain.gradients
+    }
     between = np.sqrt(norms["critic"] * norms["critic_2"])
     step["max_norm"] = between, norms["actor"] / 3
     before = {name: flat(numbers(learner, name, "online")) for name in norms}
@@ -112,7 +119,7 @@ def test_norms_of_all_networks_are_limited(kind):
     limited = []
     for name in norms:
         rate, most = (step[field][int(name == "actor")] for field in ("rate", "max_norm"))
-        summed = flat(learner.gradients[name])
+        summed = gradients_of(learner, name, step)
         parameter = torch.nn.Parameter(torch.zeros(len(summed), dtype=torch.float64))
         parameter.grad = torch.from_numpy(summed / BATCH)
         limited.append(torch.nn.utils.clip_grad_norm_([parameter], float(most)) > most)
@@ -120,6 +127,50 @@ def test_norms_of_all_networks_are_limited(kind):
         wanted = rate * parameter.grad.numpy()
         assert np.linalg.norm(moved - wanted) <= NORM[kind] * np.linalg.norm(wanted), name
     assert sorted(limited) == [False, True, True] and limited[-1]
+
+
+def test_shifts_change_nothing_in_binary32():
+    """Not a bit of parameters, targets and moments."""
+    stored = []
+    for shift in (0, (8, -8, 5, 0, 0, 0, 0)):
+        learner, rng = made("float32", clip_norm=True)
+        records = drawn(learner.config, rng)
+        step = steps(1, BATCH, learner.config, shift=shift, max_norm=(0.1, 0.1))[0]
+        learner.train(records, None, np.ones(BATCH, np.float32), step)
+        stored.append(learner.store())
+    np.testing.assert_array_equal(*stored)
+
+
+#: Of rewards that are so many times as large, and shifts of the critics: distances of their
+#: gradients without and with the shift.
+LARGE = [(10, 2, 0.3, 0.02), (30, 4, 0.5, 0.02)]
+
+
+@pytest.mark.parametrize("times, shift, without, least", LARGE)
+def test_shifted_errors_are_not_clipped(times, shift, without, least):
+    """Gradients of both critics in fixed point against those in binary32, whose first layer tells
+    more than the last."""
+    found = {}
+    for kind, places in (("float32", 0), ("fixed", 0), ("fixed", shift)):
+        learner, rng = made(kind, optimizer="sgd")
+        records = drawn(learner.config, rng)
+        records["reward"] *= np.float32(times)
+        every = dict(clip=np.inf, rate=0, noise=0, sweeps=1)
+        step = steps(1, BATCH, learner.config, shift=[places] * 7, **every)[0]
+        result = learner.train(records, None, np.ones(BATCH, np.float32), step)
+        gradients = [gradients_of(learner, name, step) for name in CRITICS]
+        found[kind, places] = gradients, result.saturations[2]
+    exact, _ = found.pop(("float32", 0))
+    distances = {
+        places: max(
+            np.linalg.norm(each - one) / np.linalg.norm(one)
+            for each, one in zip(gradients, exact, strict=True)
+        )
+        for (_, places), (gradients, _) in found.items()
+    }
+    assert distances[0] > without and distances[shift] < least, distances
+    clipped = [count for _, count in found.values()]
+    assert clipped[0] > BATCH // 2 and clipped[1] <= 2, clipped
 
 
 @pytest.mark.parametrize("sweeps", [1, 0xFFFF_FFFD])

@@ -16,9 +16,11 @@ class Gradients(NamedTuple):
     activations : how many activations were clipped in all passes.
     saturations : how many gradients were clipped in backward passes; those of the loss itself are
         counted in ``loss``.
+    shifts : ``{name: places}`` of networks whose errors were multiplied by ``2**-places``.
     """
 
     loss: LossResult
     networks: dict
     activations: int
     saturations: int
+    shifts: dict = {}

@@ -34,8 +34,9 @@ def critic_gradients(learner, records, scalars, inverse, clip, step):
         bootstrap.append(later[-1][0])
     one, two = bootstrap
     smaller = np.where(twin.order_key(two) < twin.order_key(one), two, one)
+    shifts = [int(places) for places in step["shift"][: len(_CRITICS)]]
     td, gradients, loss = loss_of(config)(
-        q, twin.to_float(smaller, "activation"), scalars, inverse, clip
+        q, twin.to_float(smaller, "activation"), scalars, inverse, clip, shifts
     )
     # dx of the TD errors is of no use, but what is clipped of it counts.
     wasted, back, over = config.arithmetic.saturates, {}, []
@@ -51,6 +52,7 @@ def critic_gradients(learner, records, scalars, inverse, clip, step):
         {name: each.gradients for name, each in back.items()},
         activations,
         sum(each.saturations for each in back.values()),
+        dict(zip(_CRITICS, shifts, strict=True)),
     )
 
 
@@ -61,7 +63,9 @@ def actor_gradients(learner, records, scalars, inverse, clip, step):
     policy, clipped = _forward(learner, "actor", "online", obs)
     passed, more = _forward(learner, "critic", "online", np.concatenate([obs, policy[-1]]))
     value = twin.to_float(passed[-1][0], "activation")
-    delta, _ = twin.quantize(np.full((1, len(value)), -_ONE), "gradient")
+    shift = int(step["shift"][len(_CRITICS)])
+    error = np.full((1, len(value)), -(2.0**-shift), np.float32)
+    delta, over = twin.quantize(error, "gradient")
     path = learner.networks["critic"].backward(
         learner.weights_of("critic", "online"), passed, delta, trained=False, input_gradient=True
     )
@@ -70,10 +74,11 @@ def actor_gradients(learner, records, scalars, inverse, clip, step):
     back = learner.networks["actor"].backward(learner.weights_of("actor", "online"), policy, dx)
     nothing = np.zeros_like(value)
     return Gradients(
-        result_of((), nothing, nothing, value, nothing),
+        result_of((), nothing, nothing, value, over),
         {"actor": back.gradients},
         activations + clipped + more,
         path.saturations + back.saturations,
+        {"actor": shift},
     )
 
 

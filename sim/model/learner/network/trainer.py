@@ -47,12 +47,12 @@ class Trainer(ParameterSets):
     # -- acting
 
     def act(self, observations):
-        """The online network's outputs, float32 [n, action], for observations float32 [n,
-        observation]."""
+        """The online network's outputs but for free ones, float32 [n, action], for observations
+        float32 [n, observation]."""
         arithmetic, name = self._arithmetic, self.config.acts
         x, _ = arithmetic.quantize(np.asarray(observations, np.float32).T, "activation")
         numbers, _ = self.networks[name].forward(self.weights_of(name, "online"), x)
-        return arithmetic.to_float(numbers[-1].T, "activation")
+        return arithmetic.to_float(numbers[-1][: self.config.action].T, "activation")
 
     # -- a gradient step
 
@@ -101,7 +101,10 @@ class Trainer(ParameterSets):
             weights = 0
             if update and first.diverged is None:
                 networks = self.config.plan.networks
-                weights = sum(self.step(name, step, networks[name].rate) for name in sweep.networks)
+                weights = sum(
+                    self.step(name, step, networks[name].rate, sweep.shifts.get(name, 0))
+                    for name in sweep.networks
+                )
             clipped += weights, sweep.activations, loss.saturations + sweep.saturations
             if first.diverged is not None:
                 break

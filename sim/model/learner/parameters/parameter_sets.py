@@ -5,6 +5,7 @@ import numpy as np
 from hw.arith.binary32 import Binary32
 from hw.learner.config import PARAMETER_SETS
 from hw.learner.parameters.parameter_image import sections
+from sim.model.arith import float32
 from sim.model.arith.arithmetic import twin_of
 from sim.model.learner.parameters.gradient_norm import limited_scale
 from sim.model.nn.optimizer import coefficients, update
@@ -120,17 +121,21 @@ class ParameterSets:
         for own, new, layer in zip(self._kept[name], gradients, layers, strict=True):
             own[0][...], own[1][...] = _weighted(layer, new[0]), new[1]
 
-    def step(self, name, step, rate):
+    def step(self, name, step, rate, shift=0):
         """One optimizer step of the network ``name`` with its kept gradients, in place; returns how
         many weights were clipped. ``step`` is a record of HYPERPARAMETERS or STEP, ``rate`` the
-        place of the network's numbers in the record's pairs."""
-        values, numbers = self._numbers[name], coefficients(step, rate)
+        place of the network's numbers in the record's pairs. The errors of the gradients were
+        multiplied by ``2**-shift``."""
+        values, (scale, *others) = self._numbers[name], coefficients(step, rate)
+        if shift:
+            scale = np.float32(float32.multiply(scale, np.float32(2.0**shift)))
+        numbers = scale, *others
         places = self._updated[name]
         if self.config.clip_norm:
             layers = self.config.networks[name]
             gradients, most = _views(self._sums[name], layers), np.float32(step["max_norm"][rate])
             scale = limited_scale(self.config, layers, gradients, numbers[0], most)
-            numbers = (scale, *numbers[1:])
+            numbers = scale, *others
         old = (values[kind][places] if kind in values else None for kind in PARAMETER_SETS)
         result = update(self.config, numbers, self._sums[name][places], *old)
         values["online"][places], values["target"][places] = result.weight, result.target
