@@ -55,7 +55,8 @@ def test_both_cards_refuse_alike():
         done, source = 0, LearnPrograms(STEPS, 1)
         for command in COMMANDS:
             for byte in BYTES:
-                for place in PLACES:
+                # Numbers of one kind share the places.
+                for place in PLACES if byte < BYTES[5] else PLACES[byte % 3 :][:1]:
                     _, program = iterated(command, {byte: next(values[byte])}, place)
                     label, done = f"{command}, {byte}, {place}", done + place
                     for each in (program, shown(source)):
