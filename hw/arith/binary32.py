@@ -7,9 +7,8 @@ from amaranth import *
 
 from hw.arith.adder_tree import adder_tree
 from hw.arith.float32.add import Float32Add
-from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH
+from hw.arith.float32.format import EXPONENT_MAX, PRECISION, WIDTH, times_power_of_two
 from hw.arith.float32.multiply import Float32Multiply
-from hw.arith.float32.power_of_two import times_power_of_two
 from hw.arith.float32.unit import free_running
 from hw.arith.operations import Arithmetic
 from hw.arith.tanh import Tanh

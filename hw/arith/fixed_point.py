@@ -48,6 +48,9 @@ class FixedPoint(Arithmetic):
     #: DSP block, less its sign and the bit of a one.
     SQUARED_FRACTION, DERIVATIVE_FRACTION = 17, 25
 
+    def _format(self, kind):
+        return getattr(self, kind)
+
     def multiply(self, m, a, b, *, name):
         shape = signed(len(a) + len(b))
         s1_a = Signal(a.shape(), name=f"{name}_a", reset_less=True)
@@ -90,10 +93,10 @@ class FixedPoint(Arithmetic):
         return value << self.activation.fraction
 
     def requantize(self, m, value, *source, kind, name):
-        return requantize(m, value, self.fraction(*source), getattr(self, kind), name=name)
+        return requantize(m, value, self.fraction(*source), self._format(kind), name=name)
 
     def quantize(self, m, bits, *, kind, name):
-        return quantize(m, bits, getattr(self, kind), name=name)
+        return quantize(m, bits, self._format(kind), name=name)
 
     def to_float(self, m, value, *, kind, name):
         return to_float(m, value, self.fraction(kind), name=name)
@@ -138,7 +141,7 @@ class FixedPoint(Arithmetic):
         return value
 
     def number(self, value, *, kind):
-        raw, saturated = getattr(self, kind).quantize(value)
+        raw, saturated = self._format(kind).quantize(value)
         return int(raw), bool(saturated)
 
     def weight_words(self, x):

@@ -180,8 +180,8 @@ class LearnerConfig(ConfigBase):
 
     @cached_property
     def alike(self):
-        """The networks in tuples of those whose optimizers have the same coefficients: they take
-        the same rate, and no limited norm or shift of errors makes a scale of their own."""
+        """The networks in tuples. In a tuple all optimizers have the same coefficients: the same
+        rate, and no scale of their own from a limited norm or a shift of errors."""
         found = {}
         for name, network in self.plan.networks.items():
             own = self.plan.shift_of(name), name if self.clip_norm else None

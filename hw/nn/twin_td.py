@@ -11,8 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hw.area import area
 from hw.arith import estimate as arith
 from hw.arith.binary32 import Binary32
-from hw.arith.float32.format import WIDTH
-from hw.arith.float32.power_of_two import times_power_of_two
+from hw.arith.float32.format import WIDTH, times_power_of_two
 from hw.estimate import times, together
 from hw.nn.batch_sum import BatchSum
 from hw.nn.layouts import MAX_SHIFT, SHIFT

@@ -12,7 +12,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.binary32 import Binary32
 from hw.arith.fixed import SQ
 from hw.arith.fixed_point import DualPrecision, FixedPoint
-from hw.arith.float32.power_of_two import times_power_of_two
+from hw.arith.float32.format import times_power_of_two
 from sim.model.arith import float32
 from sim.model.arith.arithmetic import twin_of
 from sim.model.arith.fixed import requantize

@@ -251,7 +251,7 @@ def test_passes_that_cannot_act(name):
     refused(
         BAD_ACTS[name],
         "acts must be a pass with online weights that reads observations and gives as many numbers "
-        f"as there are actions, besides free ones, not {name!r} of dqn",
+        f"as there are actions, without the free ones, not {name!r} of dqn",
     )
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "decode",
     "normalise",
     "rounded",
+    "times_power_of_two",
 ]
 
 WIDTH = 32
@@ -113,3 +114,24 @@ def rounded(m, side, significand, guard, sticky):
     with m.Else():
         m.d.comb += result.eq(Cat(sum_[:31], side.sign))
     return result
+
+
+def times_power_of_two(value, places):
+    """``value * 2**places``, a Value of 32 bits the one that ``Float32Multiply`` gives;
+    combinational.
+
+    value : Value of 32 bits.
+    places : an integer or a signed Value.
+    """
+    x = data.View(FIELDS, value)
+    exponent = x.exponent + places
+    # A result below the smallest normal number becomes zero. The largest such result is a tie
+    # and rounds up to that normal number.
+    small = (x.exponent == 0) | (exponent <= 0)
+    least = (x.exponent != 0) & (exponent == 0) & x.fraction.all()
+    result = Mux(small, Cat(Const(0, PRECISION - 1), least), Cat(x.fraction, exponent[:8]))
+    infinity = EXPONENT_MAX << (PRECISION - 1)
+    result = Mux(exponent >= EXPONENT_MAX, infinity, result)
+    special = x.exponent == EXPONENT_MAX
+    result = Mux(special, value[:-1], result)
+    return Mux(special & x.fraction.any(), QUIET_NAN, Cat(result[:31], x.sign))

@@ -29,9 +29,8 @@ class LossRule(ABC):
         enters the pipeline. No two names are equal.
     shifts : dict
         Empty, or ``{network: k}`` of each network that the sweep trains, and then the pipeline has
-        a port ``shift``, an integer for each of its gradients. The errors that train the network
-        come from gradient number k of the pipeline, which is shifted by the STEP's number of the
-        first network with this k.
+        a port ``shift``, an integer for each of its gradients. Gradient number k of the pipeline
+        trains the network. Its shift is the STEP's for the first network with this k.
     """
 
     pipeline = TdLoss

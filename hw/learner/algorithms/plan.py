@@ -159,8 +159,8 @@ class Plan:
         return any(one.smoothed for one in self.passes.values())
 
     def shift_of(self, network):
-        """The place in the STEP's ``shift`` of the number by which the errors of a network are
-        shifted; None if they are not."""
+        """The index in the STEP's ``shift`` for the errors of a network; None if they are not
+        shifted."""
         shifts = self.losses[self.trained_in(network)].shifts
         if not shifts:
             return None
@@ -169,7 +169,7 @@ class Plan:
 
     @cached_property
     def shifts(self):
-        """The places in the STEP's ``shift`` that the plan uses, in order."""
+        """The indices in the STEP's ``shift`` that the plan uses, in order."""
         return tuple(sorted({self.shift_of(name) for name in self.networks} - {None}))
 
     @cached_property
@@ -247,7 +247,7 @@ class Plan:
 
         algorithm : name of the algorithm, for the message.
         fields : ``{name: size}`` of the fields of an experience that passes may read.
-        action : outputs that the pass ``acts`` must have, besides free ones.
+        action : outputs that the pass ``acts`` must have, not counting free ones.
         """
         # All networks first: a pass may take outputs of a later one.
         for rule in (self._wrong_name, partial(self._wrong, fields=fields)):
@@ -266,7 +266,7 @@ class Plan:
         ):
             raise UsageError(
                 "acts must be a pass with online weights that reads observations and gives as many "
-                "numbers as there are actions, besides free ones, not "
+                "numbers as there are actions, without the free ones, not "
                 f"{self.acts!r} of {algorithm}"
             )
 

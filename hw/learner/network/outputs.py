@@ -38,8 +38,8 @@ class Outputs(wiring.Component):
     ----------
     config : LearnerConfig
     shape : BlockShape
-        The layer with these outputs, of which the first ``config.action`` are sent: free ones come
-        last. Its ``output_word`` is a power of two.
+        The layer with these outputs. The first ``config.action`` are sent: free ones come last. Its
+        ``output_word`` is a power of two.
     data_width : int
         Bits of a beat.
 

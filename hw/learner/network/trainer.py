@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hw.arith.float32.power_of_two import times_power_of_two
+from hw.arith.float32.format import times_power_of_two
 from hw.comparison import below
 from hw.learner.algorithms.plan import mask, of_sweep
 from hw.learner.contract import LearnerSignature, count_saturations
