@@ -61,7 +61,7 @@ class Arithmetic(ConfigBase):
         many of them were clipped.
     weights_of(words) : the words of a parameter image back as float32.
 
-    number(value, kind) : a real number, converted to ``kind``, as an integer (its bits), and whether
+    number(value, kind) : a real number as a constant of ``kind``, in bits (an integer), and whether
         it was clipped.
 
     ``zero`` leaves every number as it is when added.

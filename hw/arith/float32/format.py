@@ -117,8 +117,7 @@ def rounded(m, side, significand, guard, sticky):
 
 
 def times_power_of_two(value, places):
-    """``value * 2**places``, a Value of 32 bits the one that ``Float32Multiply`` gives;
-    combinational.
+    """``value * 2**places``, 32 bits as ``Float32Multiply`` gives them; combinational.
 
     value : Value of 32 bits.
     places : an integer or a signed Value.
