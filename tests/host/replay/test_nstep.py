@@ -232,12 +232,12 @@ def test_an_agents_windows():
 
 def test_every_processor_sums_alike():
     """A window of rewards of 1 is the sum of powers of gamma, multiplied one after the other."""
-    windows = NStep(1, 9, 0.93, SPEC)
+    windows = NStep(1, 9, 0.99, SPEC)
     one, no = np.zeros((1, 1), np.float32), np.zeros(1, bool)
     step = dict(obs=one, next_obs=one, action=np.zeros(1), terminated=no, truncated=no, valid=~no)
     power = total = 0.0
     for _ in range(8):
         windows.push(Transitions(reward=np.ones(1), **step))
-        power = power * 0.93 or 1.0
+        power = power * 0.99 or 1.0
         total += power
     assert windows.state_dict()["reward"][0, 0] == total
