@@ -12,6 +12,7 @@ from hw.designs import DESIGNS
 from hw.estimate import RESOURCES
 from hw.learner.config import LearnerConfig, LearnerKernelConfig
 from hw.learner.estimate import estimate, parts
+from hw.nn.estimate import coefficients
 from hw.replay.config import ReplayConfig
 from hw.shell.axi import EngineConfig
 
@@ -143,6 +144,22 @@ def test_units_as_yosys_mapped_them():
 @pytest.mark.parametrize("name", ["dqn, fixed, limited norm", "td3, fixed, ZCU106"])
 def test_both_records_of_an_iteration_are_of_the_kernels_length(name):
     assert parts(MAPPED[name][0])["iteration"].ff == 3125, "as yosys mapped it"
+
+
+def test_shifted_errors_of_td3(monkeypatch):
+    """Each of three networks has a scale of its own, a register, and each critic coefficients of
+    its own; a step's three shifts are checked."""
+    config = MAPPED["td3, fixed, ZCU106"][0]
+    found = [parts(config)]
+    for rule in config.learner.plan.losses:
+        monkeypatch.setattr(type(rule), "shifts", {})
+    found.append(parts(replace(config, learner=replace(config.learner))))
+    one = coefficients(config.learner.layer_config.optimizer_config)
+    more, less = (each["core"] for each in found)
+    assert (more.dsp - less.dsp, more.ff - less.ff) == (one.dsp, one.ff + 3 * 32)
+    assert 50 < (more.lut - less.lut - one.lut) / 3 < 100
+    checked, unchecked = (each["iteration"] for each in found)
+    assert 5 < checked.lut - unchecked.lut < 20 and checked.ff == unchecked.ff
 
 
 def test_counts_by_hand():

@@ -79,7 +79,7 @@ class Trainer(wiring.Component):
         m.submodules.batch_memory = batch = BatchMemory(config, self.data_width, count)
         m.submodules.play = play = SampleReader(config, batch.depth, scalars_ahead(config))
         self._losses = [Loss(config, sweep) for sweep in range(config.plan.sweeps)]
-        first, last = self._losses[0], self._losses[-1]
+        first = self._losses[0]
         samples = Signal.like(play.samples)
         connect(m, flipped(self.records), batch.records)
         connect(m, first.td, flipped(self.td))
@@ -102,7 +102,7 @@ class Trainer(wiring.Component):
             play.samples.eq(samples),
             control.loss.eq(first.loss),
             control.td_sum.eq(first.td_sum),
-            control.value.eq(Mux(self._ran_last(), last.value, 0)),
+            control.value.eq(self._value()),
             control.diverged.eq(first.diverged),
             control.diverged_index.eq(first.diverged_index),
         ]
@@ -151,8 +151,9 @@ class Trainer(wiring.Component):
             return Const(-1, count)
         return self.control.hyperparameters.sweeps[:count]
 
-    def _ran_last(self):
-        return self._wanted()[-1]
+    def _value(self):
+        """The last sweep's sum of values, 0 of a gradient step without it."""
+        return Mux(self._wanted()[-1], self._losses[-1].value, 0)
 
     @property
     def running(self):

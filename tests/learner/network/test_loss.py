@@ -2,11 +2,13 @@
 
 import json
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
 from amaranth import Shape
 from arith.float32_cases import CORNERS, bits, floats
+from clocks import Clocks
 from later import later
 from pauses import SOLID, SOLID_TOO
 
@@ -274,6 +276,22 @@ def matches_twin(simulate, tmp_path, config):
         sums=200 if config.loss_unit == "pipeline" else TdProgram.INTERVAL + TdProgram.FOLD_LATENCY,
         full=shape.output_words < unit.interval,
     )
+
+
+def test_clipped_gradients_of_both_critics_are_counted(simulate, tmp_path):
+    """Of ``td3``: of none, of the second, of the first, of both."""
+    unit = Loss(LearnerConfig(algorithm="td3", arithmetic=SHORT, observation=3, action=1))
+    clocks, one = Clocks(), bits([1]).tolist()[0]
+    for clock, large in enumerate(product((0, 1), repeat=2)):
+        ports = {"of_critic__scalars__payload": [dict(weight=one)]}
+        for name, each in zip(unit.networks, large, strict=True):
+            q = (2 if each else 1) << 7  # a gradient is below 1
+            ports[f"of_{name}__i"] = dict(valid=1, value=[[[q]], [[0]]])
+        clocks.at(clock, **ports)
+        clocks.expect(clock + unit.latency - 2, saturations=sum(large))
+    for clock in range(unit.latency + 2):
+        clocks.at(clock, inverse=one, clip=bits([np.inf]).tolist()[0], shift=[0, 0], start=0)
+    clocks.run(simulate, unit, tmp_path)
 
 
 def test_there_is_room_for_all_that_the_last_layer_may_have_begun():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from amaranth import Module
 from amaranth.sim import Simulator
+from arith.float32_cases import bits, floats
 from clocks import Clocks, run_together
 from learner import random_plan
 from learner.learning import experiences, random_learner, steps
@@ -17,6 +18,7 @@ from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.block.layer_config import LayerConfig
 from hw.learner.config import LearnerConfig
+from hw.learner.network.loss import Loss
 from hw.learner.network.merge import Merge
 from hw.learner.network.smooth import Smooth
 from hw.learner.network.sweep_control import SweepControl
@@ -159,7 +161,7 @@ def test_one_sweep_is_trained_before_its_update(simulate, tmp_path):
 
 def simulated(unit, bench):
     simulator = Simulator(unit)
-    simulator.add_clock(1e-6)
+    simulator.add_clock(1e-6, if_exists=True)
     simulator.add_testbench(bench)
     simulator.run()
 
@@ -200,6 +202,56 @@ def test_of_layers_with_one_optimizer_the_last_goes_first(quartet):
 
     simulated(unit, bench)
     assert found == [0, 0b10_0110, 0, 0b01_0001, 0b00_1000]
+
+
+def test_networks_of_one_gradient_have_the_shift_of_the_first(monkeypatch):
+    """Their scales too. Here both critics of ``td3`` have the first gradient."""
+    config, found = LearnerConfig(**SIZES | dict(algorithm="td3")), []
+    monkeypatch.setattr(type(config.plan.losses[0]), "shifts", {"critic": 0, "critic_2": 0})
+    module, trainer = Module(), Hardware(config, 128)
+    scales = [trainer._scale(module, name) for name in config.networks]
+    given = trainer.control.hyperparameters
+
+    async def bench(context):
+        context.set(given.scale, *bits([3]).tolist())
+        for place, shift in enumerate((1, -5, -2)):
+            context.set(given.shift[place], shift)
+        await context.tick()
+        found.extend(floats([context.get(scale) for scale in scales]))
+
+    simulated(module, bench)
+    assert found == [6, 6, 0.75]
+
+
+def test_the_sum_of_values_is_0_without_the_last_sweep():
+    trainer, found = Hardware(LearnerConfig(**SIZES | dict(algorithm="td3")), 128), []
+    trainer._losses = [Loss(trainer.config, sweep) for sweep in range(2)]
+
+    async def bench(context):
+        context.set(trainer._losses[0].value, 5)
+        context.set(trainer._losses[1].value, 7)
+        for sweeps in (1, 3, 0xFFFF_FFFD):
+            context.set(trainer.control.hyperparameters.sweeps, sweeps)
+            found.append(context.get(trainer._value()))
+
+    simulated(Module(), bench)
+    assert found == [0, 7, 0]
+
+
+def test_an_act_runs_in_the_sweep_of_its_pass():
+    """Of ``td3`` in the second, whatever sweep is under way: the first has the target actor."""
+    trainer, found = Hardware(LearnerConfig(**SIZES | dict(algorithm="td3")), 128), []
+    trainer.sweeps = SweepControl(trainer.config)
+    target = [weights == ("target",) for weights in trainer.config.plan.weights("actor")]
+
+    async def bench(context):
+        for acting, sweep in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            context.set(trainer.acting, acting)
+            context.set(trainer.sweeps.sweep, sweep)
+            found.append(context.get(trainer.now([*map(int, target)])))
+
+    simulated(Module(), bench)
+    assert found == [1, 0, 0, 0]
 
 
 def taken(algorithm):
