@@ -132,13 +132,16 @@ class Trainer(wiring.Component):
         self._act(m, layers)
         self._run(m, layers, samples)
 
-        counts = [[layer.saturations[k] for layer in every] for k in range(3)]
-        counts[1].append(play.saturations)
-        counts[2] += [loss.saturations for loss in self._losses]
-        counts[2] += [merge.saturations for merge in self.merges]
-        counts = [[Mux(self.acting, 0, sum(values, Const(0, 1)))] for values in counts]
-        count_saturations(m, control.saturations, counts, width=16)
+        count_saturations(m, control.saturations, self._clipped(every, play), width=16)
         return m
+
+    def _clipped(self, layers, reader):
+        """For weights, activations and gradients a list with the number that is clipped in this
+        clock; 0 of an ACT."""
+        counts = [[layer.saturations[k] for layer in layers] for k in range(3)]
+        counts[1].append(reader.saturations)
+        counts[2] += [each.saturations for each in (*self._losses, *self.merges)]
+        return [[Mux(self.acting, 0, sum(values, Const(0, 1)))] for values in counts]
 
     def _shift(self, network):
         """By how many places the errors of a network are shifted."""

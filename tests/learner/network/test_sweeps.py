@@ -254,6 +254,22 @@ def test_an_act_runs_in_the_sweep_of_its_pass():
     assert found == [1, 0, 0, 0]
 
 
+def test_what_every_unit_clips_is_counted():
+    """Layers, the reader of samples, losses of both sweeps and merges; nothing in an ACT."""
+    trainer, found = Hardware(LearnerConfig(**SIZES | dict(algorithm="td3")), 128), []
+    reader, *losses, merge = (SimpleNamespace(saturations=1 << k) for k in range(4))
+    trainer._losses, trainer.merges = losses, [merge]
+    layers = [SimpleNamespace(saturations=(16, 32, 64 << k)) for k in range(2)]
+
+    async def bench(context):
+        for acting in (0, 1):
+            context.set(trainer.acting, acting)
+            found.append([context.get(count) for [count] in trainer._clipped(layers, reader)])
+
+    simulated(Module(), bench)
+    assert found == [[32, 65, 192 + 14], [0, 0, 0]]
+
+
 def taken(algorithm):
     """``(module, trainer, actor's last layer, critics' first ones)``: only what lies between."""
     options = dict(algorithm=algorithm, arithmetic=Arithmetic(kind="fixed"))
