@@ -3,12 +3,14 @@ twin."""
 
 import numpy as np
 import pytest
+from amaranth.sim import Simulator
 from clocks import Clocks, run_together
 
 from hw.arith.arithmetic import Arithmetic
 from hw.arith.fixed import SQ
 from hw.learner.config import LearnerConfig
 from hw.learner.network.gradient_norm import GradientNorm
+from hw.learner.network.update_control import UpdateControl
 from hw.learner.parameters.square_sum import square_shape
 from sim.model.arith.float32 import add
 from sim.model.learner.parameters.gradient_norm import limited, limited_scale, of_integer, squares
@@ -127,3 +129,23 @@ def test_hardware_is_the_twin(simulate, tmp_path):
 def test_sums_of_any_format_have_a_place():
     assert square_shape(learner(WIDE, batch=4096).layer_config).width == 126
     assert of_integer(7 << 120) == np.float32(7 * 2.0**88)
+
+
+def test_each_network_has_a_scale_of_its_own():
+    """Of td3, whose errors are shifted; before any norm is known."""
+    sizes = dict(observation=3, action=1, hidden=(2,), batch=8)
+    unit, found = UpdateControl(LearnerConfig(algorithm="td3", clip_norm=True, **sizes)), []
+    scales = [0x3F80_0000, 0x4000_0000, 0x3E80_0000]
+
+    async def bench(context):
+        for port, scale in zip(unit.scales, scales, strict=True):
+            context.set(port, scale)
+        context.set(unit.clear, 1)
+        await context.tick()
+        found.extend(context.get(port) for port in unit.limited)
+
+    simulator = Simulator(unit)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert found == scales
