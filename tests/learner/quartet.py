@@ -30,7 +30,7 @@ from sim.model.learner.network.network import merge
 from sim.model.nn.activation import derivative
 from sim.model.nn.losses import LOSSES, td_loss
 
-__all__ = ["ENTRIES", "QUARTET", "VALUES"]
+__all__ = ["ENTRIES", "QUARTET", "VALUES", "ClimbRule", "PairLoss", "TdRule"]
 
 #: Outputs of the value network.
 VALUES = 3

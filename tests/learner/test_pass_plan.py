@@ -7,7 +7,7 @@ import pytest
 from amaranth import *
 from learner import random_plan
 from learner.learning import kernel_config
-from learner.quartet import ENTRIES
+from learner.quartet import ENTRIES, ClimbRule, PairLoss, TdRule
 from learner.test_kernel import compare
 
 from hw.arith.arithmetic import Arithmetic
@@ -27,6 +27,7 @@ from hw.learner.step_clocks import (
     scalars_ahead,
     step_clocks,
 )
+from hw.nn.td_loss import TdLoss
 
 #: Of a small kernel: to the last TD error, and to the end of the step.
 CLOCKS = (140, 484)
@@ -333,6 +334,16 @@ def test_the_loss_of_a_later_sweep(quartet):
     first, second = Loss(learner), Loss(learner, 1)
     assert first.networks == ("value", "critic", "critic_2")
     assert second.networks == ("critic", "critic_2")
+
+
+def test_a_program_is_the_loss_of_every_sweep_or_of_none(quartet, monkeypatch):
+    """Here the first sweep's loss has one, the second's has not."""
+    monkeypatch.setattr(TdRule, "pipeline", TdLoss)
+    options = dict(algorithm="quartet", observation=3, action=2, loss_unit="program")
+    assert LearnerConfig(**options).has_loss_program
+    monkeypatch.setattr(ClimbRule, "pipeline", PairLoss)
+    with pytest.raises(UsageError, match="^loss_unit must be pipeline for quartet, whose loss is "):
+        LearnerConfig(**options)
 
 
 def test_td_errors_leave_the_first_loss(quartet):

@@ -94,6 +94,16 @@ def test_the_twin_on_a_ring_refuses_alike():
         assert core.learn(step, 8, 1, {}, (), {}) == (STEP, byte, None)
 
 
+def test_the_twin_at_the_limits_of_every_rule():
+    """A run on both cards has a few of these numbers."""
+    core = LearnerCore(STEPS)
+    for byte in BYTES:
+        for bits in RIGHT[byte]:
+            assert core._wrong_step(stepped({byte: bits})) is None, (byte, hex(bits))
+        for bits in WRONG[byte]:
+            assert core._wrong_step(stepped({byte: bits})) == (STEP, byte, None), (byte, hex(bits))
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_iterations_before_it_are_those_alone(command, place):

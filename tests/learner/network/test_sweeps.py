@@ -30,6 +30,7 @@ from sim.model.learner.network.trainer import Trainer
 
 NARROW = Arithmetic(kind="fixed", weight=SQ(3, 9), activation=SQ(4, 6), gradient=SQ(2, 4))
 SIZES = dict(algorithm="quartet", observation=3, action=2, hidden=(4,), batch=8)
+TD3 = SIZES | dict(algorithm="td3")
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ def test_of_layers_with_one_optimizer_the_last_goes_first(quartet):
 
 def test_networks_of_one_gradient_have_the_shift_of_the_first(monkeypatch):
     """Their scales too. Here both critics of ``td3`` have the first gradient."""
-    config, found = LearnerConfig(**SIZES | dict(algorithm="td3")), []
+    config, found = LearnerConfig(**TD3), []
     monkeypatch.setattr(type(config.plan.losses[0]), "shifts", {"critic": 0, "critic_2": 0})
     module, trainer = Module(), Hardware(config, 128)
     scales = [trainer._scale(module, name) for name in config.networks]
@@ -224,7 +225,7 @@ def test_networks_of_one_gradient_have_the_shift_of_the_first(monkeypatch):
 
 
 def test_the_sum_of_values_is_0_without_the_last_sweep():
-    trainer, found = Hardware(LearnerConfig(**SIZES | dict(algorithm="td3")), 128), []
+    trainer, found = Hardware(LearnerConfig(**TD3), 128), []
     trainer._losses = [Loss(trainer.config, sweep) for sweep in range(2)]
 
     async def bench(context):
@@ -240,7 +241,7 @@ def test_the_sum_of_values_is_0_without_the_last_sweep():
 
 def test_an_act_runs_in_the_sweep_of_its_pass():
     """Of ``td3`` in the second, whatever sweep is under way: the first has the target actor."""
-    trainer, found = Hardware(LearnerConfig(**SIZES | dict(algorithm="td3")), 128), []
+    trainer, found = Hardware(LearnerConfig(**TD3), 128), []
     trainer.sweeps = SweepControl(trainer.config)
     target = [weights == ("target",) for weights in trainer.config.plan.weights("actor")]
 
@@ -256,7 +257,7 @@ def test_an_act_runs_in_the_sweep_of_its_pass():
 
 def test_what_every_unit_clips_is_counted():
     """Layers, the reader of samples, losses of both sweeps and merges; nothing in an ACT."""
-    trainer, found = Hardware(LearnerConfig(**SIZES | dict(algorithm="td3")), 128), []
+    trainer, found = Hardware(LearnerConfig(**TD3), 128), []
     reader, *losses, merge = (SimpleNamespace(saturations=1 << k) for k in range(4))
     trainer._losses, trainer.merges = losses, [merge]
     layers = [SimpleNamespace(saturations=(16, 32, 64 << k)) for k in range(2)]
@@ -268,6 +269,22 @@ def test_what_every_unit_clips_is_counted():
 
     simulated(Module(), bench)
     assert found == [[32, 65, 192 + 14], [0, 0, 0]]
+
+
+def test_clipped_activations_of_online_and_target_are_counted():
+    """Of ``td3``; of a data path without a pass in a sweep nothing is."""
+    trainer, module, found = Hardware(LearnerConfig(**TD3), 128), Module(), []
+    trainer.sweeps = SweepControl(trainer.config)
+    networks = trainer._layers(module)
+
+    async def bench(context):
+        for sweep in range(2):
+            context.set(trainer.sweeps.sweep, sweep)
+            found.append([{context.get(x.counted) for x in own} for own in networks.values()])
+
+    simulated(module, bench)
+    assert [*networks] == ["actor", "critic", "critic_2"]
+    assert found == [[{1}, {3}, {3}], [{1}, {1}, {0}]]
 
 
 def taken(algorithm):
@@ -390,6 +407,22 @@ def test_clipped_weights_of_all_networks_are_counted(quartet):
     records = {name: x.astype("<f4") for name, x in records.items()}
     step = steps(1, 8, rate=1e3)[0]
     assert learner.train(records, None, np.ones(8, np.float32), step).saturations[0] == 5
+
+
+def test_gradients_that_a_critic_clips_on_the_way_to_the_actor_are_counted():
+    """Of ``td3``: one of each sample; no critic has a TD error, and the actor's errors are 0."""
+    learner, unit = Trainer(LearnerConfig(**TD3, arithmetic=NARROW)), 1 << NARROW.weight.fraction
+    first, last = (layer["online"] for layer in learner.parameters["critic"])
+    first[1][0] = unit // 2
+    last[0][0, 0], last[1][0] = 3 * unit, -3 * unit // 2
+    records = experiences(learner.config, np.random.default_rng(0), 8)
+    records |= dict(reward=np.zeros(8), discount=np.zeros(8))
+    records, counts = {name: x.astype("<f4") for name, x in records.items()}, []
+    for sweeps in (1, 3):
+        step = steps(1, 8, learner.config, rate=0, shift=[0] * 7, sweeps=sweeps)[0]
+        result = learner.train(records, None, np.ones(8, np.float32), step)
+        counts.append(result.saturations[2])
+    assert counts == [0, 8]
 
 
 def test_each_later_sweep_has_its_bit(monkeypatch):
