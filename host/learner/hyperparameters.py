@@ -121,7 +121,7 @@ def checked_hyperparameters(steps, record=HYPERPARAMETERS):
         raise UsageError(
             f"steps must be a list of {name}, not {steps.dtype} of shape {steps.shape}"
         )
-    if "shift" in _names(record):
+    if "shift" in record.offsets:
         _integers("shift", steps["shift"], record)
     largest = FIELDS["beta"].high
     if _are_usual(steps, record, largest):
