@@ -5,6 +5,7 @@ import io
 import os
 import re
 import signal
+import time
 from dataclasses import replace
 
 import pytest
@@ -40,6 +41,18 @@ def losses(out):
         return list(csv.DictReader(file))
 
 
+def pause(out, seconds):
+    """A callback that gives an actor the time to be missed, once: the other one could take the
+    whole run in it. Below the five seconds from which a pause counts for no limit."""
+    due = [seconds]
+
+    def callback(progress):
+        if progress.steps >= 400 and due and not (out / "actors.csv").exists():
+            time.sleep(due.pop())
+
+    return callback
+
+
 @pytest.fixture(scope="module")
 def local(tmp_path_factory):
     """The summary of the run without actors."""
@@ -66,7 +79,7 @@ def test_replaced(remote, tmp_path, local, strike, kind, words):
     out = tmp_path / "run"
     # An actor that begins anew beside busy cores needs some seconds for its imports.
     told = remote(limit=4.0) if strike == "Hangs" else remote()
-    result, said = run(small(env=named(strike)), told, out)
+    result, said = run(small(env=named(strike)), told, out, callback=pause(out, 4.2))
     assert re.search(
         rf"actor 0 \(machine .*, pid \d+\) was lost: {words}; replaced \(1 of 3\)", said
     )
@@ -155,7 +168,8 @@ def test_ray_ends(tmp_path, algo, answers):
 
 def test_no_actor_limit_is_passed(remote, tmp_path):
     with pytest.raises(ActorsFailed, match=r"actor 0 was lost .*no answer within 3 s.* 0 times"):
-        run(small(env=named("Hangs")), remote(limit=3.0, losses=0), tmp_path)
+        told = remote(limit=3.0, losses=0)
+        run(small(env=named("Hangs")), told, tmp_path, callback=pause(tmp_path, 3.2))
     assert (tmp_path / "last.npz").exists()
 
 
