@@ -20,6 +20,7 @@ from hw.learner.config import LearnerConfig
 from hw.learner.network import trainer as units
 from hw.learner.network.smooth import Smooth
 from hw.learner.network.trainer import Trainer
+from hw.learner.step_clocks import slots_of
 
 HOLLOW = (
     units.Layer, units.Loss, units.BatchMemory, units.SampleReader, units.Outputs,
@@ -350,3 +351,29 @@ def test_outputs_of_the_pass_that_acts_leave(wired, monkeypatch):
         assert context.get(unit.outputs.i.value[0][0][0]) == 4
 
     wired(bench, algorithm="seen_second")
+
+
+def test_each_pass_takes_the_outputs_of_its_source(wired):
+    """Of ``ddpg``, whose critic takes both passes of the actor at once: errors of the first one
+    return."""
+
+    async def bench(context, trainer, unit):
+        actor, critic = unit.actor_1, unit.critic_0
+        for path in range(2):
+            context.set(actor.o.value[path][0][0], 5 + path)
+            context.set(critic.dx.value[path][0][0], 7 + path)
+        assert [context.get(value[0][0]) for value in critic.chain.value] == [5, 6]
+        assert context.get(critic.chain_mask) == 3
+        assert context.get(actor.delta.payload[0][0][0]) == 8
+
+    wired(bench, algorithm="ddpg")
+
+
+def test_layers_have_the_slots_of_the_formula(wired):
+    """They are in a sample's order."""
+
+    async def bench(context, trainer, unit):
+        found = tuple(unit[name].ring.slots for name in ORDER)
+        assert found == slots_of(trainer.config) and len({*found}) > 1
+
+    wired(bench)
