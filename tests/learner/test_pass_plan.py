@@ -62,6 +62,13 @@ def test_links_and_feeds():
     }  # fmt: skip
 
 
+def test_outputs_that_a_network_takes_twice_return_errors_once():
+    """Through the pass that has errors."""
+    passes = {"b": B, "x": Pass("b", "target", SEEN, Take("a", 3))}
+    made = plan(passes, "b", b=(5, 1))
+    assert made.taken("b") == ({0: 0, 1: 0},) and made.returned("b") == ({0: 0},)
+
+
 def test_paths_of_two_sweeps(quartet):
     plan = LearnerConfig(algorithm="quartet", observation=3, action=2).plan
     assert plan.order == ("value", "actor", "critic", "critic_2")

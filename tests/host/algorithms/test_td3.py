@@ -204,3 +204,12 @@ BAD = [
 def test_config_rejects(name, value):
     with pytest.raises(ValueError, match=f"^{name} must be .+, not "):
         TD3Config(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["critic_error_shift", "actor_error_shift"])
+def test_shifts_are_those_of_a_step(name):
+    for shift in (-8, 8):
+        assert getattr(TD3Config(**{name: shift}), name) == shift
+    for shift in (-9, 9):
+        with pytest.raises(ValueError, match=rf"^{name} must be .*-8\.\.8, not {shift}"):
+            TD3Config(**{name: shift})

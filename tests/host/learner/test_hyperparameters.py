@@ -66,6 +66,26 @@ def test_steps_that_the_card_would_refuse(algorithm, clips, values, message):
         check_steps(hyperparameter_records(2, STEP, **needed | values), learner)
 
 
+#: Of a record whose limits are numbers: then words alone tell that all is usual.
+PLAIN = dict(scale=1, rate=0.1, clip=1, max_norm=1, noise=0.5, noise_clip=1)
+
+
+@pytest.mark.parametrize("wrong", [np.inf, np.nan, -0.5])
+@pytest.mark.parametrize("name", [
+    "scale", "rate", "clip", "first_decay", "first_gain", "second_decay", "second_gain", "floor",
+    "blend", "keep", "max_norm", "noise", "noise_clip",
+])  # fmt: skip
+def test_a_number_is_not_negative_and_finite(name, wrong):
+    """A limit may be infinite. The second of a pair counts as the first."""
+    steps = hyperparameter_records(3, STEP, **PLAIN)
+    steps[name][(-1,) * steps[name].ndim] = wrong
+    if wrong == np.inf and name in ("clip", "max_norm", "noise_clip"):
+        assert checked_hyperparameters(steps, STEP) is not None
+        return
+    with pytest.raises(ValueError, match=f"^{name} must be a number of at least 0, not {wrong}$"):
+        checked_hyperparameters(steps, STEP)
+
+
 @pytest.mark.parametrize("wrong", [9, -9, 128, 2**40])
 def test_a_shift_that_no_step_has(wrong):
     message = f"^shift must be in -8..8, not {wrong}$"

@@ -126,6 +126,13 @@ def test_hardware_is_the_twin(simulate, tmp_path):
     run_together(simulate, tmp_path, {f"{a.kind} {n}": units(a, n) for a, n in cases})
 
 
+def test_sums_of_more_than_62_bits_lose_their_last():
+    """In units of 2^-32. Of a longer sum 31 bits are dropped, and what is left is rounded to even
+    here; one of 62 bits is rounded up."""
+    assert of_integer((1 << 61) + (1 << 37) + 1) == np.float32(2.0**29 * (1 + 2.0**-23))
+    assert of_integer((1 << 62) + (1 << 38) + 1) == np.float32(2.0**30)
+
+
 def test_sums_of_any_format_have_a_place():
     assert square_shape(learner(WIDE, batch=4096).layer_config).width == 126
     assert of_integer(7 << 120) == np.float32(7 * 2.0**88)

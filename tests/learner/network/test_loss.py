@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from amaranth import Shape
 from arith.float32_cases import CORNERS, bits, floats
-from clocks import Clocks
+from clocks import Clocks, run_together
 from later import later
 from pauses import SOLID, SOLID_TOO
 
@@ -278,20 +278,41 @@ def matches_twin(simulate, tmp_path, config):
     )
 
 
-def test_clipped_gradients_of_both_critics_are_counted(simulate, tmp_path):
-    """Of ``td3``: of none, of the second, of the first, of both."""
-    unit = Loss(LearnerConfig(algorithm="td3", arithmetic=SHORT, observation=3, action=1))
-    clocks, one = Clocks(), bits([1]).tolist()[0]
-    for clock, large in enumerate(product((0, 1), repeat=2)):
-        ports = {"of_critic__scalars__payload": [dict(weight=one)]}
-        for name, each in zip(unit.networks, large, strict=True):
-            q = (2 if each else 1) << 7  # a gradient is below 1
-            ports[f"of_{name}__i"] = dict(valid=1, value=[[[q]], [[0]]])
-        clocks.at(clock, **ports)
-        clocks.expect(clock + unit.latency - 2, saturations=sum(large))
-    for clock in range(unit.latency + 2):
-        clocks.at(clock, inverse=one, clip=bits([np.inf]).tolist()[0], shift=[0, 0], start=0)
-    clocks.run(simulate, unit, tmp_path)
+def test_losses_of_td3(simulate, tmp_path):
+    """Of both critics: gradients of none, of the second, of the first, of both are clipped. The
+    smaller bootstrap value is the second's, and the larger error the TD error. Then the actor's
+    errors: -1, shifted by a place. Two samples come at a time."""
+    config = LearnerConfig(algorithm="td3", arithmetic=SHORT, observation=3, action=1, lanes=2)
+    critics, actor = (Loss(config, sweep) for sweep in range(2))
+    first, second, cases = Clocks(), Clocks(), [*product((0, 1), repeat=2)]
+    two, half = bits([2, 0.5]).tolist()
+    one = bits([1]).tolist()[0]
+    networks = dict(critic=48, critic_2=32)  # in units of 2**-8
+    for clock in (0, 2):
+        pair = cases[clock : clock + 2]
+        scalars = [dict(index=70 + clock + k, weight=two, discount=one) for k in range(2)]
+        ports = {"of_critic__scalars__payload": scalars}
+        for number, (name, after) in enumerate(networks.items()):
+            # Less 32, the errors are 1 and 1/2; a gradient is below 1.
+            q = [[256 + 32 if large[number] else 128 + 32] for large in pair]
+            ports[f"of_{name}__i"] = dict(valid=1, value=[q, [[after]] * 2])
+            delta = [[[2047 if large[number] else 1024] for large in pair]]
+            given = {f"of_{name}__delta__valid": 1, f"of_{name}__delta__payload": delta}
+            first.expect(clock + critics.latency, **given)
+        first.at(clock, **ports)
+        for k, large in enumerate(pair):
+            td = dict(index=70 + clock + k, value=one if any(large) else half)
+            first.expect(clock + k + critics.td_latency, td__valid=1, td__payload=td)
+            first.expect(clock + k + critics.latency - 3, saturations=sum(large))
+        second.at(clock, of_critic__i=dict(valid=1, value=[[[clock], [clock]]]))
+        delta = dict(of_critic__delta__valid=1, of_critic__delta__payload=[[[-1024], [-1024]]])
+        second.expect(clock + actor.latency, **delta)
+    clip = bits([np.inf]).tolist()[0]
+    for clock in range(critics.latency + 6):
+        ready = {f"of_{name}__delta__ready": 1 for name in networks} | dict(td__ready=1)
+        first.at(clock, inverse=half, clip=clip, shift=[0, 0], start=0, **ready)
+        second.at(clock, shift=[1], of_critic__delta__ready=1)
+    run_together(simulate, tmp_path, {"critics": (first, critics), "actor": (second, actor)})
 
 
 def test_there_is_room_for_all_that_the_last_layer_may_have_begun():

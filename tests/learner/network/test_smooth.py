@@ -23,6 +23,8 @@ STEPS = [
     dict(seed=2**64 - 1, noise=30.0, noise_clip=3.0),
     dict(seed=5, noise=0.4, noise_clip=0.0),
 ]
+#: Noise without a limit, with a seed of 64 bits.
+UNLIMITED = dict(seed=2**64 - 5, noise=1.5, noise_clip=np.inf)
 #: As no host sends it; the hardware and its twin take it.
 WILD = [dict(seed=9, noise=np.nan, noise_clip=0.25), dict(seed=9, noise=0.4, noise_clip=-0.25)]
 
@@ -66,7 +68,7 @@ def test_matches_twin(simulate, tmp_path, arithmetic, lanes, outputs, word):
     unit, rng, clocks, start = Smooth(config, shape, 2), np.random.default_rng(3), Clocks(), 2
     latency, interval = unit.latency_of(arithmetic), unit.interval_of(lanes, outputs)
     for number, samples in enumerate((4, 3, 2)):
-        step = [*STEPS[:2], WILD[lanes > 1]][number]
+        step = [STEPS[0] if lanes > 1 else UNLIMITED, STEPS[1], WILD[lanes > 1]][number]
         noisy = number != 1
         words = shape.output_words
         size = 2, samples * lanes, words * word
