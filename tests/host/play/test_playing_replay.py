@@ -138,6 +138,19 @@ def test_what_is_counted_of_iterations(monkeypatch):
         assert clipped == [reports["saturations"][-1].tolist()]
 
 
+def test_a_ring_of_one_episode():
+    """REPORTs begin at a multiple of 64 bytes after it."""
+    config = replace(CONFIG, play=PlayConfig(environments=1, longest=4))
+    with opened(config) as kernel:
+        buffer = filled(kernel)
+        own = SETTINGS | dict(iterations=0)
+        buffer.play(20, own, segments_of(CONFIG, [0]), batch_size=8, iterations=0, fresh=True)
+        state = SETTINGS | dict(step=20, period=1)
+        found = buffer.play(1, state, segments_of(CONFIG, [0]), batch_size=8, iterations=2)
+        assert config.engine.beat_bytes < 64 and len(found.reports) == 2
+        assert np.isfinite(found.reports["loss"]).all() and found.reports["loss"].min() > 0
+
+
 def test_greedy_stores_nothing():
     with opened(CONFIG) as kernel:
         buffer = filled(kernel)
