@@ -393,6 +393,12 @@ def test_a_clock_without_divisors_is_refused(description):
         files(description, BOARD.at(151))
 
 
+def test_clocks():
+    """Multiples of 3 Mbaud below those that are routed: 62 MHz, and 52 of a kernel that learns."""
+    designs = "replay", "gae", "dqn"
+    assert [boards.get("ulx3s", each).clocks[0].mhz for each in designs] == [60, 60, 45]
+
+
 def test_no_other_clock_is_the_boards_own():
     assert BOARD.at(None) is BOARD
 
