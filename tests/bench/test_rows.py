@@ -90,7 +90,7 @@ def test_bitstreams(monkeypatch, tmp_path):
     def build(folder, description, board, *, seed):
         asked.append((folder.name, description, board, seed))
         clocks = (AchievedClock(name="KERNEL", asked_mhz=45, mhz=50.0 + seed),)
-        used = (Used(name="LUT4", count=43_500, total=83_640), Used(name="EBR", count=3, total=4))
+        used = (Used(name="LUT4", count=44_000, total=83_640), Used(name="EBR", count=3, total=4))
         return Outcome(bitstream=folder / "x.bit", clocks=clocks, used=used)
 
     monkeypatch.setattr(bitstreams, "package", package)
@@ -105,9 +105,9 @@ def test_bitstreams(monkeypatch, tmp_path):
     ]  # fmt: skip
     clock = found["dqn, ULX3S-85F, seed 2", "routed_mhz", "asked for"]
     assert (clock["value"], clock["reference_value"], clock["unit"]) == (52, 45, "MHz")
-    assert found["dqn, ULX3S-85F, seed 3", "lut4", None]["value"] == 43_500
+    assert found["dqn, ULX3S-85F, seed 3", "lut4", None]["value"] == 44_000
     share = found["dqn, ULX3S-85F, seed 3", "lut4_share", "at most"]
-    assert (share["value"], share["reference_value"]) == (52, 85)
+    assert (share["value"], share["reference_value"]) == (53, 85)
     assert found["replay, ULX3S-85F, seed 1", "ebr_share", None]["value"] == 75
     assert ("dqn that plays, ULX3S-85F, seed 1", "ff", None) not in found
     assert found["dqn that plays, ULX3S-85F, seed 1", "ebr_share", "at most"]["value"] == 75

@@ -82,12 +82,21 @@ def test_divisors_make_their_clock_within_the_limits_of_the_part(mhz):
     assert max(found.reference, found.output, found.second or 1) <= 128 and found.feedback <= 80
 
 
+def _number(text):
+    """An integer of RTLIL, such as 5 or 32'101."""
+    return int(text.partition("'")[2], 2) if "'" in text else int(text)
+
+
 @pytest.mark.parametrize("mhz, output", [(60, "CLKOP"), (42, "CLKOS")])
 def test_the_system_is_clocked_by_the_output_that_makes_its_clock(mhz, output):
     description = described("gae", "ulx3s", **small("gae"))
     netlist = files(description, BOARD.at(mhz))["ulx3s.il"]
     pll = re.search(r"cell \\EHXPLLL .*?\n  end\n", netlist, re.S)[0]
     wires = dict(re.findall(r"connect \\(\w+) (\S+)", pll))
+    # Half of the divisor of CLKOP, as ecppll has it: 10 for 60 MHz, 126 for 42.
+    phases = dict(re.findall(r"parameter \\(CLKO\w_CPHASE) (?:signed )?(\S+)", pll))
+    half = {"CLKOP": "5", "CLKOS": "63"}[output]
+    assert {_number(each) for each in phases.values()} == {int(half)}
     assert wires["CLKFB"] == wires["CLKOP"] and ("CLKOS" in wires) == (output == "CLKOS")
     system = re.search(r"cell \\system .*?\n  end\n", netlist, re.S)[0]
     source = {wires[output]}
@@ -175,6 +184,7 @@ def test_readme_names_what_trains_with_the_design():
     text = files(description, BOARD)["README.md"]
     assert "`rlfabric train ppo --board ulx3s --card uart:/dev/ttyUSB0 --set steps_per_" in text
     assert " --set code_width=8 " in text and "PPO needs PyTorch" in text
+    assert text.startswith("# gae on ULX3S-85F, rlfabric ") and ", config hash 0x" in text
     assert "capacity" not in text and "dqn" not in text
 
 
@@ -217,6 +227,8 @@ REPORT = {
 def test_achieved_clock():
     clock = module.achieved(json.dumps(REPORT), BOARD)
     assert (clock.name, clock.asked_mhz, clock.mhz) == ("KERNEL", 60, 62.16)
+    exact = {"fmax": {"clk25": {"achieved": 25.0, "constraint": 25.0}}}
+    assert module.achieved(json.dumps(exact), BOARD).mhz == 25
     slow = {"fmax": {**REPORT["fmax"], "clk25": {"achieved": 24.5, "constraint": 25.0}}}
     with pytest.raises(BuildFailed, match="clk25 must be met, not routed at 24.50 MHz of 25.00"):
         module.achieved(json.dumps(slow), BOARD)
@@ -261,6 +273,7 @@ def test_run(folder, tools, description, monkeypatch):
     routing = (folder / "calls").read_text().splitlines()[1]
     assert called(folder) == ["yosys", "nextpnr_ecp5", "ecppack"]
     assert "--85k --package CABGA381 --speed 6" in routing and "--seed" not in routing
+    assert "--placer static --report ulx3s.report.json" in routing
 
 
 def called(folder):
@@ -325,6 +338,19 @@ def test_a_netlist_of_a_yosys_that_failed_is_made_anew(folder, tools, descriptio
     assert called(folder) == ["yosys", "nextpnr_ecp5", "ecppack"]
 
 
+def test_a_build_has_some_hours(folder, tools, description, monkeypatch):
+    """A whole agent takes an hour and a half on a core of its own."""
+    limits, run = [], module.execute
+
+    def execute(*words, limit_s):
+        limits.append(limit_s)
+        return run(*words, limit_s=limit_s)
+
+    monkeypatch.setattr(module, "execute", execute)
+    build(folder, description, BOARD)
+    assert 4 * 3600 <= limits[0] <= 24 * 3600
+
+
 def test_a_failed_run_leaves_no_bitstream(folder, tools, description):
     (folder / "ulx3s.bit").write_text("old")
     tool(tools / "nextpnr_ecp5", "echo no route; exit 1")
@@ -365,6 +391,12 @@ def test_bad_targets_are_refused(folder, description):
 def test_a_clock_without_divisors_is_refused(description):
     with pytest.raises(ValueError, match="target_hz must be 25000000 times .*, not 151000000"):
         files(description, BOARD.at(151))
+
+
+def test_clocks():
+    """Multiples of 3 Mbaud below those that are routed: 62 MHz, and 52 of a kernel that learns."""
+    designs = "replay", "gae", "dqn"
+    assert [boards.get("ulx3s", each).clocks[0].mhz for each in designs] == [60, 60, 45]
 
 
 def test_no_other_clock_is_the_boards_own():

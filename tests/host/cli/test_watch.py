@@ -42,6 +42,8 @@ def test_picture():
     assert all(len(line) == 14 for line in curve) and curve[-1].endswith("█")
     assert last == "step 200, 6 episodes, return 40, best greedy 30"
     assert picture(rows, "x", width=14, height=4)[1].startswith("40 ")
+    assert picture(rows, "x", 30.0)[1].startswith("40 "), "beyond the threshold"
+    assert [len(line) for line in picture(rows, "x", width=3)[1:-1]] == [4] * 10, "one column"
 
 
 def test_a_run_that_has_ended(tmp_path, run):
@@ -67,6 +69,10 @@ def test_it_follows_until_the_summary_is_newer(tmp_path, monkeypatch):
     folder = folder_of(tmp_path / "run", ["1,100,4,20.0,"], dict(algo="dqn", env="Other-v9"))
     os.utime(folder / "summary.json", ns=(0, 0))
     assert not has_ended(folder) and not has_ended(tmp_path)
+    for name in ("summary.json", "progress.csv"):
+        os.utime(folder / name, ns=(5, 5))
+    assert has_ended(folder), "in one tick of the disk's clock"
+    os.utime(folder / "summary.json", ns=(0, 0))
     naps = []
 
     def sleep(seconds):
@@ -77,8 +83,25 @@ def test_it_follows_until_the_summary_is_newer(tmp_path, monkeypatch):
     monkeypatch.setattr(module.time, "sleep", sleep)
     text = io.StringIO()
     watch(folder, Console(file=text, width=60, force_terminal=True))
-    assert len(naps) == 2
+    assert naps == [1.0, 1.0]
     assert "step 100, 4" in text.getvalue() and "step 200, 6 episodes" in text.getvalue()
+
+
+def test_rows_that_come_with_the_end_are_drawn(tmp_path, monkeypatch):
+    """A run that ends while its rows are read is looked at once more."""
+    folder = folder_of(tmp_path / "run", ["1,100,4,20.0,"])
+    rows, naps, read = ["1,100,4,20.0,", "2,200,6,40.0,30.0"], [], module.read_progress
+
+    def ends(folder):
+        found = read(folder)
+        folder_of(folder, rows, dict(algo="dqn", env="Other-v9"))
+        return found
+
+    monkeypatch.setattr(module, "read_progress", ends)
+    monkeypatch.setattr(module.time, "sleep", naps.append)
+    text = io.StringIO()
+    watch(folder, Console(file=text, width=60, force_terminal=True))
+    assert len(naps) == 1 and "step 200, 6 episodes" in text.getvalue()
 
 
 def test_an_interrupt_ends_it(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import json
 import signal
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from rich.console import Console
 from host import checkpoint
 from host.agents.policy_file import load_policy
 from host.cards.kernel import CapacityError, Kernel
+from host.play.play_learner import PlayLearner
+from host.play.play_settings import PlaySettings
 from host.play.playing_replay import PlayingReplay
 from host.runs.assembly import build
 from host.runs.loop import train
@@ -218,6 +221,17 @@ def test_a_launch_that_is_cut_where_the_goal_is_met(built):
         with closing(build(config.in_run(), factory)) as session:
             session.learner._room = 44
             assert session.learner.play().steps == 44 and session.learner.met
+            session.learner._room = 1
+            assert session.learner.play().steps == 1 and not session.learner.met, "met before"
+
+
+@pytest.mark.parametrize("episodes, returns, met", [
+    (16, 7, True), (15, 7, False), (16, 6, False), (99, 1 << 40, True),
+])  # fmt: skip
+def test_the_goal_is_met_by_as_many_episodes_and_as_large_a_sum(episodes, returns, met):
+    status = dict(episodes=np.uint32(episodes), returns=np.int64(returns))
+    learner = SimpleNamespace(buffer=SimpleNamespace(status=status), settings=PlaySettings)
+    assert PlayLearner._meets(learner, 7) == met
 
 
 def test_what_is_solved_early_ends_early(built):

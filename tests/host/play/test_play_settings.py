@@ -76,6 +76,8 @@ def test_the_goal_is_the_threshold_of_sixteen_episodes():
     numbers = own.settings(0, 0, 0, own.goal(2))
     assert (numbers["window"], numbers["goal"]) == (4, -6)
     assert own.settings(0, 0, 0)["window"] == 0
+    assert settings_of(until_solved=True, threshold=0.1).goal(2) == 7, "6.4 quarters"
+    assert settings_of(env="CartPole-v1", until_solved=True, threshold=0.0).goal(20) == 0
 
 
 def test_epsilon_that_is_below_its_end():

@@ -14,6 +14,7 @@ from hw.environment.tasks.cartpole import CartPole
 from hw.environment.tasks.mountain_car import MountainCar
 from hw.environment.tasks.pendulum import Pendulum
 from hw.learner.play.config import PlayConfig
+from hw.learner.play.play_contract import SAVED
 from hw.shell.control_map import STOP
 
 SIZES = dict(observation=4, action=2, hidden=(6,), capacity=200)
@@ -82,6 +83,72 @@ def test_a_state_goes_on_to_the_bit():
             np.testing.assert_array_equal(first.reports[name], again.reports[name])
         mine, its = one.state_dict(), other.state_dict()
         equal(mine, its)
+
+
+def test_a_fresh_play_counts_its_own_episodes():
+    """After one that has left others, also others' places in a ring of as many."""
+    with opened(CONFIG) as kernel:
+        buffer = filled(kernel)
+        before = play(buffer, 60, 0, 0, greedy=True).episodes
+        found = play(buffer, 60, 0, int(buffer.status["iterations"])).episodes
+        assert len(before) != len(found) == int(buffer.status["episodes"]) > 3
+        assert (np.diff(found["step"].astype(int)) >= 0).all() and found["length"].all()
+
+
+def test_counters_that_wrap_in_a_launch():
+    """Steps and episodes of 32 bits."""
+    with opened(CONFIG) as kernel:
+        buffer, last = filled(kernel), (1 << 32) - 1
+        buffer.program(CartPole, 4, 9)
+        play(buffer, 4, 0, 0, learn=False)
+        state = buffer.state_dict()
+        state["play"][: SAVED.size // 4].view(SAVED.dtype)["episodes"] = last
+        buffer.load_state_dict(state)
+        settings = SETTINGS | dict(step=last, phase=0, explore=1 << 31)
+        found = buffer.play(8, settings, segments_of(CONFIG, [0]), batch_size=8, iterations=0,
+                            learn=False)  # fmt: skip
+        assert found.steps == 8 and int(buffer.status["step"]) == 7
+        assert found.episodes["step"].tolist() == [2] * 3 + [6] * 3
+        assert int(buffer.status["episodes"]) == 5
+
+
+def test_what_is_counted_of_iterations(monkeypatch):
+    """A TD error for each sample, and the numbers that the last iteration has clipped so far."""
+    errors, clipped = [], []
+    monkeypatch.setattr(PlayingReplay, "_count_errors", lambda _, count: errors.append(count))
+    monkeypatch.setattr(
+        PlayingReplay, "_count_saturations", lambda _, counts: clipped.append(counts.tolist())
+    )
+    with opened(CONFIG) as kernel:
+        buffer = filled(kernel)
+        play(buffer, 1, 0, 0)
+        assert errors == clipped == []
+        run = PlayingReplay._played
+
+        def played(*args):
+            results, reports, parameters = run(*args)
+            reports["saturations"] = np.arange(reports["saturations"].size).reshape(
+                reports["saturations"].shape
+            )
+            return results, reports, parameters
+
+        monkeypatch.setattr(PlayingReplay, "_played", played)
+        reports = play(buffer, 27, 1, 0).reports
+        assert len(reports) == 12 and errors == [96]
+        assert clipped == [reports["saturations"][-1].tolist()]
+
+
+def test_a_ring_of_one_episode():
+    """REPORTs begin at a multiple of 64 bytes after it."""
+    config = replace(CONFIG, play=PlayConfig(environments=1, longest=4))
+    with opened(config) as kernel:
+        buffer = filled(kernel)
+        own = SETTINGS | dict(iterations=0)
+        buffer.play(20, own, segments_of(CONFIG, [0]), batch_size=8, iterations=0, fresh=True)
+        state = SETTINGS | dict(step=20, period=1)
+        found = buffer.play(1, state, segments_of(CONFIG, [0]), batch_size=8, iterations=2)
+        assert config.engine.beat_bytes < 64 and len(found.reports) == 2
+        assert np.isfinite(found.reports["loss"]).all() and found.reports["loss"].min() > 0
 
 
 def test_greedy_stores_nothing():

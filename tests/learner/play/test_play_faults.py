@@ -246,6 +246,17 @@ def test_saved_windows():
     np.testing.assert_array_equal(kernel.save()[: SAVED.size // 4], words[: SAVED.size // 4])
 
 
+def test_more_bits_than_are_held():
+    """Sums of 48 bits and steps of 16 of an episode under way: SAVE gives what RESUME has taken."""
+    kernel = played()
+    words, sizes = kernel.save(), saved_words(CONFIG)
+    begin = sum(sizes[name] for name in ("saved", "states", "observations"))
+    words[begin : begin + 6] = 7, 0x1234_7FFF, 0x5_0003, 9, 0x1234_8000, 0xFFFF_FFFF
+    assert kernel.resume(words) == NONE
+    running = kernel.save()[begin : begin + 6]
+    assert running.tolist() == [7, 0x7FFF, 3, 9, 0xFFFF_8000, 0xFFFF]
+
+
 def test_save_needs_room():
     kernel = played()
     assert kernel.run(PlayOpcode.SAVE, destination=(1 << 16) - 64) == (ShellError.RESULTS, 0)
