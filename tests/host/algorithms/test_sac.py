@@ -31,6 +31,18 @@ def alpha(agent):
     return float(np.exp(agent.policy.networks["alpha"].parameters[0]))
 
 
+def test_first_weights_are_those_of_torch():
+    """Uniform up to 1 / sqrt(fan_in); outputs of the actor near 0."""
+    networks = agent_parts.make("sac", hidden=(64, 32)).policy.networks
+    shares = {
+        name: [abs(weight).max() * len(weight) ** 0.5 for weight in networks[name].weights]
+        for name in ("critic", "critic_2", "actor")
+    }
+    assert shares["actor"].pop() <= 0.01 * 3**0.5
+    for share in sum(shares.values(), []):
+        assert 0.9 < share <= 1.0001
+
+
 def test_density_is_of_the_actions():
     """The mean of 1 / density over actions in [-0.9, 0.9] is the size of that."""
     spec = agent_parts.Spec(shape=(3,), dtype="float32", discrete=False, action_count=1)
