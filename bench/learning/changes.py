@@ -62,4 +62,9 @@ CHANGES = (
         algos=("ddpg",),
         where={"precision": "qat"},
     ),
+    Change(
+        date="2026-12-01 13:13",
+        what="first weights are torch's, smaller than Kaiming's",
+        algos=("sac",),
+    ),
 )
