@@ -82,6 +82,11 @@ def test_divisors_make_their_clock_within_the_limits_of_the_part(mhz):
     assert max(found.reference, found.output, found.second or 1) <= 128 and found.feedback <= 80
 
 
+def test_a_feedback_divisor_is_at_most_80():
+    """Where one of 97 would make the clock with CLKOP alone."""
+    assert divide(25_000_000, 303_125_000).feedback <= 80
+
+
 def _number(text):
     """An integer of RTLIL, such as 5 or 32'101."""
     return int(text.partition("'")[2], 2) if "'" in text else int(text)

@@ -19,6 +19,7 @@ def test_line(simulate, divisor, skew):
         (dict(clock_hz=0), "clock_hz must be an integer in 1000000..1000000000, not 0"),
         (dict(baud=4_000_000), "baud must be an integer in 300..3000000 for four clocks a bit"),
         (dict(clock_hz=13_600_000), r"baud must be within 2 % of clock_hz \(13600000\) over"),
+        (dict(clock_hz=13_400_000), r"baud must be within 2 % of clock_hz \(13400000\) over"),
         (dict(payload=63), "payload must be an integer in 64..16384, not 63"),
         (dict(backlog=1 << 17), "backlog must be an integer in 64..65536, not 131072"),
         (dict(banks=()), r"banks must be 1 to 8 sizes, not \(\)"),

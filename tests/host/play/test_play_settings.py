@@ -46,6 +46,12 @@ def test_launches_end_where_the_run_is_evaluated(interval, count, total):
     assert set(whole) <= set(ends(2))
 
 
+def test_schedules_begin_at_the_multiple_before():
+    """However a launch was cut."""
+    settings = settings_of(evaluation_interval_steps=100)
+    assert [settings.begun(steps) for steps in (0, 99, 100, 136, 200)] == [0, 0, 100, 100, 200]
+
+
 @pytest.mark.parametrize("agent", [
     dict(epsilon_steps=4000), dict(epsilon_start=0.5, epsilon_end=0.25, epsilon_steps=8),
     dict(epsilon_steps=0), dict(epsilon_start=0.3, epsilon_end=0.3, epsilon_steps=100),
