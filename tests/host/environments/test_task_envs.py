@@ -118,8 +118,8 @@ def test_actions_are_checked(name, actions, message):
 
 
 def test_a_limit_of_steps():
-    """Of the task, or another; an episode that is cut is no end."""
-    for limit, given in ((7, None), (3, 3)):
+    """Of the task, or another, shorter or longer; an episode that is cut is no end."""
+    for limit, given in ((7, None), (3, 3), (9, 9)):
         many = TaskVectorEnv(2, Odd, max_episode_steps=given)
         many.reset(seed=0)
         lengths = np.zeros(2, int)
