@@ -134,6 +134,21 @@ def test_a_limit_of_steps():
     assert many.num_envs == 2 and many.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
 
 
+class Brief(find_task("MountainCar-v0")):
+    limit = 7
+
+
+@pytest.mark.parametrize("given", [5, 9])
+def test_an_id_with_a_limit_of_its_own(given):
+    """Below and above the task's; runs collect with it."""
+    env, entry = f"mine/Brief{given}-v0", f"{TaskEnv.__module__}:TaskEnv"
+    gymnasium.register(env, entry, max_episode_steps=given, kwargs={"task": Brief})
+    many = make_envs(env, 1, find("dqn"))
+    many.reset(seed=3)
+    for step in range(1, given + 1):
+        assert many.step(np.ones(1, np.int64))[3] == (step == given)
+
+
 def test_the_collector_gets_true_successors():
     """``make_envs`` gives a vector environment; ``Actor`` steps it as any other."""
     envs = make_envs("rlfabric/CartPole-v1", 4, find("dqn"))
