@@ -88,7 +88,8 @@ def make_envs(env, count, algorithm, render_mode=None):
                 TaskVectorEnv,  # numba, which other runs may not need
             )
 
-            envs = TaskVectorEnv(count, **spec.kwargs, **how)
+            limit = spec.max_episode_steps
+            envs = TaskVectorEnv(count, **spec.kwargs, max_episode_steps=limit, **how)
         elif algorithm.images and is_atari(spec):
             envs = AtariEnvs(spec, count, **how)
         else:

@@ -105,7 +105,9 @@ class PlayLearner(CardLearner):
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         super().load_state_dict(state)
         self._fresh = bool(state["fresh"])
-        self._explore = int(state["buffer"]["explore"])
+        # Before the first launch the card has no epsilon yet.
+        explore = self.settings.epsilon[0] if self._fresh else state["buffer"]["explore"]
+        self._explore = int(explore)
 
 
 class PlayCollector(Collector):

@@ -26,6 +26,9 @@ from hw.learner.records import REPORT
 
 __all__ = ["PlayingReplay", "Played"]
 
+#: Bit of ``ready`` in the status: environments have begun.
+_BEGUN = 2
+
 
 class Played(NamedTuple):
     """The results of ``PlayingReplay.play``.
@@ -206,20 +209,25 @@ class PlayingReplay(LearningReplay):
     # -- states
 
     def state_dict(self) -> dict[str, object]:
-        """As LearningReplay, with what environments, windows and episodes hold."""
-        state, size = super().state_dict(), 4 * sum(saved_words(self.config).values())
-        words = self.launcher.run([(PlayOpcode.SAVE, {})], (), size).view(np.uint32)
+        """As LearningReplay, with what environments, windows and episodes hold: nothing if they
+        have not begun."""
+        state, words = super().state_dict(), np.zeros(0, np.uint32)
+        if int(self.status["ready"]) & _BEGUN:
+            size = 4 * sum(saved_words(self.config).values())
+            words = self.launcher.run([(PlayOpcode.SAVE, {})], (), size).view(np.uint32)
         return state | {"play": words.copy(), "explore": int(self.status["explore"])}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Loads a ``state_dict``; ``program`` must have loaded its task before. The next ``play``
-        goes on to the bit. UsageError if the state is of another memory, learner or kernel."""
+        goes on to the bit; it must be fresh if the state is of before the first one. UsageError if
+        the state is of another memory, learner or kernel."""
         words = held("play", state["play"], np.uint32)
         count = sum(saved_words(self.config).values())
-        if words.shape != (count,):
+        if words.shape not in ((count,), (0,)):
             raise UsageError(f"play must be {count} words, not {list(words.shape)}")
         super().load_state_dict(state)
-        self.launcher.run([(PlayOpcode.RESUME, {})], [(0, words.view(np.uint8))])
+        if words.size:
+            self.launcher.run([(PlayOpcode.RESUME, {})], [(0, words.view(np.uint8))])
 
 
 def _ring(count):

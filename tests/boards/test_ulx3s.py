@@ -373,6 +373,18 @@ def test_what_yosys_said_last_is_shown(folder, tools, description):
     assert str(error.value).splitlines()[-2:] == ["ABC", "ERROR: Assert failed"]
 
 
+def test_a_router_that_said_nothing_has_no_error_of_the_run_before(folder, tools, description):
+    """The netlist is kept, and not what nextpnr has said of another seed."""
+    tool(tools / "nextpnr_ecp5", "echo 'ERROR: an old one' > ulx3s.tim; exit 1")
+    with pytest.raises(BuildFailed, match="ERROR: an old one$"):
+        build(folder, description, BOARD)
+    called(folder)
+    tool(tools / "nextpnr_ecp5", "echo killed; exit 9")
+    with pytest.raises(BuildFailed, match="killed$"):
+        build(folder, description, BOARD, seed=2)
+    assert called(folder) == ["nextpnr_ecp5"]
+
+
 def test_missing_tools_are_told(folder, description, monkeypatch):
     for variable in module._TOOLS:
         monkeypatch.delenv(variable, raising=False)

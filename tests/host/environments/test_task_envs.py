@@ -118,8 +118,8 @@ def test_actions_are_checked(name, actions, message):
 
 
 def test_a_limit_of_steps():
-    """Of the task, or another; an episode that is cut is no end."""
-    for limit, given in ((7, None), (3, 3)):
+    """Of the task, or another, shorter or longer; an episode that is cut is no end."""
+    for limit, given in ((7, None), (3, 3), (9, 9)):
         many = TaskVectorEnv(2, Odd, max_episode_steps=given)
         many.reset(seed=0)
         lengths = np.zeros(2, int)
@@ -132,6 +132,21 @@ def test_a_limit_of_steps():
             lengths[terminated | truncated] = 0
     many = gymnasium.make_vec(find_spec("rlfabric/CartPole-v1"), num_envs=2)
     assert many.num_envs == 2 and many.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+
+
+class Brief(find_task("MountainCar-v0")):
+    limit = 7
+
+
+@pytest.mark.parametrize("given", [5, 9])
+def test_an_id_with_a_limit_of_its_own(given):
+    """Below and above the task's; runs collect with it."""
+    env, entry = f"mine/Brief{given}-v0", f"{TaskEnv.__module__}:TaskEnv"
+    gymnasium.register(env, entry, max_episode_steps=given, kwargs={"task": Brief})
+    many = make_envs(env, 1, find("dqn"))
+    many.reset(seed=3)
+    for step in range(1, given + 1):
+        assert many.step(np.ones(1, np.int64))[3] == (step == given)
 
 
 def test_the_collector_gets_true_successors():

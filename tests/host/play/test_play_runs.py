@@ -194,6 +194,22 @@ def test_interrupted_within_a_launch(whole, built, monkeypatch):
     equal(one, other)
 
 
+def test_interrupted_before_the_first_launch(built):
+    """All comes after --resume, with the first epsilon."""
+    seen = []
+    for cut in (False, True):
+        config = configured(400)
+        with on_card(config, "model") as (factory, _, _):
+            with closing(build(config.in_run(), factory)) as session:
+                state = session.state_dict()
+            with closing(build(config.in_run(), factory)) as session:
+                if cut:
+                    session.load_state_dict(state)
+                session.iterate()
+                seen.append(session.state_dict())
+    equal(*seen)
+
+
 def test_the_cards_own_goal_says_when_to_look(whole, built):
     """Sixteen returns with a mean of 15, which exploring has and the policy has not, end a launch,
     and an evaluation follows. The next launches begin where it is met, and end where they would

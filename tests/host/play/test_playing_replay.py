@@ -85,6 +85,20 @@ def test_a_state_goes_on_to_the_bit():
         equal(mine, its)
 
 
+def test_a_state_of_before_the_first_play():
+    """Goes on to the bit, on a card that has played; nothing has begun."""
+    with opened(CONFIG) as kernel, opened(CONFIG) as second:
+        one, other = filled(kernel), filled(second)
+        play(other, 9, 0, 0)
+        state = one.state_dict()
+        assert not state["play"].size
+        other.program(CartPole, 500, 9)
+        other.load_state_dict(state)
+        first, again = (play(each, 40, 0, 0) for each in (one, other))
+        assert first.episodes.tobytes() == again.episodes.tobytes() != b""
+        equal(one.state_dict(), other.state_dict())
+
+
 def test_a_fresh_play_counts_its_own_episodes():
     """After one that has left others, also others' places in a ring of as many."""
     with opened(CONFIG) as kernel:
