@@ -142,6 +142,9 @@ def test_leds_are_the_systems_behind_the_first(texts):
         led = re.search(rf"cell \\ulx3s.led_{number} .*?\n  end\n", netlist, re.S)[0]
         own = re.search(rf"connect \\o\S* {re.escape(leds)} \[(\d)\]", led)
         assert own[1] == str(number - 1) if number else own is None
+        if number == 0:
+            driver = re.search(r"connect \\o\S* (\S+)", led)[1]
+            assert driver == re.search(r"connect \\LOCK (\S+)", netlist)[1], "on while locked"
 
 
 def test_the_system_is_in_reset_until_the_pll_is_locked(texts):

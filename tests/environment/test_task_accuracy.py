@@ -12,7 +12,7 @@ from host.environments.task_ids import find_task
 from host.environments.tasks import TaskVectorEnv
 from hw.environment.task import trace
 from hw.environment.task_program import assemble
-from sim.model.environment.twin import Environments
+from sim.model.environment.twin import Environments, seeded
 
 BOUND = 2.0**-20
 #: id -> bounds of the states that an episode can reach
@@ -69,6 +69,20 @@ def check_a_step(name, count):
     assert max(*worst, rewards) <= BOUND and seen <= BOUND
     assert differ <= count * 1e-5
     assert wanted["terminated"].any() == (name != "Pendulum-v1")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_episodes_begin_in_gymnasiums_range(name):
+    """The least, the mean and the largest number of many first observations."""
+    count, task = 2000, find_task(name)()
+    ours = Environments(assemble(trace(task)), task.limit, task.actions, count)
+    ours.generator[:] = seeded(range(count))
+    env = gymnasium.make(name).unwrapped
+    found, wanted = ours.reset(), np.stack([env.reset(seed=seed)[0] for seed in range(count)])
+    width = np.ptp(wanted, axis=0)
+    for each in (np.min, np.mean, np.max):
+        error = np.abs(each(found, axis=0) - each(wanted, axis=0))
+        assert (error <= 0.04 * width).all(), (each.__name__, error, width)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -56,11 +56,12 @@ async def what_is_no_byte_is_dropped(dut):
     """A spike of less than half a bit, a byte without stop bit, a line held low."""
     await start(dut)
     dut.o__ready.value = 1
-    for length in range(1, DIVISOR // 2 - 1):
+    for length in range(1, DIVISOR // 2):
         dut.rx.value = 0
-        await Timer(PERIOD * length, "ns")
+        for _ in range(length):
+            await RisingEdge(dut.clk)
         dut.rx.value = 1
-        for _ in range(DIVISOR):
+        for _ in range(12 * DIVISOR):  # longer than a byte
             await RisingEdge(dut.clk)
             assert not int(dut.o__valid.value)
     await send(dut, 0x5A, stop=0)
