@@ -13,6 +13,8 @@ from sim.model.environment.twin import Environments, seeded
 __all__ = ["TaskEnv", "TaskVectorEnv"]
 
 _MODES = ("rgb_array", "human")
+#: A limit that no episode reaches: TimeLimit has the one that counts.
+_UNLIMITED = (1 << 63) - 1
 
 
 def _spaces(task):
@@ -46,7 +48,8 @@ class _Picture:
 
 
 class TaskEnv(gymnasium.Env):
-    """A task as one environment: the words that a card would compute, on the CPU.
+    """A task as one environment: the words that a card would compute, on the CPU. Episodes are
+    truncated by the TimeLimit around it, as those of gymnasium's environments.
 
     A seed decides all that follows. Without one, the first reset takes a random seed, and later
     resets go on with the environment's random numbers.
@@ -66,7 +69,7 @@ class TaskEnv(gymnasium.Env):
         self.observation_space, self.action_space = _spaces(made)
         self.render_mode = render_mode
         self._picture = _Picture(made, render_mode) if render_mode else None
-        self._twin, self._begun = Environments(program, made.limit, made.actions, 1), False
+        self._twin, self._begun = Environments(program, _UNLIMITED, made.actions, 1), False
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)

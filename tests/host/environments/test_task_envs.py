@@ -140,13 +140,17 @@ class Brief(find_task("MountainCar-v0")):
 
 @pytest.mark.parametrize("given", [5, 9])
 def test_an_id_with_a_limit_of_its_own(given):
-    """Below and above the task's; runs collect with it."""
+    """Below and above the task's; runs collect with it, and ``gymnasium.make`` has it."""
     env, entry = f"mine/Brief{given}-v0", f"{TaskEnv.__module__}:TaskEnv"
     gymnasium.register(env, entry, max_episode_steps=given, kwargs={"task": Brief})
     many = make_envs(env, 1, find("dqn"))
     many.reset(seed=3)
     for step in range(1, given + 1):
         assert many.step(np.ones(1, np.int64))[3] == (step == given)
+    for options, limit in ((dict(), given), (dict(max_episode_steps=11), 11)):
+        one = gymnasium.make(env, **options)
+        one.reset(seed=3)
+        assert [one.step(1)[3] for _ in range(limit)] == [False] * (limit - 1) + [True]
 
 
 def test_the_collector_gets_true_successors():
