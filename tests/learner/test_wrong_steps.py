@@ -104,6 +104,14 @@ def test_the_twin_at_the_limits_of_every_rule():
             assert core._wrong_step(stepped({byte: bits})) == (STEP, byte, None), (byte, hex(bits))
 
 
+def test_the_twin_names_the_first_wrong_number():
+    """As the hardware does, of a STEP with several."""
+    core = LearnerCore(STEPS)
+    for k, first in enumerate(BYTES):
+        step = stepped({byte: WRONG[byte][0] for byte in BYTES[k:]})
+        assert core._wrong_step(step) == (STEP, first, None)
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_iterations_before_it_are_those_alone(command, place):

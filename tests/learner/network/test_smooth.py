@@ -61,14 +61,14 @@ def test_a_nan_is_no_action():
     [(FLOAT, 1, 1, 1), (FIXED, 2, 3, 2), (SHORT, 4, 4, 4), (FIXED, 1, 5, 1)],
 )
 def test_matches_twin(simulate, tmp_path, arithmetic, lanes, outputs, word):
-    """Batches one after the other, the second of which is not smoothed; of two paths, the second
-    passes as it is."""
+    """Batches one after the other, the second of which is not smoothed; the last one is whole and
+    comes after a smaller one. Of two paths, the second passes as it is."""
     shape = BlockShape(inputs=2, outputs=outputs, output_word=word)
     config = LayerConfig(arithmetic=arithmetic, lanes=lanes, batch=4 * lanes)
     unit, rng, clocks, start = Smooth(config, shape, 2), np.random.default_rng(3), Clocks(), 2
     latency, interval = unit.latency_of(arithmetic), unit.interval_of(lanes, outputs)
-    for number, samples in enumerate((4, 3, 2)):
-        step = [STEPS[0] if lanes > 1 else UNLIMITED, STEPS[1], WILD[lanes > 1]][number]
+    for number, samples in enumerate((4, 3, 2, 4)):
+        step = [STEPS[0] if lanes > 1 else UNLIMITED, STEPS[1], WILD[lanes > 1], STEPS[0]][number]
         noisy = number != 1
         words = shape.output_words
         size = 2, samples * lanes, words * word
