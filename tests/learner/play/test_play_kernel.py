@@ -365,11 +365,13 @@ def test_images_that_are_wrong():
 
 
 def test_saved_windows():
-    """The open windows of the second environment are fewer than a window's rewards, or as many."""
+    """The open windows of the last two environments are fewer than a window's rewards, or as many:
+    the first that is wrong is named."""
     kernel, twin = both(MemoryConfig(max_idle=20_000, read_latency=1, write_latency=1))
     sizes, errors = saved_words(SMALL), []
     place = sum(sizes[name] for name in ("saved", "states", "observations", "running"))
-    place += sizes["windows"] // SMALL.play.environments
+    row = sizes["windows"] // SMALL.play.environments
+    place += row * (SMALL.play.environments - 2)
     with kernel as kernel, twin as twin:
         rigs = [Rig(kernel, STORAGE_BYTES), Rig(twin, STORAGE_BYTES)]
         program, source = first(SMALL, Plays(SMALL, 4)), Plays(SMALL, 4)
@@ -378,7 +380,7 @@ def test_saved_windows():
         run_both(*rigs, program.launch(), program.reports, "begin")
         words = rigs[1].buffers["results"].view[at:][: 4 * sum(sizes.values())].view("<u4").copy()
         for count in (2, 3):
-            words[place] = count
+            words[[place, place + row]] = count
             program = PlayProgram(SMALL)
             program.resume(words)
             shell, *_ = run_both(*rigs, program.launch(), program.reports, str(count))
