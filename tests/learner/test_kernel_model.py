@@ -10,13 +10,14 @@ from host.programs.launcher import CommandError
 from host.replay import experience
 from host.replay.prioritized_buffer import PrioritizedReplayBuffer
 from hw.learner.commands import LearnOpcode
-from hw.learner.config import PARAMETER_SETS
+from hw.learner.config import PARAMETER_SETS, LearnerConfig
 from hw.learner.parameters.parameter_image import sections
 from hw.learner.records import ERRORS, STEP_ERRORS, LearnError
 from hw.replay.commands import Opcode
 from hw.replay.config import ReplayKernelConfig
 from hw.replay.records import Error
 from sim.model.learner.network.trainer import Trainer
+from sim.model.learner.parameters.parameter_sets import ParameterSets
 
 BATCH = 8
 CASES = {
@@ -300,3 +301,18 @@ def test_load_and_store(name):
 
 def test_every_error_is_in_the_table():
     assert {*LearnError, *Error} <= (ERRORS | STEP_ERRORS).keys()
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "rmsprop", "adam"])
+def test_networks_begin(optimizer):
+    """Targets become the online parameters, and every moment is zero."""
+    sets = ParameterSets(
+        LearnerConfig(algorithm="td3", observation=3, action=1, optimizer=optimizer)
+    )
+    sets.load(np.arange(1, sets.store().size + 1, dtype=np.float32).view(np.uint32))
+    assert sets.store(("first", "second")).any()
+    online = sets.store(("online",))
+    sets.begin()
+    assert (sets.store(("online",)) == online).all()
+    assert (sets.store(("target",)) == online).all()
+    assert not sets.store(("first", "second")).any()
