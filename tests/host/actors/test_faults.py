@@ -167,7 +167,8 @@ def test_ray_ends(tmp_path, algo, answers):
 
 
 def test_no_actor_limit_is_passed(remote, tmp_path):
-    with pytest.raises(ActorsFailed, match=r"actor 0 was lost .*no answer within 3 s.* 0 times"):
+    # On a busy machine the other actor may be the first one that is late.
+    with pytest.raises(ActorsFailed, match=r"actor . was lost .*no answer within 3 s.* 0 times"):
         told = remote(limit=3.0, losses=0)
         run(small(env=named("Hangs")), told, tmp_path, callback=pause(tmp_path, 3.2))
     assert (tmp_path / "last.npz").exists()
