@@ -25,6 +25,8 @@ STEPS = [
 ]
 #: Noise without a limit, with a seed of 64 bits.
 UNLIMITED = dict(seed=2**64 - 5, noise=1.5, noise_clip=np.inf)
+#: Some products are infinite, of either sign.
+OVERFLOWING = dict(seed=6, noise=3e38, noise_clip=np.inf)
 #: As no host sends it; the hardware and its twin take it.
 WILD = [dict(seed=9, noise=np.nan, noise_clip=0.25), dict(seed=9, noise=0.4, noise_clip=-0.25)]
 
@@ -50,6 +52,12 @@ def test_formula(arithmetic):
         )
 
 
+def test_infinite_noise_leads_to_a_limit():
+    found = smoothed(SimpleNamespace(arithmetic=FLOAT), np.zeros((1, 4), np.float32), OVERFLOWING)
+    g = gaussian(OVERFLOWING["seed"], 4)[None] / 65536
+    assert (abs(g) > 1.2).sum() == 3 and (found == np.sign(g)).all()
+
+
 def test_a_nan_is_no_action():
     mean = np.array([[np.nan, 0.5]], np.float32)
     found = smoothed(SimpleNamespace(arithmetic=FLOAT), mean, STEPS[1])
@@ -68,7 +76,8 @@ def test_matches_twin(simulate, tmp_path, arithmetic, lanes, outputs, word):
     unit, rng, clocks, start = Smooth(config, shape, 2), np.random.default_rng(3), Clocks(), 2
     latency, interval = unit.latency_of(arithmetic), unit.interval_of(lanes, outputs)
     for number, samples in enumerate((4, 3, 2, 4)):
-        step = [STEPS[0] if lanes > 1 else UNLIMITED, STEPS[1], WILD[lanes > 1], STEPS[0]][number]
+        last = OVERFLOWING if arithmetic is FLOAT else STEPS[0]
+        step = [STEPS[0] if lanes > 1 else UNLIMITED, STEPS[1], WILD[lanes > 1], last][number]
         noisy = number != 1
         words = shape.output_words
         size = 2, samples * lanes, words * word

@@ -11,6 +11,7 @@ import pytest
 from amaranth import Module
 from amaranth.sim import Simulator
 from arith.float32_cases import bits, floats
+from learner.quartet import ENTRIES
 
 from hw.learner.algorithms.algorithm import Algorithm
 from hw.learner.algorithms.dqn import DqnLoss
@@ -277,6 +278,20 @@ def test_each_network_has_its_rates_and_its_scale(wired, clip_norm):
             assert [context.get(found[x]) for x in pairs] == wanted, name
 
     wired(bench, clip_norm=clip_norm)
+
+
+def test_a_limited_norm_is_of_one_network(wired, monkeypatch):
+    """Of four without shifts, each two with one rate, none has the scale of another."""
+    for names, key, value in ENTRIES:
+        monkeypatch.setitem(names, key, value)
+
+    async def bench(context, trainer, unit):
+        for place, scale in enumerate(bits([5, 6, 7, 8]).tolist()):
+            context.set(unit.updates.limited[place], scale)
+        found = [unit[f"{name}_0"].coefficients.scale for name in trainer.config.networks]
+        assert [*floats([context.get(scale) for scale in found])] == [5, 6, 7, 8]
+
+    wired(bench, algorithm="quartet", clip_norm=True)
 
 
 def test_updates_and_images_are_in_the_order_of_the_image(wired):
