@@ -49,7 +49,7 @@ class _Picture:
 
 class TaskEnv(gymnasium.Env):
     """A task as one environment: the words that a card would compute, on the CPU. Episodes are
-    truncated by the TimeLimit around it, as those of gymnasium's environments.
+    truncated by the TimeLimit that ``gymnasium.make`` puts around it, and by nothing else.
 
     A seed decides all that follows. Without one, the first reset takes a random seed, and later
     resets go on with the environment's random numbers.
