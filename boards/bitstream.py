@@ -23,6 +23,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -247,10 +248,11 @@ def find_tool(name, advice):
     return found
 
 
-def execute(command, folder, log, *, limit_s=LIMIT_S):
+def execute(command, folder, log, *, limit_s=LIMIT_S, variables=None):
     """Runs ``command``, a list of words, in ``folder``, and returns its output as a text.
 
-    The output is also in the file ``log`` there. Raises BuildFailed, with the last lines, if the
+    The output is also in the file ``log`` there. ``variables`` is a dict of environment variables
+    that the command has besides this process's. Raises BuildFailed, with the last lines, if the
     command fails or takes longer than ``limit_s`` seconds; then it is ended with all processes that
     it started.
     """
@@ -259,6 +261,7 @@ def execute(command, folder, log, *, limit_s=LIMIT_S):
         process = subprocess.Popen(
             command,
             cwd=folder,
+            env={**os.environ, **(variables or {})},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -274,9 +277,9 @@ def execute(command, folder, log, *, limit_s=LIMIT_S):
     text = path.read_text(errors="replace", encoding="utf-8")
     if fault:
         last = "\n".join(text.strip().splitlines()[-12:])
+        line = shlex.join([Path(command[0]).name, *command[1:]])
         raise BuildFailed(
-            f"{Path(command[0]).name} must succeed, not {fault} "
-            f"({os.path.relpath(path)} has all of it):\n{last}"
+            f"{line} must succeed, not {fault} ({os.path.relpath(path)} has all of it):\n{last}"
         )
     return text
 

@@ -6,6 +6,7 @@ The tools are Python packages with WebAssembly: nothing else has to be installed
 import hashlib
 import json
 import os
+import re
 import shutil
 import sysconfig
 from pathlib import Path
@@ -42,6 +43,9 @@ _TOOLS = {
 #: Logs of yosys and nextpnr in amaranth's plan: lines after yosys' first call of ABC are in the log
 #: alone.
 _LOGS = ("rpt", "tim")
+_ERROR = re.compile(r"^ERROR.*", re.MULTILINE)
+#: A line of nextpnr's router: the number before the times is that of the wires left.
+_WIRES_LEFT = re.compile(r"^Info: +\d+ \| +\d+ +\d+ \| +\d+ +\d+ \| +(\d+)\|", re.MULTILINE)
 #: Digest of the inputs of the netlist in the folder.
 _MADE_OF = "netlist.sha256"
 #: Cells of nextpnr's report -> their names for a user.
@@ -176,18 +180,21 @@ def run(folder, description, board, *, target, platform, seed=None):
     synthesis, routing = (folder / f"{board.name}.{kind}" for kind in _LOGS)
     for log in (routing, *([] if kept else [synthesis])):
         log.unlink(missing_ok=True)  # nor may old errors look like those of this run
-    words = (f"{variable}={program}" for variable, program in programs.items())
-    command = ["env", *words, f"SEED={seed or ''}", "sh", f"build_{board.name}.sh"]
+    variables = {**programs, "SEED": str(seed or "")}
     try:
-        execute(command, folder, "build.log", limit_s=_LIMIT_S)
+        execute(["sh", f"build_{board.name}.sh"], folder, "build.log",
+                limit_s=_LIMIT_S, variables=variables)  # fmt: skip
     except BuildFailed as error:
-        found = [
-            log.read_text(errors="replace", encoding="utf-8").splitlines()
+        found = "\n".join(
+            log.read_text(errors="replace", encoding="utf-8")
             for log in (synthesis, routing)
             if log.exists()
-        ]
-        said = [line for lines in found for line in lines if line.startswith("ERROR")]
-        raise BuildFailed("\n".join([str(error), *said[-1:]])) from None
+        )
+        said = _ERROR.findall(found)[-1:]
+        left = _WIRES_LEFT.findall(found)[-1:]
+        if not said and left not in ([], ["0"]):
+            said = [f"nextpnr was routing, with {left[0]} wires left; another --seed may help"]
+        raise BuildFailed("\n".join([str(error), *said])) from None
     finally:
         if routing.exists():  # nextpnr has begun: the netlist is whole
             stamp.write_text(made_of, encoding="utf-8")
