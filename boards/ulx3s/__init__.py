@@ -53,8 +53,8 @@ ULX3S = Board(
             ),
             regions=(_LEFT_TO_LEARNER,),
             # A multiple of 3 Mbaud, a quarter below the replay memory's: the part is twice as full.
-            # The default is routed at 52 to 57 MHz, a kernel that plays at 44, for which --mhz asks
-            # for 42 (docs/results/bitstreams.md).
+            # The default is routed at 50 to 56 MHz. One that plays is at 44 to 50, with --mhz 42
+            # (docs/results/bitstreams.md).
             clocks=(Clock(name="KERNEL", mhz=45, scalable=False),),
         ),
     ),
