@@ -41,7 +41,7 @@ ULX3S = Board(
     total=_LFE5U_85F,
     regions=(_LEFT,),
     share=_SHARE,
-    # 62 MHz are routed; 60 is the next lower multiple of 3 Mbaud.
+    # 62 to 64 MHz are routed; 60 is the multiple of 3 Mbaud below.
     clocks=(Clock(name="KERNEL", mhz=60, scalable=False),),
     setups=(
         Setup(

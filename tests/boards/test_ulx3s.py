@@ -361,7 +361,7 @@ def test_a_clock_without_divisors_is_refused(description):
 
 
 def test_clocks():
-    """Multiples of 3 Mbaud below those that are routed: 62 MHz, and 50 of a kernel that learns."""
+    """Multiples of 3 Mbaud below what is routed: 62 MHz, and 50 of a kernel that learns."""
     designs = "replay", "gae", "dqn"
     assert [boards.get("ulx3s", each).clocks[0].mhz for each in designs] == [60, 60, 45]
 
