@@ -232,7 +232,8 @@ def test_the_current_folder_is_taken_off_the_path(tmp_path, monkeypatch):
     assert path == [os.getcwd(), "a"]  # where the project itself is
 
 
-def test_tools_do_not_import_from_their_folder(tmp_path):
+def test_tools_do_not_import_from_their_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # what a user puts there is imported
     (tmp_path / "colorsys.py").write_text("print('RAN')")
     words = python("import colorsys, sys; print(sys.argv[1:], '' in sys.path)", "a", "b")
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
