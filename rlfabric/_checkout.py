@@ -30,7 +30,9 @@ class _Alias(MetaPathFinder, Loader):
         found = importlib.util.find_spec(inner) if ours else None
         if found is None:
             return None
-        return ModuleSpec(name, self, is_package=found.submodule_search_locations is not None)
+        # ``python -m`` makes the origin sys.argv[0].
+        package = found.submodule_search_locations is not None
+        return ModuleSpec(name, self, origin=found.origin, is_package=package)
 
     def get_code(self, name: str) -> CodeType | None:
         """The code that ``python -m name`` runs."""

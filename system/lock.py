@@ -59,7 +59,8 @@ def locked(path, *, limit_s=0.0, waiting=None):
         except Timeout:
             raise Held(_holder(path), limit_s) from None
     try:
-        command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        program, *words = sys.argv or [""]  # a program that embeds Python may have none
+        command = " ".join([Path(program).name, *words])
         since = time.strftime("%Y-%m-%d %H:%M:%S")
         with naming(path):
             # Words of a locale that is not UTF-8 may be bytes that no text is.

@@ -25,9 +25,9 @@ def shown(page):
 
 
 def commands(page):
-    """The lines of a page's blocks of commands."""
+    """The lines of a page's blocks of commands, each as one where a backslash continues it."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", (DOCS / page).read_text(), re.M | re.S)
-    return [line for block in blocks for line in block.splitlines()]
+    return [line for block in blocks for line in re.sub(r" *\\\n *", " ", block).splitlines()]
 
 
 def install(folder, name, groups, files):

@@ -205,6 +205,12 @@ def identity(config):
     }
 
 
+def _collecting(config):
+    """Fields of a run whose environments are those of a kernel that plays."""
+    play = config.play
+    return {"collect": "card", "env_count": play.environments} if play else {}
+
+
 def _training(algorithm):
     discrete = algorithm.discrete
     return Training(
@@ -214,6 +220,7 @@ def _training(algorithm):
             *(RunField(each, f"learner.{each}") for each in algorithm.options),
             _CLIPS,
         ),
+        settings=_collecting,
         task="observations of {} numbers and {} actions"
         if discrete
         else "observations of {} numbers and actions of {}",

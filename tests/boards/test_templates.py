@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,9 @@ def test_a_module_runs_by_its_public_name():
     words = [sys.executable, "-m", "rlfabric.sim.uart", "--help"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("usage: python -m rlfabric.sim.uart"), done.stderr
+    for name in ("rlfabric.sim.uart.__main__", "rlfabric.hw.designs"):  # sys.argv[0] comes from it
+        place = Path(*name.split(".")[1:]).with_suffix(".py")
+        assert Path(find_spec(name).origin).parts[-len(place.parts) :] == place.parts
 
 
 @pytest.mark.parametrize("name, text", [
@@ -157,6 +161,14 @@ def test_training_that_a_readme_names(design, board):
                     name == "gae.rows"  # further environments come after the others
                 )
             ), (name, value, present[leaf])
+
+
+@pytest.mark.parametrize("environments, collect", [(0, "cpu"), (4, "card")])
+def test_a_kernel_that_plays_is_trained_by_collecting(environments, collect):
+    board, design = boards.get("ulx3s", "dqn"), DESIGNS["dqn"]
+    config = override(design.default(board.numbers), {"play.environments": environments})
+    run = run_of(training(design.describe(config), board, "xrt").command, "ulx3s")
+    assert run.collect == collect and (run.env_count == 4 or not environments)
 
 
 def test_a_note_says_what_the_environment_must_have():

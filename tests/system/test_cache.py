@@ -71,6 +71,14 @@ def test_k_a_lock_names_its_holder_and_ends_with_it(tmp_path, holder):
         pass
 
 
+@pytest.mark.parametrize("words", [[], [""]])
+def test_a_holder_without_a_command_line(tmp_path, monkeypatch, words):
+    """As in a program that embeds Python."""
+    monkeypatch.setattr("sys.argv", words)
+    with locked(tmp_path / "lock"):
+        assert (tmp_path / "lock").read_text().endswith(" ()\n")
+
+
 def test_i_who_waits_says_for_whom_and_gives_up(tmp_path, holder, capsys):
     folder = tmp_path / "kernel"
     process = holder(tmp_path / ".kernel.lock")

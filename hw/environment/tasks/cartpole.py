@@ -20,7 +20,6 @@ from hw.environment.trace import polynomial, where
 
 __all__ = ["CartPole"]
 
-GRAVITY = 9.8
 POLE_MASS = 0.1
 MASS = 1.0 + POLE_MASS
 HALF_LENGTH = 0.5
@@ -36,8 +35,12 @@ _UPRIGHT = 4 / 3 - POLE_MASS / MASS
 
 
 class CartPole(Task):
-    """A pole on a cart is kept upright by pushes to the left (0) and right (1)."""
+    """A pole on a cart is kept upright by pushes to the left (0) and right (1).
 
+    A class of its own with another ``gravity``, in m/s^2, is the same task elsewhere.
+    """
+
+    gravity = 9.8
     formats = dict(x=SQ(4, 28), v=SQ(5, 27), angle=SQ(2, 30), turn=SQ(4, 28))
     actions = 2
     observation = dict(
@@ -62,7 +65,7 @@ class CartPole(Task):
         temp = push + turn * turn * _MASS_LENGTH * sine
         q = sine * sine * (POLE_MASS / MASS / _UPRIGHT)
         inverse = 1 - q + q * q
-        bend = (sine * GRAVITY - cosine * temp) * (1 / (HALF_LENGTH * _UPRIGHT)) * inverse
+        bend = (sine * self.gravity - cosine * temp) * (1 / (HALF_LENGTH * _UPRIGHT)) * inverse
         pull = temp - bend * cosine * _MASS_LENGTH
         x, v = x + v * PERIOD_S, v + pull * PERIOD_S
         angle, turn = angle + turn * PERIOD_S, turn + bend * PERIOD_S

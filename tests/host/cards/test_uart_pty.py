@@ -35,7 +35,7 @@ def environment(build):
 def board(place, *options):
     """Path of the pseudo-terminal of the running board in the folder ``place``."""
     # The Verilated library stays where all tests keep theirs.
-    command = [sys.executable, "-m", "sim.uart", str(place), *options]
+    command = [sys.executable, "-m", "rlfabric.sim.uart", str(place), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
         try:
             readable, _, _ = select.select([process.stdout], [], [], START_S)
