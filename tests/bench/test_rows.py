@@ -101,6 +101,7 @@ def test_bitstreams(monkeypatch, tmp_path):
     own = boards.get("ulx3s", "replay"), boards.get("ulx3s", "dqn")
     assert asked == [
         ("replay", "<replay>", own[0], 1), *(("dqn", "<dqn>", own[1], k) for k in (1, 2, 3)),
+        ("dqn{'hidden': (64, 64)}", "<dqn>", own[1], 3),
         *(("dqn42{'play.environments': 8}", "<dqn>", own[1].at(42), k) for k in (1, 2, 8)),
     ]  # fmt: skip
     clock = found["dqn, ULX3S-85F, seed 2", "routed_mhz", "asked for"]
