@@ -252,7 +252,7 @@ def execute(command, folder, log, *, limit_s=LIMIT_S, variables=None):
     """Runs ``command``, a list of words, in ``folder``, and returns its output as a text.
 
     The output is also in the file ``log`` there. ``variables`` is a dict of environment variables
-    that the command has besides this process's. Raises BuildFailed, with the last lines, if the
+    for the command, added to this process's. Raises BuildFailed, with the last lines, if the
     command fails or takes longer than ``limit_s`` seconds; then it is ended with all processes that
     it started.
     """

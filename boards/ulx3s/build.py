@@ -44,7 +44,7 @@ _TOOLS = {
 #: alone.
 _LOGS = ("rpt", "tim")
 _ERROR = re.compile(r"^ERROR.*", re.MULTILINE)
-#: A line of nextpnr's router: the number before the times is that of the wires left.
+#: A line of nextpnr's router; it counts the wires left before the times.
 _WIRES_LEFT = re.compile(r"^Info: +\d+ \| +\d+ +\d+ \| +\d+ +\d+ \| +(\d+)\|", re.MULTILINE)
 #: Digest of the inputs of the netlist in the folder.
 _MADE_OF = "netlist.sha256"

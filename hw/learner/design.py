@@ -206,7 +206,7 @@ def identity(config):
 
 
 def _collecting(config):
-    """Fields of a run whose environments are those of a kernel that plays."""
+    """Fields of a run that collects on the kernel, if the kernel plays."""
     play = config.play
     return {"collect": "card", "env_count": play.environments} if play else {}
 

@@ -1,4 +1,5 @@
-"""docs/environments.md is followed to the letter, and its table is what the programs are."""
+"""docs/environments.md and the task of docs/agent_on_chip.md are followed to the letter, and the
+table has the programs' numbers."""
 
 import re
 from pathlib import Path
@@ -9,13 +10,16 @@ import pytest
 from extensions import DOCS, commands, shown
 from in_process import in_process
 
-from host.environments.task_ids import find_task
+from host.environments.task_ids import find_task, program_of
 from host.environments.tasks import TaskVectorEnv
 from host.summaries import TASKS
+from hw.environment.machine_image import image_of
 from hw.environment.task import trace
 from hw.environment.task_program import assemble
+from hw.environment.tasks.cartpole import CartPole
 
-PAGE = "environments.md"
+PAGE, AGENT = "environments.md", "agent_on_chip.md"
+COUNT = 500
 
 
 @pytest.fixture
@@ -69,3 +73,43 @@ def test_the_table():
     rows = re.findall(r"^\| `rlfabric/([\w-]+)` \| (\d+) \|", (DOCS / PAGE).read_text(), re.M)
     found = {name: assemble(trace(find_task(name)())).reset_start for name in TASKS}
     assert dict((name, int(count)) for name, count in rows) == found
+
+
+@pytest.fixture
+def jupiter():
+    space = {}
+    exec(shown(AGENT)["jupiter.py"], space)
+    yield space["Jupiter"]
+    gymnasium.registry.pop("mine/Jupiter-v1")
+
+
+def test_steps_on_jupiter_are_gymnasiums(jupiter):
+    ours = TaskVectorEnv(COUNT, jupiter)
+    seen, _ = ours.reset(seed=1)
+    env = gymnasium.make("CartPole-v1").unwrapped
+    env.reset(seed=0)
+    env.gravity = jupiter.gravity
+    actions = np.random.default_rng(2).integers(2, size=(20, COUNT))
+    for step in actions:
+        before, (seen, _, ended, _, _) = seen, ours.step(step)
+        for state, action, after in zip(before[~ended], step[~ended], seen[~ended], strict=True):
+            env.state, env.steps_beyond_terminated = state.astype(np.float64), None
+            np.testing.assert_allclose(after, env.step(int(action))[0], atol=1e-6)
+    assert jupiter.gravity == 24.8 and CartPole.gravity == 9.8
+
+
+def test_jupiter_takes_the_machine_of_earth(jupiter):
+    """Constants and fraction bits are others, and nothing that the kernel was made for."""
+    earth, there = (image_of(program_of(task)[1], 500) for task in (CartPole, jupiter))
+    assert len(earth.words) == len(there.words) and earth.words != there.words
+
+
+def test_a_run_on_jupiter(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("jupiter.py").write_text(shown(AGENT)["jupiter.py"])
+    called = in_process(monkeypatch, capsys)
+    _, line = [line for line in commands(AGENT) if "--set collect=card" in line]
+    line = line.replace("uart:/dev/ttyUSB0", "model").replace("--steps 30000", "--steps 1600")
+    code, out, err = called(*line.split()[1:])
+    gymnasium.registry.pop("mine/Jupiter-v1", None)
+    assert code == 0 and "mean return" in out, err

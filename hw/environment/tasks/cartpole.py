@@ -37,7 +37,7 @@ _UPRIGHT = 4 / 3 - POLE_MASS / MASS
 class CartPole(Task):
     """A pole on a cart is kept upright by pushes to the left (0) and right (1).
 
-    A class of its own with another ``gravity``, in m/s^2, is the same task elsewhere.
+    A subclass with another ``gravity``, in m/s^2, is the same task elsewhere.
     """
 
     gravity = 9.8
