@@ -29,10 +29,10 @@ class Kernel:
 KERNELS = {
     "replay": Kernel("replay", (1,)),
     "dqn": Kernel("dqn", (1, 2, 3), bar=85),
-    # By a compiled nextpnr (NEXTPNR_ECP5); seeds 1 and 2 stood still while they were routed.
+    # By a compiled nextpnr (NEXTPNR_ECP5); seeds 1 and 2 were given up while they were routed.
     "dqn of 4-64-64-2": Kernel("dqn", (3,), {"hidden": (64, 64)}, bar=85),
     # With 2048 experiences. Wires of the replay memory miss the 45 MHz that the board has for dqn.
-    # Seeds 2 and 8 are by a compiled nextpnr, seed 1 is by pip's.
+    # Seeds 2 and 8 are by a compiled nextpnr, seed 1 is by pip's, of a netlist with 221 LUT4 more.
     "dqn that plays": Kernel("dqn", (1, 2, 8), {"play.environments": 8}, mhz=42, bar=85),
 }
 _SOURCE = "yosys, then nextpnr-ecp5 with its static placer"

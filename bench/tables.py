@@ -7,6 +7,8 @@ cells. A cell is a text, a number of a row, or None where there is nothing. ``pa
 
 from functools import partial
 
+from bench.bitstreams import KERNELS
+from bench.bitstreams import case as case_of
 from bench.fixar_table_2 import fixar_platforms
 from bench.learner_tables import learner_area, learner_steps
 from bench.markdown import grouped, line
@@ -72,15 +74,12 @@ def replay_software(rows):
 def bitstreams(rows):
     cells = "LUT4", "FF", "EBR", "MULT18"
     yield ["kernel", "seed", "MHz", "asked for", *(f"{name}, %" for name in cells)]
-    for each in rows.rows:
-        if each["metric"] == "routed_mhz":
-            case = each["case"]
-            kernel, *_, seed = case.split(", ")
-            shares = (rows.value(case, f"{name.lower()}_share") for name in cells)
-            yield [
-                f"`{kernel}`", int(seed.removeprefix("seed ")), each["value"],
-                each["reference_value"], *shares,
-            ]  # fmt: skip
+    for name, kernel in KERNELS.items():
+        for seed in kernel.seeds:
+            routed = case_of(name, seed)
+            shares = (rows.value(routed, f"{each.lower()}_share") for each in cells)
+            clock = rows.row(routed, "routed_mhz")
+            yield [f"`{name}`", seed, clock["value"], clock["reference_value"], *shares]
 
 
 def gae_array(rows):

@@ -191,9 +191,9 @@ def run(folder, description, board, *, target, platform, seed=None):
             if log.exists()
         )
         said = _ERROR.findall(found)[-1:]
-        left = _WIRES_LEFT.findall(found)[-1:]
-        if not said and left not in ([], ["0"]):
-            said = [f"nextpnr was routing, with {left[0]} wires left; another --seed may help"]
+        left = int([0, *_WIRES_LEFT.findall(found)][-1])
+        if left and not said:
+            said = [f"nextpnr was routing, with {left} wires left; another --seed may help"]
         raise BuildFailed("\n".join([str(error), *said])) from None
     finally:
         if routing.exists():  # nextpnr has begun: the netlist is whole
